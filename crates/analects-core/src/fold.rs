@@ -1,0 +1,192 @@
+//! Events in, message out. A stream that broke off gives what came, marked interrupted; a tool call
+//! of which only a part came is never passed off as a call.
+
+use crate::{
+    ApiError, Block, BlockStart, Body, Content, Delta, Message, Problem, Raw, RawMap,
+    RedactedThinking, StopReason, StreamEvent, TextBlock, Thinking, TokenUsage, ToolUse,
+};
+
+/// Makes one message of a whole stream; see [`Fold`] for one that is still coming.
+pub fn fold<'a>(events: impl IntoIterator<Item = &'a StreamEvent>, base: Message) -> Folded {
+    let mut fold = Fold::default();
+    for event in events {
+        fold.push(event);
+    }
+    fold.finish(base)
+}
+
+/// A message in the making.
+#[derive(Debug, Clone, Default)]
+pub struct Fold {
+    model: Option<String>,
+    response_id: Option<String>,
+    blocks: Vec<Part>,
+    usage: TokenUsage,
+    stop_reason: Option<StopReason>,
+    complete: bool,
+    error: Option<ApiError>,
+    extra: RawMap,
+}
+
+/// What a stream folded into.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Folded {
+    /// The message.
+    pub message: Message,
+    /// Whether the provider said that this is all of it.
+    pub complete: bool,
+    /// The error with which the provider gave up, if it did.
+    pub error: Option<ApiError>,
+    /// What was odd.
+    pub problems: Vec<Problem>,
+}
+
+/// A block in the making.
+#[derive(Debug, Clone)]
+struct Part {
+    index: usize,
+    block: Block,
+    /// The arguments of a tool call so far.
+    json: String,
+    done: bool,
+}
+
+impl Fold {
+    /// Takes the next event.
+    pub fn push(&mut self, event: &StreamEvent) {
+        match event {
+            StreamEvent::MessageStart { model, response_id } => {
+                self.model = model.clone();
+                self.response_id = response_id.clone();
+            }
+            StreamEvent::BlockStart { index, block } => self.start(*index, block),
+            StreamEvent::BlockDelta { index, delta } => self.delta(*index, delta),
+            StreamEvent::BlockStop { index } => {
+                if let Some(part) = self.part(*index) {
+                    part.done = true;
+                }
+            }
+            StreamEvent::ToolUse { index, id, name, input } => {
+                let (id, name, input) = (id.clone(), name.clone(), input.clone());
+                let call = Block::ToolUse(ToolUse { id, name, input, extra: RawMap::new() });
+                let part = Part { index: *index, block: call, json: String::new(), done: true };
+                self.put(part);
+            }
+            StreamEvent::Usage(usage) => self.usage.update(usage),
+            StreamEvent::MessageStop { stop_reason } => {
+                self.stop_reason = stop_reason.clone();
+                self.complete = true;
+            }
+            StreamEvent::Error(error) => self.error = Some(error.clone()),
+            StreamEvent::Extra { key, value } => self.extra.push(key, value.clone()),
+            StreamEvent::Ping => {}
+        }
+    }
+
+    /// Makes the message: `base` gives its names and times, the stream everything else.
+    pub fn finish(mut self, mut base: Message) -> Folded {
+        let mut problems = Vec::new();
+        let complete = self.complete && self.error.is_none();
+        if !complete {
+            let text = "the answer broke off before its end; what came is kept";
+            problems.push(Problem::warning("interrupted-answer", text));
+            self.stop_reason = Some(StopReason::Interrupted);
+        }
+        let content = self.take_content(&mut problems);
+        base.model = self.model.or(base.model);
+        base.response_id = self.response_id;
+        base.usage = (!self.usage.is_empty()).then_some(self.usage);
+        base.extra = self.extra;
+        base.body = Body::Assistant(crate::Assistant { content, stop_reason: self.stop_reason });
+        Folded { message: base, complete, error: self.error, problems }
+    }
+
+    fn take_content(&mut self, problems: &mut Vec<Problem>) -> Content {
+        let mut blocks = Vec::new();
+        for part in std::mem::take(&mut self.blocks) {
+            match part.block {
+                Block::ToolUse(call) if !part.done => {
+                    let text = format!("the call of {} broke off; it is not a call", call.name);
+                    problems.push(Problem::warning("partial-tool-call", text));
+                    self.extra.push("partial_tool_use", partial(&call, &part.json));
+                }
+                Block::ToolUse(mut call) => {
+                    call.input = input(&part.json, call.input, &mut call.extra);
+                    blocks.push(Block::ToolUse(call));
+                }
+                block => blocks.push(block),
+            }
+        }
+        Content::Blocks(blocks)
+    }
+
+    fn part(&mut self, index: usize) -> Option<&mut Part> {
+        self.blocks.iter_mut().rev().find(|part| part.index == index)
+    }
+
+    fn put(&mut self, part: Part) {
+        match self.part(part.index) {
+            Some(place) => *place = part,
+            None => self.blocks.push(part),
+        }
+    }
+
+    fn start(&mut self, index: usize, start: &BlockStart) {
+        let block = match start {
+            BlockStart::Text => Block::Text(TextBlock::default()),
+            BlockStart::Thinking => Block::Thinking(Thinking::default()),
+            BlockStart::RedactedThinking { data } => Block::RedactedThinking(RedactedThinking {
+                data: data.clone(),
+                extra: RawMap::new(),
+            }),
+            BlockStart::ToolUse { id, name } => Block::ToolUse(ToolUse {
+                id: id.clone(),
+                name: name.clone(),
+                input: Raw::empty_object(),
+                extra: RawMap::new(),
+            }),
+            BlockStart::Other(raw) => Block::Other(raw.clone()),
+        };
+        self.put(Part { index, block, json: String::new(), done: false });
+    }
+
+    fn delta(&mut self, index: usize, delta: &Delta) {
+        let Some(part) = self.part(index) else {
+            // A provider that forgets to announce a block still gets its text recorded.
+            if let Delta::Text(_) = delta {
+                self.start(index, &BlockStart::Text);
+                self.delta(index, delta);
+            }
+            return;
+        };
+        match (&mut part.block, delta) {
+            (Block::Text(block), Delta::Text(text)) => block.text.push(text),
+            (Block::Thinking(block), Delta::Thinking(text)) => block.thinking.push(text),
+            (Block::Thinking(block), Delta::Signature(seal)) => {
+                block.signature.get_or_insert_default().push_str(seal);
+            }
+            (_, Delta::PartialJson(json)) => part.json.push_str(json),
+            _ => {}
+        }
+    }
+}
+
+/// The arguments of a complete call. No text at all means none; text that is not JSON is kept as a
+/// string and says so.
+fn input(json: &str, given: Raw, extra: &mut RawMap) -> Raw {
+    if json.trim().is_empty() {
+        return given;
+    }
+    Raw::parse(json).unwrap_or_else(|_| {
+        extra.push("malformed_input", Raw::trusted("true".to_string()));
+        Raw::string(json)
+    })
+}
+
+fn partial(call: &ToolUse, json: &str) -> Raw {
+    let mut map = RawMap::new();
+    map.push("id", Raw::string(&call.id));
+    map.push("name", Raw::string(&call.name));
+    map.push("partial_input", Raw::string(json));
+    map.to_raw()
+}

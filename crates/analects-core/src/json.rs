@@ -1,0 +1,265 @@
+//! Reading and writing JSON by hand: objects are split into raw entries, known keys are taken out,
+//! the rest is kept. Also the bridge from that to serde.
+
+use thiserror::Error;
+
+use crate::{Problem, Raw, RawMap, Text};
+
+/// Why a text is not the JSON value that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum JsonError {
+    /// The text is not JSON at all.
+    #[error("not JSON: {0}")]
+    Syntax(String),
+    /// The text is JSON, but not an object.
+    #[error("not a JSON object: {0}")]
+    NotAnObject(String),
+    /// The object lacks a field without which it has no meaning.
+    #[error("field \"{field}\" is missing or is not {expected}")]
+    Field {
+        /// The field's name.
+        field: &'static str,
+        /// What it should hold.
+        expected: &'static str,
+    },
+}
+
+impl JsonError {
+    pub(crate) fn syntax(error: serde_json::Error) -> JsonError {
+        JsonError::Syntax(error.to_string())
+    }
+
+    pub(crate) fn not_an_object(error: serde_json::Error) -> JsonError {
+        match error.classify() {
+            serde_json::error::Category::Data => JsonError::NotAnObject(error.to_string()),
+            _ => JsonError::syntax(error),
+        }
+    }
+}
+
+/// A type with one JSON shape, read without losing what it does not know.
+pub trait Json: Sized {
+    /// Reads a value and notes what is odd about it. An error means that nothing could be read.
+    fn read(raw: &Raw, problems: &mut Vec<Problem>) -> Result<Self, JsonError>;
+
+    /// Appends the value's JSON to `out`, on one line.
+    fn write(&self, out: &mut String);
+
+    /// Reads a value from JSON text, without the problems.
+    fn from_json(text: &str) -> Result<Self, JsonError> {
+        Self::read(&Raw::parse(text)?, &mut Vec::new())
+    }
+
+    /// The value as JSON text on one line.
+    fn to_json(&self) -> String {
+        let mut out = String::new();
+        self.write(&mut out);
+        out
+    }
+}
+
+impl Json for Raw {
+    fn read(raw: &Raw, _: &mut Vec<Problem>) -> Result<Raw, JsonError> {
+        Ok(raw.clone())
+    }
+
+    fn write(&self, out: &mut String) {
+        out.push_str(self.as_str());
+    }
+}
+
+impl Json for RawMap {
+    fn read(raw: &Raw, _: &mut Vec<Problem>) -> Result<RawMap, JsonError> {
+        RawMap::parse(raw.as_str())
+    }
+
+    fn write(&self, out: &mut String) {
+        out.push_str(self.to_raw().as_str());
+    }
+}
+
+/// Gives a [`Json`] type its serde implementations, by way of `serde_json`'s raw values.
+macro_rules! serde_by_json {
+    ($($name:ty),+ $(,)?) => {$(
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let text = $crate::Json::to_json(self);
+                let raw = serde_json::value::RawValue::from_string(text);
+                raw.map_err(serde::ser::Error::custom)?.serialize(serializer)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let value = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
+                let raw = $crate::Raw::from_raw_value(&value);
+                $crate::Json::read(&raw, &mut Vec::new()).map_err(serde::de::Error::custom)
+            }
+        }
+    )+};
+}
+
+serde_by_json!(
+    Raw,
+    RawMap,
+    crate::Text,
+    crate::Content,
+    crate::Block,
+    crate::Message,
+    crate::TokenUsage,
+);
+
+/// Writes a JSON string. U+2028 and U+2029 are escaped, since some readers split lines there.
+pub(crate) fn write_string(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\0'..='\u{1f}' | '\u{7f}' | '\u{2028}' | '\u{2029}' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// Writes one JSON object, field by field; absent values write nothing.
+pub(crate) struct ObjectWriter<'a> {
+    out: &'a mut String,
+    first: bool,
+}
+
+impl<'a> ObjectWriter<'a> {
+    pub(crate) fn new(out: &'a mut String) -> ObjectWriter<'a> {
+        out.push('{');
+        ObjectWriter { out, first: true }
+    }
+
+    fn key(&mut self, key: &str) -> &mut String {
+        self.comma();
+        write_string(self.out, key);
+        self.out.push(':');
+        self.out
+    }
+
+    fn comma(&mut self) {
+        if !self.first {
+            self.out.push(',');
+        }
+        self.first = false;
+    }
+
+    pub(crate) fn string(&mut self, key: &str, value: &str) {
+        write_string(self.key(key), value);
+    }
+
+    pub(crate) fn opt_string(&mut self, key: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.string(key, value);
+        }
+    }
+
+    /// Writes a string field unless it is empty.
+    pub(crate) fn some_string(&mut self, key: &str, value: &str) {
+        self.opt_string(key, (!value.is_empty()).then_some(value));
+    }
+
+    pub(crate) fn json<T: Json>(&mut self, key: &str, value: &T) {
+        value.write(self.key(key));
+    }
+
+    pub(crate) fn opt_json<T: Json>(&mut self, key: &str, value: Option<&T>) {
+        if let Some(value) = value {
+            self.json(key, value);
+        }
+    }
+
+    pub(crate) fn opt_text(&mut self, key: &str, value: Option<&Text>) {
+        self.opt_json(key, value);
+    }
+
+    pub(crate) fn opt_u64(&mut self, key: &str, value: Option<u64>) {
+        if let Some(value) = value {
+            self.key(key).push_str(&value.to_string());
+        }
+    }
+
+    /// Writes a finite number; JSON has no other.
+    pub(crate) fn opt_f64(&mut self, key: &str, value: Option<f64>) {
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            self.key(key).push_str(&format!("{value:?}"));
+        }
+    }
+
+    pub(crate) fn opt_bool(&mut self, key: &str, value: Option<bool>) {
+        if let Some(value) = value {
+            self.key(key).push_str(if value { "true" } else { "false" });
+        }
+    }
+
+    /// Writes `true`, or nothing.
+    pub(crate) fn flag(&mut self, key: &str, value: bool) {
+        self.opt_bool(key, value.then_some(true));
+    }
+
+    pub(crate) fn strings(&mut self, key: &str, values: &[String]) {
+        if values.is_empty() {
+            return;
+        }
+        let out = self.key(key);
+        out.push('[');
+        for (at, value) in values.iter().enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            write_string(out, value);
+        }
+        out.push(']');
+    }
+
+    pub(crate) fn entries(&mut self, map: &RawMap) {
+        for (key, value) in map.iter() {
+            self.comma();
+            self.out.push_str(key.as_str());
+            self.out.push(':');
+            self.out.push_str(value.as_str());
+        }
+    }
+
+    pub(crate) fn end(self) {
+        self.out.push('}');
+    }
+}
+
+/// Writes an object of known fields plus the entries that nobody knew.
+///
+/// The unknown ones stand last, for readability. If one of them has the name of a known field (a
+/// repeated key, or a value of the wrong type) they stand first, because the last of a repeated key
+/// is the one that counts when the object is read again.
+pub(crate) fn write_object(
+    out: &mut String,
+    known: &[&str],
+    unknown: &RawMap,
+    fields: impl FnOnce(&mut ObjectWriter<'_>),
+) {
+    let mut writer = ObjectWriter::new(out);
+    let first = unknown.has_any(known);
+    if first {
+        writer.entries(unknown);
+    }
+    fields(&mut writer);
+    if !first {
+        writer.entries(unknown);
+    }
+    writer.end();
+}
+
+/// Reads an optional finite number that an `f64` can hold.
+pub(crate) fn number(raw: &Raw) -> Option<f64> {
+    raw.to::<f64>().filter(|value| value.is_finite())
+}

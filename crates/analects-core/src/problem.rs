@@ -1,0 +1,122 @@
+//! What is wrong with an input, and where. A problem is a finding, not an error: whatever could be
+//! read has been read.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+/// A range of bytes, `start` included, `end` not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Span {
+    /// The first byte.
+    pub start: usize,
+    /// The byte after the last.
+    pub end: usize,
+}
+
+impl Span {
+    /// The bytes from `start` up to `end`.
+    pub fn new(start: usize, end: usize) -> Span {
+        Span { start, end }
+    }
+
+    /// Its length in bytes.
+    pub fn len(self) -> usize {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Whether it holds no byte.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes of `source` that it covers; none where it reaches beyond.
+    pub fn of(self, source: &[u8]) -> &[u8] {
+        source.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Probably not what was meant.
+    Hint,
+    /// Read, but not as somebody may expect.
+    Warning,
+    /// Something cannot be used as it stands.
+    Error,
+}
+
+/// A finding about an input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// A stable name, such as `duplicate-id`.
+    pub code: Cow<'static, str>,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The bytes it is about, where there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<Span>,
+    /// The line, from 1; 0 where there is none.
+    pub line: usize,
+    /// The column in bytes, from 1; 0 where there is none.
+    pub column: usize,
+    /// What is wrong: lower case, no full stop.
+    pub message: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// Something cannot be used as it stands.
+    pub fn error(code: &'static str, message: impl Into<String>) -> Problem {
+        Problem::new(Severity::Error, code, message.into())
+    }
+
+    /// Something is read, but not as somebody may expect.
+    pub fn warning(code: &'static str, message: impl Into<String>) -> Problem {
+        Problem::new(Severity::Warning, code, message.into())
+    }
+
+    fn new(severity: Severity, code: &'static str, message: String) -> Problem {
+        let (span, line, column, hint) = (None, 0, 0, None);
+        Problem { code: code.into(), severity, span, line, column, message, hint }
+    }
+
+    /// Says where, in bytes; the line and column come from `lines`.
+    pub fn at(mut self, span: Span, lines: &LineIndex) -> Problem {
+        self.span = Some(span);
+        (self.line, self.column) = lines.position(span.start);
+        self
+    }
+
+    /// Says what to do.
+    pub fn hint(mut self, hint: impl Into<String>) -> Problem {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Where the lines of a source start, so that an offset can be said as line and column.
+#[derive(Debug, Clone, Default)]
+pub struct LineIndex {
+    starts: Vec<usize>,
+}
+
+impl LineIndex {
+    /// Finds the lines of `source`; a line ends with `\n`.
+    pub fn new(source: &[u8]) -> LineIndex {
+        let ends = source.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let starts = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
+        LineIndex { starts }
+    }
+
+    /// Line and column of an offset, both from 1; the column counts bytes.
+    pub fn position(&self, offset: usize) -> (usize, usize) {
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = line.checked_sub(1).and_then(|at| self.starts.get(at));
+        (line, offset - start.copied().unwrap_or(0) + 1)
+    }
+}

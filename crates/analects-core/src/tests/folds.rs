@@ -1,0 +1,104 @@
+//! Events become messages, whole or broken off.
+
+use super::*;
+
+fn text(index: usize, text: &str) -> StreamEvent {
+    StreamEvent::BlockDelta { index, delta: Delta::Text(text.into()) }
+}
+
+fn json(index: usize, json: &str) -> StreamEvent {
+    StreamEvent::BlockDelta { index, delta: Delta::PartialJson(json.into()) }
+}
+
+fn start(index: usize, block: BlockStart) -> StreamEvent {
+    StreamEvent::BlockStart { index, block }
+}
+
+fn stop() -> StreamEvent {
+    StreamEvent::MessageStop { stop_reason: Some(StopReason::EndTurn) }
+}
+
+fn call(index: usize) -> StreamEvent {
+    start(index, BlockStart::ToolUse { id: "t".into(), name: "weather".into() })
+}
+
+fn folded(events: &[StreamEvent]) -> Folded {
+    fold(events, Message::assistant("a", ""))
+}
+
+#[test]
+fn blocks_keep_their_order() {
+    let events = [
+        StreamEvent::MessageStart { model: Some("m".into()), response_id: Some("r".into()) },
+        start(0, BlockStart::Thinking),
+        StreamEvent::BlockDelta { index: 0, delta: Delta::Thinking("hm".into()) },
+        StreamEvent::BlockDelta { index: 0, delta: Delta::Signature("seal".into()) },
+        StreamEvent::Ping,
+        start(1, BlockStart::Text),
+        text(1, "one "),
+        text(1, "two"),
+        call(2),
+        json(2, "{\"city\":"),
+        json(2, "\"Paris\"}"),
+        StreamEvent::BlockStop { index: 2 },
+        start(3, BlockStart::Text),
+        text(3, "three"),
+        stop(),
+    ];
+    let Folded { message, complete, problems, .. } = folded(&events);
+    assert!(complete);
+    assert_eq!(problems, []);
+    assert_eq!(message.response_id.as_deref(), Some("r"));
+    assert_eq!(
+        message.body.content().unwrap().to_json(),
+        concat!(
+            r#"[{"type":"thinking","thinking":"hm","signature":"seal"},"#,
+            r#"{"type":"text","text":"one two"},"#,
+            r#"{"type":"tool_use","id":"t","name":"weather","input":{"city":"Paris"}},"#,
+            r#"{"type":"text","text":"three"}]"#,
+        )
+    );
+}
+
+#[test]
+fn a_broken_stream_keeps_what_came_and_says_so() {
+    let folded = folded(&[start(0, BlockStart::Text), text(0, "half an ans")]);
+    assert!(!folded.complete);
+    assert_eq!(folded.message.text(), "half an ans");
+    assert_eq!(folded.problems[0].code, "interrupted-answer");
+    assert!(folded.message.to_json().contains(r#""stop_reason":"interrupted""#));
+}
+
+#[test]
+fn half_a_tool_call_is_no_call_and_is_not_lost() {
+    let folded = folded(&[call(0), json(0, "{\"city\":\"Par")]);
+    assert_eq!(folded.message.body.content(), Some(&Content::Blocks(vec![])));
+    assert!(folded.message.extra.to_raw().as_str().contains(r#"{\"city\":\"Par"#));
+}
+
+#[test]
+fn arguments_that_are_not_json_are_kept_as_text() {
+    let events = [call(0), json(0, "city=Paris"), StreamEvent::BlockStop { index: 0 }, stop()];
+    let json = folded(&events).message.to_json();
+    assert!(json.contains(r#""input":"city=Paris","malformed_input":true"#), "{json}");
+}
+
+#[test]
+fn an_error_in_mid_stream_is_not_a_complete_answer() {
+    let error = ApiError::new(ApiErrorKind::Overloaded, "busy");
+    let folded = folded(&[text(0, "so far"), StreamEvent::Error(error.clone()), stop()]);
+    assert!(!folded.complete);
+    assert_eq!(folded.error, Some(error));
+    assert_eq!(folded.message.text(), "so far");
+}
+
+proptest! {
+    #[test]
+    fn folding_never_panics_and_counts_every_text(
+        events in proptest::collection::vec(generate::event(), 0..20),
+    ) {
+        let folded = folded(&events);
+        let json = folded.message.to_json();
+        prop_assert_eq!(Message::from_json(&json).unwrap(), folded.message);
+    }
+}

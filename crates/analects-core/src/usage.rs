@@ -1,0 +1,101 @@
+//! How many tokens an answer took. Absent is not zero: a provider may simply not have said.
+
+use crate::json::write_object;
+use crate::{Json, JsonError, Problem, Raw, RawMap};
+
+/// Token counts of one answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TokenUsage {
+    /// Tokens read that were neither written to nor read from a cache.
+    pub input_tokens: Option<u64>,
+    /// Tokens written by the model.
+    pub output_tokens: Option<u64>,
+    /// The provider's own sum.
+    pub total_tokens: Option<u64>,
+    /// Tokens written to the cache, of any lifetime.
+    pub cache_creation_input_tokens: Option<u64>,
+    /// Of these, the ones kept for five minutes.
+    pub cache_creation_5m_tokens: Option<u64>,
+    /// Of these, the ones kept for an hour.
+    pub cache_creation_1h_tokens: Option<u64>,
+    /// Tokens read from the cache.
+    pub cache_read_input_tokens: Option<u64>,
+    /// Of the output, tokens spent on thinking.
+    pub reasoning_tokens: Option<u64>,
+    /// Counts that the model does not name.
+    pub extra: RawMap,
+}
+
+const NAMES: [&str; 8] = [
+    "input_tokens",
+    "output_tokens",
+    "total_tokens",
+    "cache_creation_input_tokens",
+    "cache_creation_5m_tokens",
+    "cache_creation_1h_tokens",
+    "cache_read_input_tokens",
+    "reasoning_tokens",
+];
+
+impl TokenUsage {
+    /// Takes over every count that `later` has; providers report usage in instalments.
+    pub fn update(&mut self, later: &TokenUsage) {
+        for (mine, theirs) in self.counts_mut().into_iter().zip(later.counts()) {
+            *mine = theirs.or(*mine);
+        }
+        if !later.extra.is_empty() {
+            self.extra = later.extra.clone();
+        }
+    }
+
+    /// Whether nothing at all is known.
+    pub fn is_empty(&self) -> bool {
+        self.counts().iter().all(Option::is_none) && self.extra.is_empty()
+    }
+
+    fn counts(&self) -> [Option<u64>; 8] {
+        [
+            self.input_tokens,
+            self.output_tokens,
+            self.total_tokens,
+            self.cache_creation_input_tokens,
+            self.cache_creation_5m_tokens,
+            self.cache_creation_1h_tokens,
+            self.cache_read_input_tokens,
+            self.reasoning_tokens,
+        ]
+    }
+
+    fn counts_mut(&mut self) -> [&mut Option<u64>; 8] {
+        [
+            &mut self.input_tokens,
+            &mut self.output_tokens,
+            &mut self.total_tokens,
+            &mut self.cache_creation_input_tokens,
+            &mut self.cache_creation_5m_tokens,
+            &mut self.cache_creation_1h_tokens,
+            &mut self.cache_read_input_tokens,
+            &mut self.reasoning_tokens,
+        ]
+    }
+}
+
+impl Json for TokenUsage {
+    fn read(raw: &Raw, _: &mut Vec<Problem>) -> Result<TokenUsage, JsonError> {
+        let mut fields = RawMap::parse(raw.as_str())?;
+        let mut usage = TokenUsage::default();
+        for (name, count) in NAMES.into_iter().zip(usage.counts_mut()) {
+            *count = fields.take(name, Raw::to);
+        }
+        usage.extra = fields;
+        Ok(usage)
+    }
+
+    fn write(&self, out: &mut String) {
+        write_object(out, &NAMES, &self.extra, |writer| {
+            for (name, count) in NAMES.into_iter().zip(self.counts()) {
+                writer.opt_u64(name, count);
+            }
+        });
+    }
+}
