@@ -1,7 +1,7 @@
 //! The kinds of message: what each says beyond the fields that all share.
 
 use crate::block::{Content, Inside, ToolResult, ToolUse};
-use crate::json::ObjectWriter;
+use crate::json::{ObjectWriter, flag};
 use crate::{AttachmentKind, CompactTrigger, MessageId, Problem, Raw, RawMap, StopReason, Text};
 use crate::{Role, UserSource};
 
@@ -205,7 +205,9 @@ impl Body {
         fields: &mut RawMap,
         problems: &mut Vec<Problem>,
     ) -> Body {
-        let known = type_name.as_deref().and_then(|name| read_known(name, fields, problems));
+        let known = type_name
+            .as_deref()
+            .and_then(|name| read_known(name, fields, problems));
         known.unwrap_or(Body::Other(Other { type_name }))
     }
 
@@ -232,9 +234,13 @@ impl Body {
             ],
             Body::Attachment(_) | Body::Notification(_) => &["kind", "content", "data"],
             Body::Summary(_) => &["text", "from", "to", "count"],
-            Body::CompactBoundary(_) => {
-                &["trigger", "tokens_before", "tokens_after", "summary_id", "kept_from"]
-            }
+            Body::CompactBoundary(_) => &[
+                "trigger",
+                "tokens_before",
+                "tokens_after",
+                "summary_id",
+                "kept_from",
+            ],
             Body::Tombstone(_) => &["target", "target_parent"],
             Body::Other(_) => &[],
         }
@@ -246,13 +252,21 @@ impl Body {
             Body::User(body) => body.write_fields(writer),
             Body::Assistant(body) => {
                 body.content.write_field("content", writer);
-                writer.opt_string("stop_reason", body.stop_reason.as_ref().map(StopReason::as_str));
+                writer.opt_string(
+                    "stop_reason",
+                    body.stop_reason.as_ref().map(StopReason::as_str),
+                );
             }
             Body::ToolUse(block) => writer.json("block", &block_json(|out| block.write(out))),
             Body::ToolResult(block) => writer.json("block", &block_json(|out| block.write(out))),
             Body::Progress(body) => body.write_fields(writer),
             Body::Attachment(body) => {
-                write_event(body.kind.as_str(), &body.content, body.data.as_ref(), writer);
+                write_event(
+                    body.kind.as_str(),
+                    &body.content,
+                    body.data.as_ref(),
+                    writer,
+                );
             }
             Body::Notification(body) => {
                 write_event(&body.kind, &body.content, body.data.as_ref(), writer);
@@ -275,12 +289,19 @@ impl Body {
 
 fn read_known(name: &str, fields: &mut RawMap, problems: &mut Vec<Problem>) -> Option<Body> {
     Some(match name {
-        "system" => Body::System(System { content: take_content(fields, problems) }),
+        "system" => Body::System(System {
+            content: take_content(fields, problems),
+        }),
         "user" => Body::User(User::read(fields, problems)),
         "assistant" => {
             let content = take_content(fields, problems);
-            let stop_reason = fields.take("stop_reason", Raw::as_string).map(StopReason::from);
-            Body::Assistant(Assistant { content, stop_reason })
+            let stop_reason = fields
+                .take("stop_reason", Raw::as_string)
+                .map(StopReason::from);
+            Body::Assistant(Assistant {
+                content,
+                stop_reason,
+            })
         }
         "tool_use" => Body::ToolUse(fields.take("block", ToolUse::from_raw)?),
         "tool_result" => {
@@ -291,12 +312,20 @@ fn read_known(name: &str, fields: &mut RawMap, problems: &mut Vec<Problem>) -> O
         "attachment" => {
             let kind = AttachmentKind::from(fields.take("kind", Raw::as_string)?);
             let (content, data) = take_event(fields, problems);
-            Body::Attachment(Attachment { kind, content, data })
+            Body::Attachment(Attachment {
+                kind,
+                content,
+                data,
+            })
         }
         "notification" => {
             let kind = fields.take("kind", Raw::as_string)?;
             let (content, data) = take_event(fields, problems);
-            Body::Notification(Notification { kind, content, data })
+            Body::Notification(Notification {
+                kind,
+                content,
+                data,
+            })
         }
         "summary" => Body::Summary(Summary {
             text: fields.take("text", Text::from_raw)?,
@@ -308,7 +337,10 @@ fn read_known(name: &str, fields: &mut RawMap, problems: &mut Vec<Problem>) -> O
         "tombstone" => {
             let target = take_id(fields, "target")?;
             let target_parent = take_id(fields, "target_parent");
-            Body::Tombstone(Tombstone { target, target_parent })
+            Body::Tombstone(Tombstone {
+                target,
+                target_parent,
+            })
         }
         _ => return None,
     })
@@ -348,7 +380,9 @@ impl User {
         User {
             content: take_content(fields, problems),
             source: fields.take("source", Raw::as_string).map(UserSource::from),
-            is_koding_request: fields.take("is_koding_request", Raw::to).unwrap_or_default(),
+            is_koding_request: fields
+                .take("is_koding_request", Raw::to)
+                .unwrap_or_default(),
             koding_context: fields.take("koding_context", Text::from_raw),
             command_name: fields.take("command_name", Raw::as_string),
             command_args: fields.take("command_args", Text::from_raw),
@@ -370,7 +404,9 @@ impl Progress {
         Progress {
             content: take_any(fields, "content"),
             tool_use_id: fields.take("tool_use_id", Raw::as_string),
-            sibling_tool_use_ids: fields.take("sibling_tool_use_ids", Raw::to).unwrap_or_default(),
+            sibling_tool_use_ids: fields
+                .take("sibling_tool_use_ids", Raw::to)
+                .unwrap_or_default(),
             tools: take_any(fields, "tools"),
             normalized_messages: take_any(fields, "normalized_messages"),
         }
@@ -388,7 +424,9 @@ impl Progress {
 impl CompactBoundary {
     fn read(fields: &mut RawMap) -> CompactBoundary {
         CompactBoundary {
-            trigger: fields.take("trigger", Raw::as_string).map(CompactTrigger::from),
+            trigger: fields
+                .take("trigger", Raw::as_string)
+                .map(CompactTrigger::from),
             tokens_before: fields.take("tokens_before", Raw::to),
             tokens_after: fields.take("tokens_after", Raw::to),
             summary_id: take_id(fields, "summary_id"),

@@ -263,3 +263,8 @@ pub(crate) fn write_object(
 pub(crate) fn number(raw: &Raw) -> Option<f64> {
     raw.to::<f64>().filter(|value| value.is_finite())
 }
+
+/// Reads `true`; a written `false` is left where it is, as it says no more than its absence.
+pub(crate) fn flag(raw: &Raw) -> Option<()> {
+    (raw.as_str() == "true").then_some(())
+}

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::body::take_id;
-use crate::json::{ObjectWriter, number, write_object};
+use crate::json::{ObjectWriter, flag, number, write_object};
 use crate::{Assistant, Body, Content, History, Json, JsonError, Problem, Raw, RawMap};
 use crate::{Role, TokenUsage, User};
 
@@ -129,12 +129,21 @@ impl Message {
 
     /// Something that a person said.
     pub fn user(id: impl Into<MessageId>, content: impl Into<Content>) -> Message {
-        Message::new(id, Body::User(User { content: content.into(), ..User::default() }))
+        Message::new(
+            id,
+            Body::User(User {
+                content: content.into(),
+                ..User::default()
+            }),
+        )
     }
 
     /// Something that a model said.
     pub fn assistant(id: impl Into<MessageId>, content: impl Into<Content>) -> Message {
-        let body = Assistant { content: content.into(), ..Assistant::default() };
+        let body = Assistant {
+            content: content.into(),
+            ..Assistant::default()
+        };
         Message::new(id, Body::Assistant(body))
     }
 
@@ -183,10 +192,14 @@ impl Json for Message {
     fn read(raw: &Raw, problems: &mut Vec<Problem>) -> Result<Message, JsonError> {
         let mut fields = RawMap::parse(raw.as_str())?;
         let readable = take_version(&mut fields);
-        let type_name = fields.take("type", Raw::as_string).filter(|name| !name.is_empty());
+        let type_name = fields
+            .take("type", Raw::as_string)
+            .filter(|name| !name.is_empty());
         let mut message = Message::new(
-            take_id(&mut fields, "id").unwrap_or_default(),
-            Body::Other(crate::Other { type_name: type_name.clone() }),
+            fields.take("id", name).unwrap_or_default(),
+            Body::Other(crate::Other {
+                type_name: type_name.clone(),
+            }),
         );
         if readable {
             message.body = Body::read(type_name, &mut fields, problems);
@@ -198,33 +211,57 @@ impl Json for Message {
     }
 
     fn write(&self, out: &mut String) {
-        let names: Vec<&str> =
-            NAMES.iter().chain(self.body.field_names()).copied().collect();
-        write_object(out, &names, &self.unknown, |writer| self.write_fields(writer));
+        let names: Vec<&str> = NAMES
+            .iter()
+            .chain(self.body.field_names())
+            .copied()
+            .collect();
+        write_object(out, &names, &self.unknown, |writer| {
+            self.write_fields(writer)
+        });
     }
 }
 
 /// Whether the record is of a version that can be read; a foreign version stays where it is.
 fn take_version(fields: &mut RawMap) -> bool {
     fields.get("v").is_none()
-        || fields.take("v", |raw| (raw.as_str() == VERSION).then_some(())).is_some()
+        || fields
+            .take("v", |raw| (raw.as_str() == VERSION).then_some(()))
+            .is_some()
 }
 
 fn take_shared(message: &mut Message, fields: &mut RawMap, problems: &mut Vec<Problem>) {
     message.parent_id = take_id(fields, "parent_id");
-    message.session_id = fields.take("session_id", Raw::as_string).unwrap_or_default().into();
+    message.session_id = fields
+        .take("session_id", Raw::as_string)
+        .unwrap_or_default()
+        .into();
     message.created_at = fields.take("created_at", |raw| raw.as_string()?.parse().ok());
     message.agent_id = fields.take("agent_id", Raw::as_string);
     message.author = fields.take("author", Raw::as_string);
-    message.history = fields.take("history", Raw::to).unwrap_or_default();
+    message.history = fields.take("history", history).unwrap_or_default();
     message.model = fields.take("model", Raw::as_string);
     message.usage = fields.take("usage", |raw| TokenUsage::read(raw, problems).ok());
     message.cost_usd = fields.take("cost_usd", number);
     message.duration_ms = fields.take("duration_ms", Raw::to);
     message.response_id = fields.take("response_id", Raw::as_string);
-    message.is_api_error_message =
-        fields.take("is_api_error_message", Raw::to).unwrap_or_default();
-    message.extra = fields.take("extra", Raw::as_object).unwrap_or_default();
+    message.is_api_error_message = fields.take("is_api_error_message", flag).is_some();
+    message.extra = fields.take("extra", entries).unwrap_or_default();
+}
+
+// Fields that are left out when they have their ordinary value. If a source wrote that value all the
+// same, it is not taken but stays among the unknown fields, so that it is written back.
+
+fn name(raw: &Raw) -> Option<String> {
+    raw.as_string().filter(|name| !name.is_empty())
+}
+
+fn history(raw: &Raw) -> Option<History> {
+    raw.to().filter(|history| *history != History::Include)
+}
+
+fn entries(raw: &Raw) -> Option<RawMap> {
+    raw.as_object().filter(|map| !map.is_empty())
 }
 
 fn report(message: &Message, problems: &mut Vec<Problem>) {

@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 /// A range of bytes, `start` included, `end` not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct Span {
     /// The first byte.
     pub start: usize,
@@ -82,7 +84,15 @@ impl Problem {
 
     fn new(severity: Severity, code: &'static str, message: String) -> Problem {
         let (span, line, column, hint) = (None, 0, 0, None);
-        Problem { code: code.into(), severity, span, line, column, message, hint }
+        Problem {
+            code: code.into(),
+            severity,
+            span,
+            line,
+            column,
+            message,
+            hint,
+        }
     }
 
     /// Says where, in bytes; the line and column come from `lines`.
@@ -108,8 +118,13 @@ pub struct LineIndex {
 impl LineIndex {
     /// Finds the lines of `source`; a line ends with `\n`.
     pub fn new(source: &[u8]) -> LineIndex {
-        let ends = source.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-        let starts = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
+        let ends = source
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'\n');
+        let starts = std::iter::once(0)
+            .chain(ends.map(|(at, _)| at + 1))
+            .collect();
         LineIndex { starts }
     }
 

@@ -74,7 +74,11 @@ impl Raw {
 
     /// The decoded string; `None` for anything else, and for a string with a lone surrogate.
     pub fn as_string(&self) -> Option<String> {
-        if self.0.starts_with('"') { self.to() } else { None }
+        if self.0.starts_with('"') {
+            self.to()
+        } else {
+            None
+        }
     }
 }
 
@@ -106,7 +110,9 @@ impl RawMap {
     /// Splits the text of a JSON object into its entries.
     pub fn parse(text: &str) -> Result<RawMap, JsonError> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let map = deserializer.deserialize_map(ObjectVisitor).map_err(JsonError::not_an_object)?;
+        let map = deserializer
+            .deserialize_map(ObjectVisitor)
+            .map_err(JsonError::not_an_object)?;
         deserializer.end().map_err(JsonError::syntax)?;
         Ok(map)
     }
@@ -146,11 +152,7 @@ impl RawMap {
     }
 
     /// Removes and returns the value of a key if `read` accepts it; otherwise it stays.
-    pub(crate) fn take<T>(
-        &mut self,
-        key: &str,
-        read: impl FnOnce(&Raw) -> Option<T>,
-    ) -> Option<T> {
+    pub(crate) fn take<T>(&mut self, key: &str, read: impl FnOnce(&Raw) -> Option<T>) -> Option<T> {
         let at = self.position(key)?;
         let value = read(&self.entries[at].1)?;
         self.entries.remove(at);
@@ -159,7 +161,9 @@ impl RawMap {
 
     /// Whether any of the keys is one of `names`.
     pub(crate) fn has_any(&self, names: &[&str]) -> bool {
-        self.entries.iter().any(|(key, _)| names.iter().any(|name| is_key(key, name)))
+        self.entries
+            .iter()
+            .any(|(key, _)| names.iter().any(|name| is_key(key, name)))
     }
 
     fn position(&self, key: &str) -> Option<usize> {
