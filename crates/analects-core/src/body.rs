@@ -380,9 +380,7 @@ impl User {
         User {
             content: take_content(fields, problems),
             source: fields.take("source", Raw::as_string).map(UserSource::from),
-            is_koding_request: fields
-                .take("is_koding_request", Raw::to)
-                .unwrap_or_default(),
+            is_koding_request: fields.take("is_koding_request", flag).is_some(),
             koding_context: fields.take("koding_context", Text::from_raw),
             command_name: fields.take("command_name", Raw::as_string),
             command_args: fields.take("command_args", Text::from_raw),
@@ -405,7 +403,9 @@ impl Progress {
             content: take_any(fields, "content"),
             tool_use_id: fields.take("tool_use_id", Raw::as_string),
             sibling_tool_use_ids: fields
-                .take("sibling_tool_use_ids", Raw::to)
+                .take("sibling_tool_use_ids", |raw| {
+                    raw.to().filter(|ids: &Vec<_>| !ids.is_empty())
+                })
                 .unwrap_or_default(),
             tools: take_any(fields, "tools"),
             normalized_messages: take_any(fields, "normalized_messages"),

@@ -1,1 +1,53 @@
-//! formats
+//! Conversations as text: bytes in, messages and problems out, and small splices back.
+//!
+//! This crate is pure. It opens no file: a caller passes bytes and gets back a value, or the bytes
+//! to put into a file and the place where they go.
+//!
+//! # Modules, in reading order
+//!
+//! 1. [`decode`] reads any known format into messages; [`Decoded`] is what it gives.
+//! 2. [`msgfile`] is the message file: a [`msgfile::Document`] of [`msgfile::Cell`]s, read without
+//!    loss, and edited by [`msgfile::Splice`]s that leave every other byte alone.
+//! 3. [`transcript`] is the store's format: one message a line, as JSON.
+//!
+//! ```
+//! let file = b"# %% A question[^1]\n\n[^1]: [markdown]\n\nWhat is six times seven?\n";
+//! let decoded = analects_formats::decode(file, "talk.msg.md");
+//! assert_eq!(decoded.messages[0].text(), "What is six times seven?");
+//! assert!(decoded.problems.is_empty());
+//! ```
+//!
+//! # Limitations
+//!
+//! - Of the message file, heads, metadata, escaping and `stored="lines=N"` are read and written;
+//!   fences do not hide heads yet, frontmatter is kept but its YAML is not read, and only
+//!   `*.msg.md` files are message files.
+//! - Tool calls, code outputs and the other types of output cells are kept and reported, not yet
+//!   turned into messages that a model sees.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
+pub mod msgfile;
+pub mod transcript;
+
+use analects_core::{Message, Problem};
+
+/// What a file held.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Decoded {
+    /// Its messages, in file order.
+    pub messages: Vec<Message>,
+    /// What was odd about it.
+    pub problems: Vec<Problem>,
+}
+
+/// Reads the messages of a file. Its name tells the format: `*.jsonl` is a transcript, anything else
+/// a message file. Never fails; what cannot be read is a problem.
+pub fn decode(bytes: &[u8], name: &str) -> Decoded {
+    if name.ends_with(".jsonl") {
+        return transcript::decode(bytes);
+    }
+    let document = msgfile::decode(bytes);
+    let mut decoded = msgfile::messages(&document, &msgfile::session_of(name));
+    decoded.problems.splice(0..0, document.problems);
+    decoded
+}

@@ -1,0 +1,180 @@
+//! The metadata line: `[^id]: [type] key="value" key2=bare [flag=1]`, read and written.
+
+use analects_core::Span;
+
+/// What a metadata line says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Meta {
+    /// The line, and the lines that continue it, line ends included.
+    pub span: Span,
+    /// The type word, such as `markdown` or an agent's name.
+    pub type_word: Option<String>,
+    /// The attributes in order, repeated ones included.
+    pub attributes: Vec<(String, String)>,
+    /// What could not be read as either, such as a value without its closing quote.
+    pub junk: Vec<String>,
+}
+
+impl Meta {
+    /// Reads what follows `[^id]:`, without a line end.
+    pub(super) fn parse(text: &str) -> Meta {
+        let mut meta = Meta::default();
+        let mut rest = skip_blanks(text);
+        while !rest.is_empty() {
+            rest = skip_blanks(meta.take_token(rest));
+        }
+        meta
+    }
+
+    /// The value of an attribute; of a repeated one, the last.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let mut found = self.attributes.iter().rev().filter(|(name, _)| name == key);
+        found.next().map(|(_, value)| value.as_str())
+    }
+
+    /// Whether it holds attributes and nothing else, as a line that continues another must.
+    pub(super) fn is_only_attributes(&self) -> bool {
+        self.type_word.is_none() && self.junk.is_empty() && !self.attributes.is_empty()
+    }
+
+    /// Takes one token off the front; what remains is shorter.
+    fn take_token<'a>(&mut self, text: &'a str) -> &'a str {
+        if let Some(rest) = self
+            .take_bracketed(text)
+            .or_else(|| self.take_attribute(text))
+        {
+            return rest;
+        }
+        let end = text.find([' ', '\t']).unwrap_or(text.len());
+        self.junk.push(text[..end].to_string());
+        &text[end..]
+    }
+
+    /// `[type]`, or `[key=value]`, which means `key=value`.
+    fn take_bracketed<'a>(&mut self, text: &'a str) -> Option<&'a str> {
+        let inner = text.strip_prefix('[')?;
+        if let Some((key, value, rest)) = attribute(inner, "]")
+            && let Some(rest) = rest.strip_prefix(']')
+        {
+            self.attributes.push((key, value));
+            return Some(rest);
+        }
+        let (word, rest) = inner.split_once(']')?;
+        let is_first = self.type_word.is_none() && self.attributes.is_empty();
+        if !is_first || word.is_empty() || word.contains(['[', '=']) {
+            return None;
+        }
+        self.type_word = Some(word.to_string());
+        Some(rest)
+    }
+
+    fn take_attribute<'a>(&mut self, text: &'a str) -> Option<&'a str> {
+        let (key, value, rest) = attribute(text, "")?;
+        if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
+            return None;
+        }
+        self.attributes.push((key, value));
+        Some(rest)
+    }
+}
+
+fn skip_blanks(text: &str) -> &str {
+    text.trim_start_matches([' ', '\t'])
+}
+
+/// `key=value` at the start of `text`; a bare value ends at a blank or at one of `stops`.
+fn attribute<'a>(text: &'a str, stops: &str) -> Option<(String, String, &'a str)> {
+    let end = text.find('=')?;
+    let (key, rest) = (&text[..end], &text[end + 1..]);
+    if !is_key(key) {
+        return None;
+    }
+    let (value, rest) = match rest.chars().next() {
+        Some('"') => quoted(&rest[1..])?,
+        Some('\'') => rest[1..]
+            .split_once('\'')
+            .map(|(value, rest)| (value.to_string(), rest))?,
+        _ => {
+            let is_end = |c: char| c == ' ' || c == '\t' || stops.contains(c);
+            let end = rest.find(is_end).unwrap_or(rest.len());
+            (rest[..end].to_string(), &rest[end..])
+        }
+    };
+    Some((key.to_string(), value, rest))
+}
+
+fn is_key(key: &str) -> bool {
+    let mut chars = key.chars();
+    let first = chars
+        .next()
+        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    first && chars.all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
+}
+
+/// The rest of a double-quoted value, escapes resolved; `None` without a closing quote.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut value = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return Some((value, &text[at + 1..])),
+            '\\' => match chars.next()?.1 {
+                'n' => value.push('\n'),
+                'r' => value.push('\r'),
+                't' => value.push('\t'),
+                'u' => value.push(unicode(&mut chars)?),
+                c @ ('"' | '\\') => value.push(c),
+                // Not an escape of ours: a person's backslash stays.
+                c => value.extend(['\\', c]),
+            },
+            c => value.push(c),
+        }
+    }
+    None
+}
+
+/// `{hex}` after `\u`.
+fn unicode(chars: &mut std::str::CharIndices<'_>) -> Option<char> {
+    let digits = chars.as_str().strip_prefix('{')?.split_once('}')?.0;
+    let c = u32::from_str_radix(digits, 16)
+        .ok()
+        .and_then(char::from_u32)?;
+    chars.nth(digits.len() + 1)?;
+    Some(c)
+}
+
+/// Writes ` key="value"`; plain numbers stay bare.
+pub(super) fn write_attribute(out: &mut String, key: &str, value: &str) {
+    out.push(' ');
+    out.push_str(key);
+    out.push('=');
+    if is_number(value) {
+        out.push_str(value);
+    } else {
+        write_quoted(out, value);
+    }
+}
+
+fn is_number(value: &str) -> bool {
+    let digits = value.strip_suffix('s').unwrap_or(value);
+    digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
+fn write_quoted(out: &mut String, value: &str) {
+    out.push('"');
+    for c in value.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}

@@ -1,0 +1,11 @@
+//! Tests of the message file: reading, writing, and that no text can forge a cell.
+
+use analects_core::{Body, CountingIds, Ids, StopReason};
+use proptest::prelude::*;
+
+use super::*;
+
+mod conversations;
+mod generate;
+mod promises;
+mod reading;
