@@ -1,0 +1,102 @@
+//! Plans: what goes out, in which turns, and what stays.
+
+use analects_core::{Agent, Body, History, Json, Message, Progress, System, chain};
+
+use super::*;
+
+/// Links the messages and plans them: `role: content` for every turn, `id: reason` for what stays.
+#[track_caller]
+fn check(mut messages: Vec<Message>, expected: &[&str]) -> Plan {
+    for at in 1..messages.len() {
+        messages[at].parent_id = Some(messages[at - 1].id.clone());
+    }
+    let plan = plan(&chain(&messages), &Agent::of_model("quick", "m"));
+    let turns = plan
+        .request
+        .turns
+        .iter()
+        .map(|turn| format!("{}: {}", turn.role.as_str(), turn.content.to_json()));
+    let stays = plan
+        .rows
+        .iter()
+        .filter_map(|row| row.left_out.map(|reason| format!("{}: {reason}", &*row.id)));
+    assert_eq!(turns.chain(stays).collect::<Vec<_>>(), expected);
+    plan
+}
+
+#[test]
+fn a_conversation_goes_out_in_turns() {
+    let plan = check(
+        vec![
+            Message::user("a", "one"),
+            Message::assistant("b", "two"),
+            Message::user("c", "three"),
+        ],
+        &["user: \"one\"", "assistant: \"two\"", "user: \"three\""],
+    );
+    assert_eq!(plan.request.model, "m");
+    assert_eq!(plan.request.temperature, Some(0.7));
+    assert_eq!(plan.request.max_output_tokens, Some(8192));
+}
+
+#[test]
+fn what_one_side_says_in_a_row_is_one_turn() {
+    check(
+        vec![Message::user("a", "one"), Message::user("b", "two")],
+        &[r#"user: [{"type":"text","text":"one"},{"type":"text","text":"two"}]"#],
+    );
+}
+
+#[test]
+fn what_is_not_for_the_model_stays_with_its_reason() {
+    let error = Message {
+        is_api_error_message: true,
+        ..Message::assistant("e", "overloaded")
+    };
+    let hidden = Message {
+        history: History::Exclude,
+        ..Message::user("h", "secret")
+    };
+    let short = Message {
+        history: History::Summary,
+        ..Message::user("s", "long")
+    };
+    let progress = Message::new("p", Body::Progress(Progress::default()));
+    let empty = Message::assistant("m", "");
+    check(
+        vec![
+            hidden,
+            short,
+            progress,
+            error,
+            empty,
+            Message::user("u", "hi"),
+        ],
+        &[
+            "user: \"hi\"",
+            "h: history=exclude",
+            "s: history=summary, and summaries are not made yet",
+            "p: not part of what a model reads",
+            "e: reports an error",
+            "m: empty",
+        ],
+    );
+}
+
+#[test]
+fn system_messages_go_before_the_conversation() {
+    let system = Message::new(
+        "s",
+        Body::System(System {
+            content: "be brief".into(),
+        }),
+    );
+    let plan = check(vec![system, Message::user("u", "hi")], &["user: \"hi\""]);
+    assert_eq!(
+        plan.request
+            .system
+            .map(|text| text.as_str().into_owned())
+            .as_deref(),
+        Some("be brief")
+    );
+}

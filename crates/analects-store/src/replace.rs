@@ -1,0 +1,64 @@
+//! Replacing a file so that a kill or a power cut leaves the old one or the new one, never a mix.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use analects_core::Ids;
+
+use crate::error::to;
+use crate::{OsIds, StoreError};
+
+/// Writes `bytes` in the place of the file at `path`, which must not be a symbolic link. Mode and
+/// owner stay as they were; a new file gets what the umask says.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let temporary = temporary(path);
+    let written = write_new(&temporary, path, bytes)
+        .and_then(|()| fs::rename(&temporary, path).map_err(to("replace", path)));
+    if written.is_err() {
+        // The error that matters is the one above; a file that was never made needs no removal.
+        let _ = fs::remove_file(&temporary);
+    }
+    written?;
+    sync_folder(path)
+}
+
+fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.tmp", OsIds.nonce()))
+}
+
+fn write_new(temporary: &Path, original: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(temporary);
+    let mut file = file.map_err(to("create a file in this folder", original))?;
+    keep_owner_and_mode(&file, original)?;
+    file.write_all(bytes).map_err(to("write", original))?;
+    file.sync_all().map_err(to("sync", original))
+}
+
+fn keep_owner_and_mode(file: &File, original: &Path) -> Result<(), StoreError> {
+    let Ok(old) = fs::metadata(original) else {
+        return Ok(());
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let new = file.metadata().map_err(to("read the owner of", original))?;
+        if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+            fchown(file, Some(old.uid()), Some(old.gid()))
+                .map_err(to("keep the owner of this file", original))?;
+        }
+    }
+    file.set_permissions(old.permissions())
+        .map_err(to("keep the mode of this file", original))
+}
+
+/// Makes a new name in a folder durable.
+pub(crate) fn sync_folder(path: &Path) -> Result<(), StoreError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(to("sync the folder of", path))
+}

@@ -1,0 +1,261 @@
+//! Files on a real disk.
+
+use std::fs;
+
+use analects_core::{Ids, Message};
+use analects_formats::msgfile::NewCell;
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+use super::*;
+
+struct Disk {
+    folder: TempDir,
+    places: Places,
+}
+
+impl Disk {
+    fn new() -> Disk {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places {
+            data: folder.path().join("data"),
+            state: folder.path().join("state"),
+        };
+        Disk { folder, places }
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn open(&self, name: &str) -> Result<MessageFile, StoreError> {
+        MessageFile::open(&self.path(name), &self.places)
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn contents(&self, name: &str) -> Vec<String> {
+        let document = MessageFile::read(&self.path(name)).unwrap();
+        document
+            .cells
+            .iter()
+            .map(|cell| document.content(cell))
+            .collect()
+    }
+}
+
+#[test]
+fn cells_are_added_to_what_is_there() {
+    let disk = Disk::new();
+    let before = "---\ntitle: x\n---\n\n# %%\n\ntyped by hand";
+    fs::write(disk.path("a.msg.md"), before).unwrap();
+    let mut file = disk.open("a.msg.md").unwrap();
+    file.append(&NewCell::message("2", "hello")).unwrap();
+    assert!(disk.text("a.msg.md").starts_with(before));
+    assert_eq!(disk.contents("a.msg.md"), ["typed by hand", "hello"]);
+    assert_eq!(
+        fs::read_dir(disk.folder.path()).unwrap().count(),
+        2,
+        "only the file and its state"
+    );
+}
+
+#[test]
+fn a_second_writer_is_told_to_wait() {
+    let disk = Disk::new();
+    let file = disk.open("a.msg.md").unwrap();
+    assert!(disk.open("a.msg.md").unwrap_err().is_locked());
+    drop(file);
+    disk.open("a.msg.md").unwrap();
+}
+
+#[test]
+fn names_folders_and_encodings_that_do_not_fit_are_refused() {
+    let disk = Disk::new();
+    let refused = |name: &str| disk.open(name).unwrap_err().to_string();
+    assert!(refused("a.txt").ends_with("not a message file; its name must end in .msg.md"));
+    assert!(refused("no/such/a.msg.md").ends_with("no/such: not found"));
+    fs::write(disk.path("b.msg.md"), b"# %%\n\xff\n").unwrap();
+    assert!(refused("b.msg.md").contains("b.msg.md:2:1: the bytes at offset 5 are not UTF-8"));
+    assert_eq!(fs::read(disk.path("b.msg.md")).unwrap(), b"# %%\n\xff\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn mode_and_symbolic_link_survive() {
+    use std::os::unix::fs::PermissionsExt;
+    let disk = Disk::new();
+    fs::write(disk.path("real.msg.md"), "").unwrap();
+    fs::set_permissions(disk.path("real.msg.md"), fs::Permissions::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink(disk.path("real.msg.md"), disk.path("link.msg.md")).unwrap();
+    disk.open("link.msg.md")
+        .unwrap()
+        .append(&NewCell::message("1", "x"))
+        .unwrap();
+    assert!(disk.path("link.msg.md").is_symlink());
+    assert_eq!(disk.contents("real.msg.md"), ["x"]);
+    assert_eq!(
+        disk.path("real.msg.md")
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777,
+        0o640
+    );
+}
+
+/// A reply that has begun and grown a little.
+fn growing_reply(disk: &Disk) -> Reply {
+    let mut file = disk.open("a.msg.md").unwrap();
+    file.append(&NewCell::message("1", "question")).unwrap();
+    let mut reply = file.start_reply(NewCell::reply("2", "quick", "")).unwrap();
+    reply.push("one\n# %%");
+    reply.flush();
+    reply
+}
+
+fn whole() -> NewCell {
+    NewCell::reply("", "quick", "one\n# %% two\nthree")
+}
+
+#[test]
+fn a_reply_grows_in_the_file() {
+    let disk = Disk::new();
+    let mut reply = growing_reply(&disk);
+    // The line that may become a head waits; everything else is on disk.
+    assert_eq!(disk.contents("a.msg.md"), ["question", "one"]);
+    assert!(disk.text("a.msg.md").contains("status=\"streaming\""));
+    reply.push(" two\nthree");
+    assert!(reply.is_waiting());
+    reply.flush();
+    assert_eq!(
+        disk.contents("a.msg.md"),
+        ["question", "one\n# %% two\nthree"]
+    );
+    reply.finish(whole()).unwrap();
+    assert_eq!(
+        disk.contents("a.msg.md"),
+        ["question", "one\n# %% two\nthree"]
+    );
+    assert!(!disk.text("a.msg.md").contains("streaming"));
+}
+
+#[test]
+fn an_editor_may_save_while_a_reply_grows() {
+    // The editor changed the question, in place or by rename, and kept the growing cell.
+    for by_rename in [false, true] {
+        let disk = Disk::new();
+        let mut reply = growing_reply(&disk);
+        let edited = disk
+            .text("a.msg.md")
+            .replace("question", "a better question");
+        if by_rename {
+            fs::write(disk.path("new"), &edited).unwrap();
+            fs::rename(disk.path("new"), disk.path("a.msg.md")).unwrap();
+        } else {
+            fs::write(disk.path("a.msg.md"), &edited).unwrap();
+        }
+        reply.push(" two\nthree");
+        reply.flush();
+        assert_eq!(
+            disk.text("a.msg.md"),
+            edited,
+            "an edited file is not written into"
+        );
+        reply.finish(whole()).unwrap();
+        assert_eq!(
+            disk.contents("a.msg.md"),
+            ["a better question", "one\n# %% two\nthree"]
+        );
+    }
+}
+
+#[test]
+fn a_reply_whose_cell_is_gone_is_added_at_the_end() {
+    let disk = Disk::new();
+    let reply = growing_reply(&disk);
+    fs::write(disk.path("a.msg.md"), "# %%\n\nquite another text\n").unwrap();
+    reply.finish(whole()).unwrap();
+    assert_eq!(
+        disk.contents("a.msg.md"),
+        ["quite another text", "one\n# %% two\nthree"]
+    );
+
+    let disk = Disk::new();
+    let reply = growing_reply(&disk);
+    fs::remove_file(disk.path("a.msg.md")).unwrap();
+    reply.finish(whole()).unwrap();
+    assert_eq!(
+        disk.contents("a.msg.md"),
+        ["question", "one\n# %% two\nthree"]
+    );
+}
+
+#[test]
+fn transcripts_grow_line_by_line_and_survive_a_torn_one() {
+    let disk = Disk::new();
+    let project = disk.path("project");
+    let transcript = Transcript::of_session(&disk.places, &project, &"s-1".into());
+    assert_eq!(transcript.read().unwrap().messages, []);
+    transcript.append(&Message::user("a", "one")).unwrap();
+    let mut torn = fs::read(transcript.path()).unwrap();
+    torn.extend_from_slice(b"{\"v\":1,\"type\":\"us");
+    fs::write(transcript.path(), torn).unwrap();
+    transcript.append(&Message::user("b", "two")).unwrap();
+    let latest = Transcript::latest(&disk.places, &project).unwrap();
+    assert_eq!(latest.session(), "s-1".into());
+    let decoded = latest.read().unwrap();
+    assert_eq!(decoded.messages.len(), 2);
+    assert_eq!(decoded.problems[0].code, "unreadable-line");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_the_store_keeps_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let disk = Disk::new();
+    let transcript = Transcript::of_session(&disk.places, &disk.path("项目"), &"s".into());
+    transcript.append(&Message::user("a", "one")).unwrap();
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(transcript.path()), 0o600);
+    assert_eq!(mode(transcript.path().parent().unwrap()), 0o700);
+    assert_eq!(mode(&disk.places.state), 0o700);
+}
+
+#[test]
+fn two_writers_of_a_transcript_never_mix_their_lines() {
+    let disk = Disk::new();
+    let transcript = Transcript::of_session(&disk.places, &disk.path("p"), &"s".into());
+    let long = "x".repeat(10_000);
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let (transcript, long) = (&transcript, &long);
+            scope.spawn(move || {
+                for number in 0..25 {
+                    let message = Message::user(format!("{writer}-{number}"), long.as_str());
+                    transcript.append(&message).unwrap();
+                }
+            });
+        }
+    });
+    let decoded = transcript.read().unwrap();
+    assert_eq!((decoded.messages.len(), decoded.problems.len()), (100, 0));
+}
+
+#[test]
+fn identifiers_are_real() {
+    let now: Timestamp = "2026-11-15T00:00:00Z".parse().unwrap();
+    let (one, two) = (OsIds.uuid(now), OsIds.uuid(now));
+    assert_ne!(one, two);
+    assert_eq!((one.len(), &one[14..15], &one[..13]), (36, "7", &two[..13]));
+    for _ in 0..1000 {
+        let nonce = OsIds.nonce();
+        assert!(
+            nonce.len() == 8 && nonce.contains(|c: char| c.is_ascii_alphabetic()),
+            "{nonce}"
+        );
+    }
+}
