@@ -22,7 +22,7 @@ pub use edit::{Splice, append, replace};
 pub use encode::NewCell;
 pub use messages::{messages, session_of};
 pub use meta::Meta;
-pub use show::{Show, show};
+pub use show::{Show, role, show};
 pub use stream::CellStream;
 
 /// A message file, read: the source, and where its parts are.

@@ -105,9 +105,9 @@ impl Reply {
         Ok(self.file)
     }
 
-    /// The text so far.
-    pub fn text(&self) -> &str {
-        &self.stream.cell().content
+    /// The id of the reply's cell.
+    pub fn id(&self) -> &str {
+        &self.stream.cell().id
     }
 }
 

@@ -131,7 +131,8 @@ fn show_cell(document: &Document, cell: &Cell) -> ShowCell {
     }
 }
 
-fn role(cell: &Cell) -> &'static str {
+/// What a cell is, in the words of `show`'s JSON.
+pub fn role(cell: &Cell) -> &'static str {
     match (cell.kind, cell.type_word()) {
         (CellKind::Message, "agent") => "agent_definition",
         (CellKind::Message, _) => "user",

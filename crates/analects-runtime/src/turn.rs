@@ -1,0 +1,167 @@
+//! The turn: from the conversation so far to the answer on disk, whatever happens on the way.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use analects_client::{Client, ClientError, EventStream, Model};
+use analects_context::Plan;
+use analects_core::{Agent, Delta, Fold, Message, Problem, StreamEvent, chain};
+use analects_store::StoreError;
+use jiff::Timestamp;
+
+use crate::Conversation;
+
+/// How often a growing answer is brought to the disk.
+const FLUSH_EVERY: Duration = Duration::from_millis(100);
+
+/// Who is asked.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    /// The way to the provider.
+    pub client: &'a Client,
+    /// The model.
+    pub model: &'a Model,
+    /// The agent in whose name it answers.
+    pub agent: &'a Agent,
+}
+
+/// What came of a turn. The conversation holds it already.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The answer, or the error as a message.
+    pub answer: Message,
+    /// What the model's side said when it failed.
+    pub error: Option<ClientError>,
+    /// Whether the person stopped it.
+    pub stopped: bool,
+    /// What was odd, in the conversation or in the answer.
+    pub problems: Vec<Problem>,
+}
+
+/// How a stream ended.
+enum End {
+    Complete,
+    Failed(ClientError),
+    Stopped,
+}
+
+impl Asked<'_> {
+    /// What would be sent to go on with a conversation, and what was odd about it.
+    pub fn plan(&self, conversation: &dyn Conversation) -> (Plan, Vec<Problem>) {
+        let decoded = conversation.messages();
+        let chain = chain(&decoded.messages);
+        let agent = Agent {
+            models: vec![self.model.name.clone()],
+            ..self.agent.clone()
+        };
+        let plan = analects_context::plan(&chain, &agent);
+        let problems = decoded.problems.into_iter().chain(chain.problems).collect();
+        (plan, problems)
+    }
+}
+
+/// Asks the model to go on with the conversation, and records what comes, to the last word that
+/// came. `watch` sees every event; when `stop` is ready, the answer ends as it is.
+pub async fn drive(
+    asked: &Asked<'_>,
+    conversation: &mut dyn Conversation,
+    watch: &mut dyn FnMut(&StreamEvent),
+    stop: impl Future<Output = ()>,
+) -> Result<Outcome, StoreError> {
+    let (plan, mut problems) = asked.plan(conversation);
+    let (began, clock) = (Timestamp::now(), Instant::now());
+    let mut fold = Fold::default();
+    let mut stop = std::pin::pin!(stop);
+    let opened = tokio::select! {
+        stream = asked.client.stream(asked.model, &plan.request) => stream.map(Some),
+        () = &mut stop => Ok(None),
+    };
+    let end = match opened {
+        Ok(Some(mut stream)) => {
+            let mut see = |event: &StreamEvent| {
+                fold.push(event);
+                watch(event);
+            };
+            receive(&mut stream, conversation, &mut see, stop).await?
+        }
+        Ok(None) => End::Stopped,
+        Err(error) => End::Failed(error),
+    };
+    let mut base = Message::assistant("", "");
+    base.created_at = Some(began);
+    base.author = Some(asked.agent.name.clone());
+    base.model = Some(asked.model.name.clone());
+    base.duration_ms = u64::try_from(clock.elapsed().as_millis()).ok();
+    let folded = fold.finish(base);
+    let (error, stopped) = match end {
+        End::Failed(error) => (Some(error), false),
+        End::Stopped => (None, true),
+        End::Complete => (folded.error.map(ClientError::from), false),
+    };
+    problems.extend(folded.problems);
+    let answer = as_error_if_empty(folded.message, error.as_ref());
+    if !(stopped && answer.text().is_empty()) {
+        conversation.finish(answer.clone())?;
+    }
+    Ok(Outcome {
+        answer,
+        error,
+        stopped,
+        problems,
+    })
+}
+
+/// Takes events until the stream ends, and brings the text to the disk ten times a second.
+async fn receive(
+    stream: &mut EventStream,
+    conversation: &mut dyn Conversation,
+    see: &mut dyn FnMut(&StreamEvent),
+    mut stop: std::pin::Pin<&mut impl Future<Output = ()>>,
+) -> Result<End, StoreError> {
+    let mut flush_at = tokio::time::Instant::now();
+    loop {
+        let event = tokio::select! {
+            event = stream.next() => event,
+            () = tokio::time::sleep_until(flush_at), if conversation.is_waiting() => {
+                conversation.flush();
+                flush_at = tokio::time::Instant::now() + FLUSH_EVERY;
+                continue;
+            }
+            () = &mut stop => return Ok(End::Stopped),
+        };
+        match event {
+            None => return Ok(End::Complete),
+            Some(Err(error)) => return Ok(End::Failed(error)),
+            Some(Ok(event)) => {
+                see(&event);
+                if let StreamEvent::BlockDelta {
+                    delta: Delta::Text(text),
+                    ..
+                } = &event
+                {
+                    conversation.push(&text.as_str())?;
+                }
+            }
+        }
+    }
+}
+
+/// A turn of which nothing came but an error is recorded as that error.
+fn as_error_if_empty(answer: Message, error: Option<&ClientError>) -> Message {
+    match error {
+        Some(error)
+            if answer
+                .body
+                .content()
+                .is_none_or(analects_core::Content::is_empty) =>
+        {
+            let text = Message::assistant("", error.to_string());
+            Message {
+                is_api_error_message: true,
+                body: text.body,
+                ..answer
+            }
+        }
+        _ => answer,
+    }
+}

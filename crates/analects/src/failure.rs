@@ -1,0 +1,104 @@
+//! Errors as a person meets them: one line, a hint, and an exit code.
+
+use analects_client::ClientError;
+use analects_store::StoreError;
+
+/// Why a command failed, in the classes that exit codes tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Input,
+    Usage,
+    NotFound,
+    Locked,
+    Model,
+    Interrupted,
+    Ours,
+}
+
+/// A failed command.
+#[derive(Debug)]
+pub struct Failure {
+    kind: Kind,
+    /// What went wrong: lower case, no full stop.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    fn new(kind: Kind, message: impl Into<String>, hint: Option<String>) -> Failure {
+        Failure {
+            kind,
+            message: message.into(),
+            hint,
+        }
+    }
+
+    /// The command was called in a way that makes no sense.
+    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Failure {
+        Failure::new(Kind::Usage, message, Some(hint.into()))
+    }
+
+    /// What was given to the command is at fault.
+    pub fn input(message: impl Into<String>) -> Failure {
+        Failure::new(Kind::Input, message, None)
+    }
+
+    /// The program is at fault.
+    pub fn ours(message: impl Into<String>) -> Failure {
+        Failure::new(Kind::Ours, message, None)
+    }
+
+    /// The person stopped it.
+    pub fn interrupted() -> Failure {
+        Failure::new(
+            Kind::Interrupted,
+            "interrupted; what came so far is kept",
+            None,
+        )
+    }
+
+    /// The exit code, as documented.
+    pub fn exit_code(&self) -> u8 {
+        match self.kind {
+            Kind::Input => 1,
+            Kind::Usage => 2,
+            Kind::NotFound => 3,
+            Kind::Locked => 4,
+            Kind::Model => 5,
+            Kind::Interrupted => 130,
+            Kind::Ours => 255,
+        }
+    }
+
+    /// The word for the class, in JSON.
+    pub fn kind(&self) -> &'static str {
+        match self.kind {
+            Kind::Input => "input",
+            Kind::Usage => "usage",
+            Kind::NotFound => "not_found",
+            Kind::Locked => "locked",
+            Kind::Model => "model",
+            Kind::Interrupted => "interrupted",
+            Kind::Ours => "internal",
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        let kind = match &error {
+            StoreError::NotFound { .. } => Kind::NotFound,
+            StoreError::Locked { .. } => Kind::Locked,
+            StoreError::NotAMessageFile { .. } => Kind::Usage,
+            _ => Kind::Input,
+        };
+        Failure::new(kind, error.to_string(), error.hint())
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Failure {
+        Failure::new(Kind::Model, error.to_string(), error.hint())
+    }
+}

@@ -1,0 +1,69 @@
+//! What the process finds around itself: folders, keys, addresses. The only place that reads the
+//! environment.
+
+use std::env;
+use std::path::PathBuf;
+
+use analects_client::Key;
+use analects_store::Places;
+
+use crate::failure::Failure;
+
+/// Everything that the environment says.
+#[derive(Debug)]
+pub struct Surroundings {
+    /// Where the store is.
+    pub places: Places,
+    /// The folder that the command was called in.
+    pub folder: PathBuf,
+    /// How to reach models.
+    pub models: analects_client::Surroundings,
+}
+
+impl Surroundings {
+    /// Reads the environment of this process.
+    pub fn of_process() -> Result<Surroundings, Failure> {
+        let folder = env::current_dir()
+            .map_err(|error| Failure::input(format!("cannot find the current folder: {error}")))?;
+        Ok(Surroundings {
+            places: places()?,
+            folder,
+            models: models(),
+        })
+    }
+}
+
+/// A variable that is set to something.
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn places() -> Result<Places, Failure> {
+    if let Some(home) = variable("ANALECTS_HOME").map(PathBuf::from) {
+        return Ok(Places {
+            data: home.join("data"),
+            state: home.join("state"),
+        });
+    }
+    let home = env::home_dir().ok_or_else(|| {
+        Failure::usage(
+            "cannot find your home folder",
+            "set ANALECTS_HOME to a folder of your own",
+        )
+    })?;
+    let place = |name, usual: &str| {
+        let base = variable(name).map_or_else(|| home.join(usual), PathBuf::from);
+        base.join("analects")
+    };
+    Ok(Places {
+        data: place("XDG_DATA_HOME", ".local/share"),
+        state: place("XDG_STATE_HOME", ".local/state"),
+    })
+}
+
+fn models() -> analects_client::Surroundings {
+    analects_client::Surroundings {
+        openai_base_url: variable("OPENAI_BASE_URL").or_else(|| variable("OPENAI_API_BASE")),
+        openai_key: variable("OPENAI_API_KEY").map(Key::new),
+    }
+}
