@@ -1,1 +1,68 @@
-//! providers
+//! Requests and answers in the wire formats of the model providers.
+//!
+//! This crate is pure: bytes in, events out. It opens no connection, knows no key and no host, and
+//! keeps no time; the client does all that. Between [`Request`] and the bytes that go
+//! out, and between the bytes that come back and [`StreamEvent`](analects_core::StreamEvent)s,
+//! there is one function each.
+//!
+//! # Types, in reading order
+//!
+//! 1. [`Api`] names a wire format.
+//! 2. [`encode`] turns a request into an [`HttpRequest`].
+//! 3. [`decoder`] gives a [`Decoder`], which takes the answer's bytes in pieces of any size.
+//! 4. [`error_from_response`] reads an answer that is an error; [`is_retryable`] says whether
+//!    another try may help.
+//! 5. [`sse`] splits a stream of server-sent events, for every provider.
+//!
+//! ```
+//! use analects_core::{Message, Request, Role, Turn, fold};
+//! use analects_providers::{Api, decoder, encode};
+//!
+//! let turn = Turn { role: Role::User, content: "Hello".into(), model: None };
+//! let request = Request { model: "tiny".into(), turns: vec![turn], ..Request::default() };
+//! assert_eq!(encode(Api::OpenAiChat, &request).path, "/chat/completions");
+//!
+//! let answer = b"data: {\"id\":\"r1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\
+//!     \"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+//! let mut decoder = decoder(Api::OpenAiChat);
+//! let mut events = decoder.push(answer);
+//! events.extend(decoder.finish());
+//! let folded = fold(&events, Message::assistant("a", ""));
+//! assert_eq!(folded.message.text(), "Hi");
+//! assert!(folded.complete);
+//! ```
+//!
+//! # Limitations
+//!
+//! - Only OpenAI's Chat Completions so far, and only as a stream (a plain JSON answer is read too).
+//! - Chat Completions has no place for thinking, documents and unknown blocks; they are left out of
+//!   the request. `reasoning` asks for nothing yet: how to ask differs between vendors.
+//! - A `Retry-After` header is read as seconds only, not as a date.
+//! - Of several choices (`n` above 1) the first is the answer; the others are kept as extra fields.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
+mod decoder;
+mod error;
+mod http;
+mod openai;
+pub mod sse;
+
+use analects_core::Request;
+
+pub use decoder::{Decoder, decoder};
+pub use error::{error_from_response, is_retryable};
+pub use http::{Auth, HttpRequest, Method};
+
+/// A wire format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Api {
+    /// OpenAI's Chat Completions, which many vendors and local servers speak too.
+    OpenAiChat,
+}
+
+/// Turns a request into bytes that go out.
+pub fn encode(api: Api, request: &Request) -> HttpRequest {
+    match api {
+        Api::OpenAiChat => openai::encode(request),
+    }
+}

@@ -1,0 +1,106 @@
+//! Bytes of an answer in, events out, whatever the provider: the part that all of them share.
+
+use analects_core::{ApiError, ApiErrorKind, Raw, StreamEvent};
+
+use crate::sse::{DEFAULT_LIMIT, Splitter, SseEvent, TooLong};
+use crate::{Api, openai};
+
+/// Reads one answer, piece by piece.
+#[derive(Debug)]
+pub struct Decoder {
+    splitter: Splitter,
+    /// What came before the first event, in case none comes: see [`Decoder::not_a_stream`].
+    head: Vec<u8>,
+    seen_event: bool,
+    answer: openai::Decoder,
+}
+
+/// Starts reading an answer.
+pub fn decoder(api: Api) -> Decoder {
+    let Api::OpenAiChat = api;
+    Decoder {
+        splitter: Splitter::default(),
+        head: Vec::new(),
+        seen_event: false,
+        answer: openai::Decoder::default(),
+    }
+}
+
+impl Decoder {
+    /// Takes the next bytes and gives what they complete.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<StreamEvent> {
+        let events = self.splitter.push(bytes);
+        if !self.seen_event && self.head.len() < DEFAULT_LIMIT {
+            self.head.extend_from_slice(bytes);
+        }
+        self.take(events)
+    }
+
+    /// Ends the answer. Without a `MessageStop` among all events, it was cut off.
+    pub fn finish(&mut self) -> Vec<StreamEvent> {
+        let events = self.splitter.finish();
+        let mut out = self.take(events);
+        if !self.seen_event {
+            self.not_a_stream(&mut out);
+        }
+        self.answer.finish(&mut out);
+        out
+    }
+
+    fn take(&mut self, events: Vec<Result<SseEvent, TooLong>>) -> Vec<StreamEvent> {
+        let mut out = Vec::new();
+        for event in events {
+            self.seen_event = true;
+            self.head = Vec::new();
+            match event {
+                Ok(event) => self.answer.event(&event.data, &mut out),
+                Err(TooLong { limit }) => {
+                    let text = format!("an event of more than {limit} bytes was left out");
+                    out.push(StreamEvent::Error(ApiError::new(
+                        ApiErrorKind::Malformed,
+                        text,
+                    )));
+                }
+            }
+        }
+        out
+    }
+
+    /// Some servers answer with plain JSON, be it the whole answer or an error under status 200.
+    fn not_a_stream(&mut self, out: &mut Vec<StreamEvent>) {
+        let head = std::mem::take(&mut self.head);
+        let body = String::from_utf8_lossy(&head);
+        let body = body.trim();
+        if body.starts_with('{') && Raw::parse(body).is_ok() {
+            self.answer.event(body, out);
+        } else if !is_stream_start(body) {
+            out.push(malformed_chunk(body));
+            let text = "the answer is neither a stream of events nor JSON";
+            out.push(StreamEvent::Error(ApiError::new(
+                ApiErrorKind::Malformed,
+                text,
+            )));
+        }
+    }
+}
+
+/// Data that cannot be read is kept with the message, and the rest of the answer is read on.
+pub(crate) fn malformed_chunk(data: &str) -> StreamEvent {
+    StreamEvent::Extra {
+        key: "malformed_chunk".to_string(),
+        value: Raw::string(data),
+    }
+}
+
+/// Whether this may be the cut-off start of a stream, such as `dat`, or one of comments alone.
+fn is_stream_start(body: &str) -> bool {
+    let line = body
+        .trim_start_matches('\u{feff}')
+        .lines()
+        .next()
+        .unwrap_or_default();
+    let names = [":", "data", "event", "id", "retry"];
+    names
+        .iter()
+        .any(|name| line.starts_with(name) || name.starts_with(line))
+}

@@ -1,0 +1,200 @@
+//! Errors that providers report, in the words of the core: by status, type and message. No
+//! transport errors here; those are the client's.
+
+use analects_core::{ApiError, ApiErrorKind, Raw, RawMap};
+
+use crate::Api;
+
+/// Reads an answer whose status says that it is an error. `header` looks a header up by its
+/// lower-case name.
+pub fn error_from_response(
+    api: Api,
+    status: u16,
+    header: impl Fn(&str) -> Option<String>,
+    body: &[u8],
+) -> ApiError {
+    let text = String::from_utf8_lossy(body);
+    let said = RawMap::parse(&text)
+        .map(|map| Said::in_object(&map))
+        .unwrap_or_default();
+    let mut error = said.into_error(Some(status));
+    if error.message.is_empty() {
+        error.message = plain_message(&text);
+    }
+    let Api::OpenAiChat = api;
+    error.request_id = header("x-request-id");
+    error.retry_after_ms = retry_after_ms(header);
+    error
+}
+
+/// Reads the `error` member of an event in the middle of a stream.
+pub(crate) fn error_in_stream(error: &Raw) -> ApiError {
+    let mut error = Said::in_error(error).into_error(None);
+    if error.message.is_empty() {
+        error.message = "the provider gave up without saying why".to_string();
+    }
+    error
+}
+
+/// Whether the same request may succeed later. Whether it may be sent again is another question:
+/// never after a part of the answer was shown.
+pub fn is_retryable(error: &ApiError) -> bool {
+    // No credit left comes as 429 too, and no waiting helps.
+    if error.error_type.as_deref() == Some("insufficient_quota") {
+        return false;
+    }
+    match error.kind {
+        ApiErrorKind::RateLimit => error.status != Some(402),
+        ApiErrorKind::Overloaded
+        | ApiErrorKind::Server
+        | ApiErrorKind::Network
+        | ApiErrorKind::Timeout => true,
+        _ => error.status == Some(409),
+    }
+}
+
+/// What a body says about an error, in any of the shapes that OpenAI and its likes use:
+/// `{"error":{"message","type","code"}}`, `{"error":"…"}`, `{"message":"…"}`, `{"detail":"…"}`.
+#[derive(Debug, Default)]
+struct Said {
+    message: String,
+    kind: Option<String>,
+    code: Option<String>,
+}
+
+impl Said {
+    fn in_object(map: &RawMap) -> Said {
+        match map.get("error") {
+            Some(error) => Said::in_error(error),
+            None => Said::in_members(map),
+        }
+    }
+
+    fn in_error(error: &Raw) -> Said {
+        match error.as_object() {
+            Some(map) => Said::in_members(&map),
+            None => Said {
+                message: words(error).unwrap_or_default(),
+                ..Said::default()
+            },
+        }
+    }
+
+    fn in_members(map: &RawMap) -> Said {
+        let member = |key| map.get(key).and_then(words);
+        Said {
+            message: member("message")
+                .or_else(|| member("detail"))
+                .unwrap_or_default(),
+            kind: member("type"),
+            code: member("code"),
+        }
+    }
+
+    fn into_error(self, status: Option<u16>) -> ApiError {
+        let number = self.code.as_deref().and_then(|code| code.parse().ok());
+        let status = status.or(number.filter(|code| (400..600).contains(code)));
+        let kind = self.special_kind().or_else(|| status.map(kind_of_status));
+        let kind = kind
+            .or_else(|| self.named_kind())
+            .unwrap_or(ApiErrorKind::Server);
+        let mut error = ApiError::new(kind, self.message);
+        error.status = status;
+        // OpenAI's codes say more than its types, unless they repeat the status.
+        error.error_type = self.code.filter(|_| number.is_none()).or(self.kind);
+        error
+    }
+
+    fn says(&self, word: &str) -> bool {
+        [&self.kind, &self.code]
+            .into_iter()
+            .flatten()
+            .any(|said| said.contains(word))
+    }
+
+    /// Kinds that no status tells apart.
+    fn special_kind(&self) -> Option<ApiErrorKind> {
+        let message = self.message.to_lowercase();
+        let overflow = ["context_length_exceeded", "exceed_context_size_error"];
+        let too_long = ["maximum context length", "context length exceeded"];
+        if overflow.iter().any(|word| self.says(word))
+            || too_long.iter().any(|words| message.contains(words))
+        {
+            return Some(ApiErrorKind::ContextOverflow);
+        }
+        let refused = self.says("content_filter") || self.says("content_policy");
+        refused.then_some(ApiErrorKind::ContentRefused)
+    }
+
+    /// The kind by the provider's own name for it, where no status came along.
+    fn named_kind(&self) -> Option<ApiErrorKind> {
+        let names = [
+            ("rate_limit", ApiErrorKind::RateLimit),
+            ("quota", ApiErrorKind::RateLimit),
+            ("overloaded", ApiErrorKind::Overloaded),
+            ("unavailable", ApiErrorKind::Overloaded),
+            ("authentication", ApiErrorKind::Auth),
+            ("permission", ApiErrorKind::Auth),
+            ("not_found", ApiErrorKind::NotFound),
+            ("invalid_request", ApiErrorKind::BadRequest),
+            ("timeout", ApiErrorKind::Timeout),
+        ];
+        names
+            .into_iter()
+            .find(|(word, _)| self.says(word))
+            .map(|(_, kind)| kind)
+    }
+}
+
+/// A string as it is, a number or an object as its JSON; `None` for null.
+fn words(raw: &Raw) -> Option<String> {
+    (raw.as_str() != "null").then(|| raw.as_string().unwrap_or_else(|| raw.to_string()))
+}
+
+fn kind_of_status(status: u16) -> ApiErrorKind {
+    match status {
+        401 | 403 => ApiErrorKind::Auth,
+        404 => ApiErrorKind::NotFound,
+        408 => ApiErrorKind::Timeout,
+        // A body that the server will not take is, in a conversation, one that grew too long.
+        413 => ApiErrorKind::ContextOverflow,
+        402 | 429 => ApiErrorKind::RateLimit,
+        503 | 529 => ApiErrorKind::Overloaded,
+        500.. => ApiErrorKind::Server,
+        _ => ApiErrorKind::BadRequest,
+    }
+}
+
+/// The message of a body that is not JSON. The pages of proxies are of no use to a reader.
+fn plain_message(body: &str) -> String {
+    const LONGEST: usize = 300;
+    let body = body.trim();
+    if body.is_empty() {
+        return "no reason given".to_string();
+    }
+    if body.starts_with('<') {
+        return "the answer is a web page".to_string();
+    }
+    body.chars()
+        .take(LONGEST)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+fn retry_after_ms(header: impl Fn(&str) -> Option<String>) -> Option<u64> {
+    let number = |name| {
+        header(name)?
+            .trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|n| *n >= 0.0)
+    };
+    let exact = number("retry-after-ms");
+    // A float turns into the nearest integer that exists, so no value overflows.
+    exact
+        .or_else(|| number("retry-after").map(|seconds| seconds * 1000.0))
+        .map(|ms| ms as u64)
+}
+
+#[cfg(test)]
+mod tests;

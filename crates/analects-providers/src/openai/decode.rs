@@ -1,0 +1,387 @@
+//! Chunks in, events out. Blocks are numbered in the order in which they appear; a tool call is
+//! complete only when the answer is, because nothing before that says so.
+
+use analects_core::{BlockStart, Delta, Raw, RawMap, StopReason, StreamEvent, Text, TokenUsage};
+
+use super::wire::{self, CallDelta, Choice, Chunk};
+use crate::decoder::malformed_chunk;
+use crate::error::error_in_stream;
+
+/// Reads the events of one answer.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    /// The provider's name for the answer, once it began.
+    started: Option<String>,
+    next_index: usize,
+    /// The block of text or thinking that is being written.
+    open: Option<(usize, Kind)>,
+    calls: Vec<Call>,
+    stop_reason: Option<StopReason>,
+    refused: bool,
+    failed: bool,
+    done: bool,
+    usage: TokenUsage,
+    extras: Extras,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+}
+
+/// A tool call in the making.
+#[derive(Debug)]
+struct Call {
+    index: usize,
+    /// Its number on the wire, where the vendor gives one.
+    number: Option<u64>,
+    id: String,
+    name: String,
+    json: Text,
+}
+
+impl Decoder {
+    /// Takes the data of one event.
+    pub fn event(&mut self, data: &str, out: &mut Vec<StreamEvent>) {
+        if self.done {
+            return;
+        }
+        if data.trim() == "[DONE]" {
+            self.done = true;
+            return self.end(out);
+        }
+        match Chunk::read(data) {
+            Some(chunk) => self.chunk(chunk, out),
+            None => out.push(malformed_chunk(data)),
+        }
+    }
+
+    /// Ends the answer if `[DONE]` did not.
+    pub fn finish(&mut self, out: &mut Vec<StreamEvent>) {
+        if std::mem::replace(&mut self.done, true) {
+            return;
+        }
+        if self.stop_reason.is_some() {
+            return self.end(out);
+        }
+        // Cut off: blocks stay open and there is no stop, so that nobody takes it for the whole.
+        out.extend(self.extras.drain());
+    }
+
+    fn end(&mut self, out: &mut Vec<StreamEvent>) {
+        self.close_all(out);
+        out.extend(self.extras.drain());
+        if !self.failed {
+            let refused = self.refused.then_some(StopReason::Refusal);
+            let stop_reason = refused.or_else(|| self.stop_reason.take());
+            out.push(StreamEvent::MessageStop { stop_reason });
+        }
+    }
+
+    fn chunk(&mut self, chunk: Chunk, out: &mut Vec<StreamEvent>) {
+        if let Some(error) = &chunk.error {
+            self.failed = true;
+            out.push(StreamEvent::Error(error_in_stream(error)));
+        }
+        self.start(&chunk, out);
+        for raw in &chunk.choices {
+            match Choice::read(raw) {
+                Some(choice) if choice.index == 0 => self.choice(choice, out),
+                _ => self.extras.add("other_choices", raw.clone()),
+            }
+        }
+        if let Some(usage) = chunk.usage.map(|usage| token_usage(&usage))
+            && usage != self.usage
+        {
+            self.usage = usage.clone();
+            out.push(StreamEvent::Usage(usage));
+        }
+        for (key, value) in chunk.rest {
+            self.extras.set(&key, value);
+        }
+    }
+
+    /// Some vendors begin with a chunk that says nothing at all; the answer starts after it.
+    fn start(&mut self, chunk: &Chunk, out: &mut Vec<StreamEvent>) {
+        let says_nothing = chunk.id.is_none() && chunk.model.is_none() && chunk.choices.is_empty();
+        if self.started.is_some() || says_nothing {
+            return;
+        }
+        self.started = Some(chunk.id.clone().unwrap_or_default());
+        let (model, response_id) = (chunk.model.clone(), chunk.id.clone());
+        out.push(StreamEvent::MessageStart { model, response_id });
+    }
+
+    fn choice(&mut self, choice: Choice, out: &mut Vec<StreamEvent>) {
+        if let Some(delta) = &choice.delta {
+            self.delta(delta, out);
+        }
+        if let Some(reason) = choice.finish_reason {
+            self.stop_reason = Some(stop_reason(reason));
+            self.close_all(out);
+        }
+        for (key, value) in choice.rest {
+            self.extras.add(&key, value);
+        }
+    }
+
+    fn delta(&mut self, delta: &RawMap, out: &mut Vec<StreamEvent>) {
+        // Vendors spell it one way or the other, and some both ways at once.
+        let spelling = ["reasoning_content", "reasoning"];
+        let thought = spelling
+            .iter()
+            .find_map(|key| Text::from_raw(delta.get(key)?));
+        if let Some(thought) = thought.filter(|thought| !thought.is_empty()) {
+            self.write(Kind::Thinking, thought, out);
+        }
+        let rest = wire::take(delta, |key, value| match key {
+            "role" => true,
+            "reasoning_content" | "reasoning" => Text::from_raw(value).is_some(),
+            "content" | "refusal" => match Text::from_raw(value) {
+                Some(text) => {
+                    self.refused |= key == "refusal";
+                    self.write(Kind::Text, text, out);
+                    true
+                }
+                None => false,
+            },
+            "tool_calls" => self.calls(value, out),
+            "function_call" => value.as_object().is_some_and(|function| {
+                self.call(CallDelta::of_function(&function), out);
+                true
+            }),
+            _ => false,
+        });
+        for (key, value) in rest {
+            self.extras.add(&key, value);
+        }
+    }
+
+    fn write(&mut self, kind: Kind, text: Text, out: &mut Vec<StreamEvent>) {
+        let index = match self.open {
+            Some((index, open)) if open == kind => index,
+            _ => self.open(kind, out),
+        };
+        let delta = match kind {
+            Kind::Text => Delta::Text(text),
+            Kind::Thinking => Delta::Thinking(text),
+        };
+        out.push(StreamEvent::BlockDelta { index, delta });
+    }
+
+    fn open(&mut self, kind: Kind, out: &mut Vec<StreamEvent>) -> usize {
+        self.close_open(out);
+        let block = match kind {
+            Kind::Text => BlockStart::Text,
+            Kind::Thinking => BlockStart::Thinking,
+        };
+        let index = self.new_block(block, out);
+        self.open = Some((index, kind));
+        index
+    }
+
+    fn new_block(&mut self, block: BlockStart, out: &mut Vec<StreamEvent>) -> usize {
+        let index = self.next_index;
+        self.next_index += 1;
+        out.push(StreamEvent::BlockStart { index, block });
+        index
+    }
+
+    fn close_open(&mut self, out: &mut Vec<StreamEvent>) {
+        if let Some((index, _)) = self.open.take() {
+            out.push(StreamEvent::BlockStop { index });
+        }
+    }
+
+    fn close_all(&mut self, out: &mut Vec<StreamEvent>) {
+        self.close_open(out);
+        for call in std::mem::take(&mut self.calls) {
+            call.close(out);
+        }
+    }
+
+    /// Whether `value` was a list of calls.
+    fn calls(&mut self, value: &Raw, out: &mut Vec<StreamEvent>) -> bool {
+        let Some(calls) = value.as_array() else {
+            return false;
+        };
+        for raw in calls {
+            match CallDelta::read(&raw) {
+                Some(delta) => self.call(delta, out),
+                None => self.extras.add("tool_calls", raw),
+            }
+        }
+        true
+    }
+
+    fn call(&mut self, delta: CallDelta, out: &mut Vec<StreamEvent>) {
+        let at = self
+            .calls
+            .iter()
+            .rposition(|call| call.goes_on_with(&delta));
+        let at = at.unwrap_or_else(|| self.open_call(&delta, out));
+        let Some(call) = self.calls.get_mut(at) else {
+            return;
+        };
+        if !delta.arguments.is_empty() {
+            call.json.push(&delta.arguments);
+            let delta = Delta::PartialJson(delta.arguments.as_str().into_owned());
+            out.push(StreamEvent::BlockDelta {
+                index: call.index,
+                delta,
+            });
+        }
+        if call.name.is_empty() {
+            call.name = delta.name.unwrap_or_default();
+        }
+    }
+
+    fn open_call(&mut self, delta: &CallDelta, out: &mut Vec<StreamEvent>) -> usize {
+        self.close_open(out);
+        let name = delta.name.clone().unwrap_or_default();
+        // A call that its vendor did not name gets a name that no other answer uses.
+        let given = delta.id.clone();
+        let answer = self.started.as_deref().unwrap_or_default();
+        let id = given.unwrap_or_else(|| format!("call_{answer}_{}", self.next_index));
+        let block = BlockStart::ToolUse {
+            id: id.clone(),
+            name: name.clone(),
+        };
+        let index = self.new_block(block, out);
+        self.calls.push(Call {
+            index,
+            number: delta.index,
+            id,
+            name,
+            json: Text::default(),
+        });
+        self.calls.len() - 1
+    }
+}
+
+impl Call {
+    /// Whether `delta` adds to this call. A number says so; but some vendors give every call the
+    /// number 0, or none: then a new id or, without ids, a name begins a new call.
+    fn goes_on_with(&self, delta: &CallDelta) -> bool {
+        let new_id = delta.id.as_ref().is_some_and(|id| *id != self.id);
+        let begins = new_id && delta.name.is_some();
+        match delta.index {
+            Some(number) => self.number == Some(number) && !begins,
+            None => !new_id && (delta.id.is_some() || delta.name.is_none()),
+        }
+    }
+
+    fn close(self, out: &mut Vec<StreamEvent>) {
+        let Call {
+            index,
+            id,
+            name,
+            json,
+            ..
+        } = self;
+        let json = json.as_str();
+        let json = if json.trim().is_empty() { "{}" } else { &json };
+        // Arguments that are not JSON stay as the text of the deltas; folding marks them.
+        if let Ok(input) = Raw::parse(json) {
+            out.push(StreamEvent::ToolUse {
+                index,
+                id,
+                name,
+                input,
+            });
+        }
+        out.push(StreamEvent::BlockStop { index });
+    }
+}
+
+/// Fields that no event has a place for, in the order of their first appearance.
+#[derive(Debug, Default)]
+struct Extras {
+    entries: Vec<(String, Vec<Raw>)>,
+}
+
+impl Extras {
+    /// Keeps the last value: chunks repeat their outer fields.
+    fn set(&mut self, key: &str, value: Raw) {
+        *self.values(key) = vec![value];
+    }
+
+    /// Keeps every value: inner fields go on from chunk to chunk.
+    fn add(&mut self, key: &str, value: Raw) {
+        self.values(key).push(value);
+    }
+
+    fn values(&mut self, key: &str) -> &mut Vec<Raw> {
+        let at = self
+            .entries
+            .iter()
+            .position(|(name, _)| name == key)
+            .unwrap_or_else(|| {
+                self.entries.push((key.to_string(), Vec::new()));
+                self.entries.len() - 1
+            });
+        &mut self.entries[at].1
+    }
+
+    fn drain(&mut self) -> impl Iterator<Item = StreamEvent> {
+        std::mem::take(&mut self.entries)
+            .into_iter()
+            .map(|(key, values)| StreamEvent::Extra {
+                key,
+                value: one_or_list(values),
+            })
+    }
+}
+
+fn one_or_list(mut values: Vec<Raw>) -> Raw {
+    match values.pop() {
+        Some(value) if values.is_empty() => value,
+        last => {
+            values.extend(last);
+            let items: Vec<_> = values.iter().map(Raw::as_str).collect();
+            let list = format!("[{}]", items.join(","));
+            Raw::parse(&list).unwrap_or_else(|_| Raw::string(&list))
+        }
+    }
+}
+
+fn stop_reason(word: String) -> StopReason {
+    match word.as_str() {
+        "stop" => StopReason::EndTurn,
+        "length" => StopReason::MaxTokens,
+        "tool_calls" | "function_call" => StopReason::ToolUse,
+        "content_filter" => StopReason::Refusal,
+        _ => StopReason::Other(word),
+    }
+}
+
+/// Counts under the names of the core. `prompt_tokens` includes the cached ones, `input_tokens` does
+/// not; what has no name there is kept as it came.
+fn token_usage(map: &RawMap) -> TokenUsage {
+    let mut usage = TokenUsage::default();
+    let mut prompt = None;
+    let rest = wire::take(map, |key, value| {
+        let count = value.to::<u64>();
+        match key {
+            "prompt_tokens" => prompt = count,
+            "completion_tokens" => usage.output_tokens = count,
+            "total_tokens" => usage.total_tokens = count,
+            _ => return false,
+        }
+        count.is_some()
+    });
+    usage.cache_read_input_tokens = detail(map, "prompt_tokens_details", "cached_tokens")
+        .or_else(|| map.get("prompt_cache_hit_tokens").and_then(Raw::to));
+    usage.reasoning_tokens = detail(map, "completion_tokens_details", "reasoning_tokens");
+    let cached = usage.cache_read_input_tokens.unwrap_or(0);
+    usage.input_tokens = prompt.map(|prompt: u64| prompt.saturating_sub(cached));
+    for (key, value) in rest {
+        usage.extra.push(&key, value);
+    }
+    usage
+}
+
+fn detail(usage: &RawMap, group: &str, name: &str) -> Option<u64> {
+    usage.get(group)?.as_object()?.get(name)?.to()
+}
