@@ -1,1 +1,59 @@
-//! client
+//! The only crate that talks to the network: HTTP requests out, streams of bytes in.
+//!
+//! What the bytes mean is not its business: `analects-providers` encodes and decodes. It reads no
+//! environment variable for keys or addresses either; the command does that and hands them over as
+//! plain data.
+//!
+//! # Types, in reading order
+//!
+//! 1. [`resolve`] turns a name such as `openai/gpt-x` into a [`Model`]: a wire format and a
+//!    [`Transport`], with what the [`Surroundings`] hold: [`BaseUrl`] and [`Key`].
+//! 2. [`Client`] sends: [`Client::send`] takes bytes and gives a [`ByteStream`]; [`Client::stream`]
+//!    takes a request and gives an [`EventStream`]. Dropping either stream cancels the request.
+//! 3. [`ClientError`] is everything that can go wrong; callers branch on what it answers.
+//!
+//! ```
+//! use analects_client::{Client, Options, Surroundings, resolve};
+//! use analects_core::Request;
+//!
+//! let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("answer.sse");
+//! std::fs::write(&path, "data: {\"id\":\"r\",\"choices\":[]}\n\ndata: [DONE]\n\n")?;
+//! let model = resolve(&format!("replay:{}", path.display()), &Surroundings::default())?;
+//! let count = runtime.block_on(async {
+//!     let mut events = Client::new(Options::default()).stream(&model, &Request::default()).await?;
+//!     let mut count = 0;
+//!     while let Some(event) = events.next().await {
+//!         event?;
+//!         count += 1;
+//!     }
+//!     Ok::<usize, analects_client::ClientError>(count)
+//! })?;
+//! assert_eq!(count, 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Limitations
+//!
+//! - Nothing is sent twice: there are no retries yet.
+//! - Only `openai/NAME` and `replay:FILE`. Calls are async; blocking ones are to come.
+//! - HTTP/1.1 only. Redirects are not followed, so that no key travels to another host.
+//! - `https` addresses honour the proxy variables of the environment (`HTTPS_PROXY`, `NO_PROXY`) and
+//!   trust the certificates of the operating system; `http` addresses never use a proxy.
+
+mod address;
+mod bytes;
+mod client;
+mod error;
+mod events;
+mod key;
+mod model;
+
+pub use address::BaseUrl;
+pub use bytes::ByteStream;
+pub use client::{Client, Options};
+pub use error::{ClientError, Wait};
+pub use events::EventStream;
+pub use key::Key;
+pub use model::{Model, Surroundings, Transport, resolve};

@@ -1,0 +1,60 @@
+//! Where a provider is reached. Addresses may hold secrets (`user:password@`, `?key=`), so what is
+//! printed of them is less than what is used.
+
+use std::fmt;
+
+use reqwest::Url;
+
+use crate::ClientError;
+
+/// The address below which a provider's API lies, such as `https://api.openai.com/v1`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BaseUrl(Url);
+
+impl BaseUrl {
+    /// Reads an address of `http` or `https`.
+    pub fn parse(text: &str) -> Result<BaseUrl, ClientError> {
+        match Url::parse(text.trim()) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(BaseUrl(url)),
+            Ok(url) => Err(ClientError::BadAddress(format!(
+                "its scheme is {}",
+                url.scheme()
+            ))),
+            Err(error) => Err(ClientError::BadAddress(error.to_string())),
+        }
+    }
+
+    /// The address of `path` below this one. A query of the base stays: some gateways want one.
+    pub(crate) fn join(&self, path: &str) -> Url {
+        let mut url = self.0.clone();
+        url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
+        url
+    }
+
+    pub(crate) fn is_https(&self) -> bool {
+        self.0.scheme() == "https"
+    }
+}
+
+/// An address without user, password, query and fragment.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    // These fail only for addresses without a host, which have neither.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.as_str().trim_end_matches('/').to_string()
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown(&self.0))
+    }
+}
+
+impl fmt::Debug for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,119 @@
+//! The bytes of an answer, as they come.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use crate::ClientError;
+use crate::error::{Wait, reason};
+
+/// The bytes of an answer. Dropping it cancels the request.
+pub struct ByteStream {
+    source: Source,
+}
+
+impl fmt::Debug for ByteStream {
+    /// The response would print its address, query and all.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ByteStream")
+    }
+}
+
+enum Source {
+    Http(Box<reqwest::Response>, Limits),
+    Replay(Vec<u8>),
+    Ended,
+}
+
+/// How long to wait, and for whom.
+#[derive(Debug, Clone)]
+pub(crate) struct Limits {
+    pub url: String,
+    pub first_byte: Duration,
+    pub idle: Duration,
+    /// When the first byte has to be there; `None` once it is.
+    pub deadline: Option<Instant>,
+}
+
+impl Limits {
+    /// Runs out at the first byte's deadline or, after that byte, when nothing came for too long.
+    pub async fn watch<T>(&self, work: impl Future<Output = T>) -> Result<T, ClientError> {
+        let (wait, limit) = match self.deadline {
+            Some(_) => (Wait::FirstByte, self.first_byte),
+            None => (Wait::Idle, self.idle),
+        };
+        let end = self.deadline.unwrap_or_else(|| Instant::now() + self.idle);
+        let in_time = timeout_at(end, work).await;
+        in_time.map_err(|_| ClientError::TimedOut {
+            url: self.url.clone(),
+            wait,
+            limit,
+        })
+    }
+}
+
+impl ByteStream {
+    pub(crate) fn http(response: reqwest::Response, limits: Limits) -> ByteStream {
+        ByteStream {
+            source: Source::Http(Box::new(response), limits),
+        }
+    }
+
+    pub(crate) fn replay(path: &Path) -> Result<ByteStream, ClientError> {
+        match std::fs::read(path) {
+            Ok(bytes) => Ok(ByteStream {
+                source: Source::Replay(bytes),
+            }),
+            Err(error) => Err(ClientError::Replay {
+                path: path.to_path_buf(),
+                reason: reason(&error),
+            }),
+        }
+    }
+
+    /// The next bytes; `None` at the end, and after an error. A call that is dropped while it waits
+    /// loses nothing.
+    pub async fn next(&mut self) -> Option<Result<Vec<u8>, ClientError>> {
+        let next = match &mut self.source {
+            Source::Ended => None,
+            Source::Replay(bytes) => Some(Ok(std::mem::take(bytes))),
+            Source::Http(response, limits) => read(response, limits).await.transpose(),
+        };
+        let goes_on = matches!(self.source, Source::Http(..)) && matches!(next, Some(Ok(_)));
+        if !goes_on {
+            self.source = Source::Ended;
+        }
+        next
+    }
+
+    /// As much as matters of the body of an error, and as much as came.
+    pub(crate) async fn read_some(&mut self) -> Vec<u8> {
+        const ENOUGH: usize = 1024 * 1024;
+        let mut body = Vec::new();
+        while let Some(Ok(bytes)) = self.next().await {
+            body.extend_from_slice(&bytes);
+            if body.len() >= ENOUGH {
+                body.truncate(ENOUGH);
+                break;
+            }
+        }
+        body
+    }
+}
+
+async fn read(
+    response: &mut reqwest::Response,
+    limits: &mut Limits,
+) -> Result<Option<Vec<u8>>, ClientError> {
+    let chunk = limits.watch(response.chunk()).await?;
+    limits.deadline = None;
+    match chunk {
+        Ok(bytes) => Ok(bytes.map(|bytes| bytes.to_vec())),
+        Err(error) => Err(ClientError::Broken {
+            url: limits.url.clone(),
+            reason: reason(&error),
+        }),
+    }
+}

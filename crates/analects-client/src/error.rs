@@ -1,0 +1,177 @@
+//! Everything that can go wrong between a request and the last byte of its answer.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use analects_core::{ApiError, ApiErrorKind};
+use thiserror::Error;
+
+/// Why there is no answer, or not all of it. No message holds a key.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ClientError {
+    /// No provider goes by this name.
+    #[error("unknown model \"{0}\"")]
+    UnknownModel(String),
+    /// The provider wants a key and none is set.
+    #[error("no key for this model: {0} is not set")]
+    NoKey(&'static str),
+    /// A key, or another header, holds characters that HTTP does not allow.
+    #[error("the {0} header holds characters that HTTP does not allow")]
+    BadHeader(String),
+    /// The base URL is not one.
+    #[error("the base URL cannot be used: {0}")]
+    BadAddress(String),
+    /// This machine cannot make connections at all.
+    #[error("cannot set up connections: {0}")]
+    Setup(String),
+    /// No connection came about.
+    #[error("cannot reach {url}: {reason}")]
+    Unreachable {
+        /// Where.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// The connection broke in the middle of the answer.
+    #[error("the connection to {url} broke: {reason}")]
+    Broken {
+        /// Where to.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// Nothing came in time.
+    #[error("{url} {wait} within {} s", .limit.as_secs_f64())]
+    TimedOut {
+        /// Where.
+        url: String,
+        /// What was waited for.
+        wait: Wait,
+        /// How long.
+        limit: Duration,
+    },
+    /// The server points elsewhere.
+    #[error("{url} redirects to {to}, which is not followed")]
+    Redirected {
+        /// Who points.
+        url: String,
+        /// Where to.
+        to: String,
+    },
+    /// The provider answered with an error.
+    #[error("{url} answered {}: {error}", .error.status.unwrap_or_default())]
+    Api {
+        /// Who.
+        url: String,
+        /// What it said.
+        error: ApiError,
+    },
+    /// A recorded answer cannot be read.
+    #[error("cannot read {}: {reason}", .path.display())]
+    Replay {
+        /// Where it should be.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What was waited for in vain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Wait {
+    /// A connection.
+    #[error("did not accept the connection")]
+    Connect,
+    /// The first byte of the answer.
+    #[error("did not begin to answer")]
+    FirstByte,
+    /// The next bytes of the answer.
+    #[error("sent nothing more")]
+    Idle,
+}
+
+impl ClientError {
+    /// What went wrong, in the words that hold for every provider.
+    pub fn kind(&self) -> ApiErrorKind {
+        match self {
+            ClientError::NoKey(_) => ApiErrorKind::Auth,
+            ClientError::UnknownModel(_) | ClientError::Replay { .. } => ApiErrorKind::NotFound,
+            ClientError::BadHeader(_)
+            | ClientError::BadAddress(_)
+            | ClientError::Redirected { .. } => ApiErrorKind::BadRequest,
+            ClientError::Setup(_)
+            | ClientError::Unreachable { .. }
+            | ClientError::Broken { .. } => ApiErrorKind::Network,
+            ClientError::TimedOut { .. } => ApiErrorKind::Timeout,
+            ClientError::Api { error, .. } => error.kind,
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            ClientError::Unreachable { .. }
+            | ClientError::Broken { .. }
+            | ClientError::TimedOut { .. } => true,
+            ClientError::Api { error, .. } => analects_providers::is_retryable(error),
+            _ => false,
+        }
+    }
+
+    /// How long the provider asks to wait before the next try.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            ClientError::Api { error, .. } => error.retry_after_ms.map(Duration::from_millis),
+            _ => None,
+        }
+    }
+
+    /// Whether the conversation is longer than the model can read.
+    pub fn is_context_overflow(&self) -> bool {
+        self.kind() == ApiErrorKind::ContextOverflow
+    }
+
+    /// What the person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            ClientError::UnknownModel(_) => "name a model as openai/NAME, or replay:FILE",
+            ClientError::NoKey(variable) => return Some(format!("set {variable}")),
+            ClientError::BadAddress(_) => {
+                "set OPENAI_BASE_URL to an address such as http://127.0.0.1:8080/v1"
+            }
+            ClientError::Redirected { .. } => {
+                "set OPENAI_BASE_URL to the address that it redirects to"
+            }
+            ClientError::Unreachable { .. } => {
+                "check that the server runs and that OPENAI_BASE_URL is right"
+            }
+            ClientError::Api { .. } if self.kind() == ApiErrorKind::Auth => "check OPENAI_API_KEY",
+            _ => return None,
+        };
+        Some(hint.to_string())
+    }
+}
+
+/// The words of the innermost cause. Outer ones only repeat that sending failed, and where to.
+pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
+    let mut inner = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    let text = match inner.downcast_ref::<std::io::Error>() {
+        // The system's words come with a number that says nothing to a reader.
+        Some(io) => io
+            .to_string()
+            .split(" (os error")
+            .next()
+            .unwrap_or_default()
+            .to_string(),
+        None => inner.to_string(),
+    };
+    let mut chars = text.chars();
+    chars
+        .next()
+        .map(|first| first.to_lowercase().chain(chars).collect())
+        .unwrap_or_default()
+}

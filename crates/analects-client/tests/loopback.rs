@@ -1,0 +1,406 @@
+//! Against a real socket: a server on the loopback interface that misbehaves as told.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use analects_client::{Client, ClientError, Key, Model, Options, Surroundings, resolve};
+use analects_core::{
+    ApiError, ApiErrorKind, Folded, Message, Request, Role, StreamEvent, Turn, fold,
+};
+
+const KEY: &str = "sk-very-secret-key";
+
+const ANSWER: &str = concat!(
+    "data: {\"id\":\"r\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Grüße, \"}}]}\n\n",
+    "data: {\"id\":\"r\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"world\"}}]}\n\n",
+    "data: {\"id\":\"r\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+    "data: [DONE]\n\n",
+);
+
+const STREAM: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+
+/// A server for one request: `answer` gets the connection after the request was read.
+fn serve(answer: impl FnOnce(&mut TcpStream) + Send + 'static) -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let (sender, requests) = channel();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = sender.send(read_request(&mut stream));
+        answer(&mut stream);
+    });
+    (url, requests)
+}
+
+fn read_request(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let count = stream.read(&mut buffer).unwrap();
+        if count == 0 || buffer[0] == 0x16 {
+            return "a TLS handshake".to_string();
+        }
+        bytes.extend_from_slice(&buffer[..count]);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            continue;
+        };
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "));
+        if count == 0 || body.len() >= length.unwrap().parse().unwrap() {
+            return text;
+        }
+    }
+}
+
+fn write_chunks(stream: &mut TcpStream, bytes: &[u8], size: usize) {
+    for chunk in bytes.chunks(size) {
+        let head = format!("{:x}\r\n", chunk.len());
+        stream
+            .write_all(&[head.as_bytes(), chunk, b"\r\n"].concat())
+            .unwrap();
+        stream.flush().unwrap();
+    }
+}
+
+/// Waits until the other side hangs up.
+fn wait_for_close(stream: &mut TcpStream) {
+    let _ = stream.read_to_end(&mut Vec::new());
+}
+
+fn model(url: &str, key: Option<&str>) -> Model {
+    let openai_key = key.and_then(Key::new);
+    let surroundings = Surroundings {
+        openai_base_url: Some(url.to_string()),
+        openai_key,
+    };
+    resolve("openai/tiny", &surroundings).unwrap()
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(work)
+}
+
+/// Asks and gives the events that came, and the error that ended them.
+fn ask(model: &Model, options: Options) -> (Vec<StreamEvent>, Option<ClientError>) {
+    let turn = Turn {
+        role: Role::User,
+        content: "Hello".into(),
+        model: None,
+    };
+    let request = Request {
+        model: model.name.clone(),
+        turns: vec![turn],
+        ..Request::default()
+    };
+    block_on(async {
+        let mut stream = match Client::new(options).stream(model, &request).await {
+            Ok(stream) => stream,
+            Err(error) => return (Vec::new(), Some(error)),
+        };
+        let mut events = Vec::new();
+        while let Some(event) = stream.next().await {
+            match event {
+                Ok(event) => events.push(event),
+                Err(error) => {
+                    assert!(stream.next().await.is_none());
+                    return (events, Some(error));
+                }
+            }
+        }
+        (events, None)
+    })
+}
+
+fn folded(events: &[StreamEvent]) -> Folded {
+    fold(events, Message::assistant("a", ""))
+}
+
+fn error_of(url: &str) -> ClientError {
+    let (events, error) = ask(&model(url, Some(KEY)), Options::default());
+    assert_eq!(events, []);
+    let error = error.unwrap();
+    assert!(!format!("{error} {error:?} {:?}", error.hint()).contains(KEY));
+    error
+}
+
+fn respond(head: &'static str, body: &'static str) -> String {
+    let length = body.len();
+    let (url, _) = serve(move |stream| {
+        write!(
+            stream,
+            "HTTP/1.1 {head}\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+    });
+    url
+}
+
+#[test]
+fn an_answer_in_odd_pieces_arrives_whole() {
+    for size in [1, 7, 1000] {
+        let (url, requests) = serve(move |stream| {
+            stream.write_all(STREAM.as_bytes()).unwrap();
+            write_chunks(stream, ANSWER.as_bytes(), size);
+            stream.write_all(b"0\r\n\r\n").unwrap();
+        });
+        let (events, error) = ask(&model(&url, Some(KEY)), Options::default());
+        assert_eq!(error, None);
+        assert!(folded(&events).complete);
+        assert_eq!(folded(&events).message.text(), "Grüße, world");
+        let request = requests.recv().unwrap();
+        assert!(
+            request.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"),
+            "{request}"
+        );
+        assert!(
+            request.contains("\r\nauthorization: Bearer sk-very-secret-key\r\n"),
+            "{request}"
+        );
+        assert!(request.contains("\"content\":\"Hello\""), "{request}");
+    }
+}
+
+#[test]
+fn without_a_key_no_key_is_sent() {
+    let (url, requests) = serve(|stream| stream.write_all(b"HTTP/1.1 500 Oh\r\n\r\n").unwrap());
+    ask(&model(&url, None), Options::default());
+    assert!(!requests.recv().unwrap().contains("authorization"));
+}
+
+#[test]
+fn the_end_of_the_answer_is_not_waited_for() {
+    let (url, _) = serve(|stream| {
+        stream.write_all(STREAM.as_bytes()).unwrap();
+        write_chunks(stream, ANSWER.as_bytes(), 1000);
+        wait_for_close(stream);
+    });
+    let (events, error) = ask(&model(&url, None), Options::default());
+    assert_eq!(error, None);
+    assert!(folded(&events).complete);
+}
+
+#[test]
+fn an_error_of_the_provider_keeps_its_words_but_not_the_key() {
+    let body =
+        r#"{"error":{"message":"Wrong key: sk-very-secret-key","type":"authentication_error"}}"#;
+    let url = respond("401 Unauthorized\r\nx-request-id: req_1", body);
+    let error = error_of(&url);
+    assert_eq!(
+        error.to_string(),
+        format!("{url} answered 401: Wrong key: [key]")
+    );
+    assert_eq!(error.kind(), ApiErrorKind::Auth);
+    assert_eq!(error.hint().as_deref(), Some("check OPENAI_API_KEY"));
+    assert!(!error.is_retryable());
+    let named = |error: &ApiError| error.request_id.as_deref() == Some("req_1");
+    assert!(matches!(&error, ClientError::Api { error, .. } if named(error)));
+}
+
+#[test]
+fn a_busy_provider_says_when_to_come_back() {
+    let error = error_of(&respond("429 Slow\r\nretry-after: 3", ""));
+    assert!(error.is_retryable());
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(3)));
+    let body = r#"{"error":{"message":"long","code":"context_length_exceeded"}}"#;
+    assert!(error_of(&respond("400 Bad", body)).is_context_overflow());
+}
+
+#[test]
+fn a_connection_that_breaks_keeps_what_came() {
+    let (url, _) = serve(|stream| {
+        stream.write_all(STREAM.as_bytes()).unwrap();
+        write_chunks(
+            stream,
+            &ANSWER.as_bytes()[..ANSWER.find("world").unwrap()],
+            1000,
+        );
+    });
+    let (events, error) = ask(&model(&url, None), Options::default());
+    let error = error.unwrap();
+    assert_eq!(error.kind(), ApiErrorKind::Network);
+    assert!(
+        error
+            .to_string()
+            .starts_with(&format!("the connection to {url} broke: ")),
+        "{error}"
+    );
+    assert!(!folded(&events).complete);
+    assert_eq!(folded(&events).message.text(), "Grüße, ");
+}
+
+#[test]
+fn a_connection_that_breaks_after_the_answer_took_nothing_away() {
+    let (url, _) = serve(|stream| {
+        stream.write_all(STREAM.as_bytes()).unwrap();
+        write_chunks(
+            stream,
+            &ANSWER.as_bytes()[..ANSWER.find("data: [DONE]").unwrap()],
+            1000,
+        );
+    });
+    let (events, error) = ask(&model(&url, None), Options::default());
+    assert_eq!(error, None);
+    assert!(folded(&events).complete);
+}
+
+const SHORT: Duration = Duration::from_millis(50);
+
+#[test]
+fn a_server_that_falls_silent_is_given_up() {
+    let (url, _) = serve(|stream| {
+        stream.write_all(STREAM.as_bytes()).unwrap();
+        write_chunks(
+            stream,
+            &ANSWER.as_bytes()[..ANSWER.find("world").unwrap()],
+            1000,
+        );
+        wait_for_close(stream);
+    });
+    let (events, error) = ask(
+        &model(&url, None),
+        Options {
+            idle: SHORT,
+            ..Options::default()
+        },
+    );
+    let error = error.unwrap();
+    assert_eq!(
+        error.to_string(),
+        format!("{url} sent nothing more within 0.05 s")
+    );
+    assert_eq!(error.kind(), ApiErrorKind::Timeout);
+    assert!(error.is_retryable());
+    assert_eq!(folded(&events).message.text(), "Grüße, ");
+}
+
+#[test]
+fn a_server_that_never_begins_is_given_up() {
+    for head in ["", STREAM] {
+        let (url, _) = serve(move |stream| {
+            stream.write_all(head.as_bytes()).unwrap();
+            wait_for_close(stream);
+        });
+        let (_, error) = ask(
+            &model(&url, None),
+            Options {
+                first_byte: SHORT,
+                ..Options::default()
+            },
+        );
+        let text = format!("{url} did not begin to answer within 0.05 s");
+        assert_eq!(error.unwrap().to_string(), text);
+    }
+}
+
+#[test]
+fn nobody_there_is_said_plainly() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    drop(listener);
+    let error = error_of(&url);
+    assert_eq!(
+        error.to_string(),
+        format!("cannot reach {url}: connection refused")
+    );
+    assert_eq!(error.kind(), ApiErrorKind::Network);
+}
+
+#[test]
+fn a_server_without_tls_is_no_https_server() {
+    let (url, _) = serve(|_| {});
+    assert_eq!(
+        error_of(&url.replace("http:", "https:")).kind(),
+        ApiErrorKind::Network
+    );
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let (elsewhere, visits) = serve(|_| {});
+    let host = elsewhere.trim_end_matches("/v1").to_string();
+    let (url, _) = serve(move |stream| {
+        let head = "HTTP/1.1 307 Temporary Redirect\r\ncontent-length: 0\r\nlocation: ";
+        write!(stream, "{head}{elsewhere}?token=abc\r\n\r\n").unwrap();
+    });
+    let error = error_of(&url);
+    let text = format!("{url} redirects to {host}/v1, which is not followed");
+    assert_eq!(error.to_string(), text);
+    assert!(visits.try_recv().is_err());
+}
+
+#[test]
+fn dropping_the_stream_hangs_up() {
+    let (sender, closed) = channel();
+    let (url, _) = serve(move |stream| {
+        stream.write_all(STREAM.as_bytes()).unwrap();
+        write_chunks(stream, b"data: {\"id\":\"r\",\"choices\":[]}\n\n", 1000);
+        wait_for_close(stream);
+        let _ = sender.send(());
+    });
+    block_on(async {
+        let client = Client::default();
+        let mut stream = client
+            .stream(&model(&url, None), &Request::default())
+            .await
+            .unwrap();
+        assert!(matches!(
+            stream.next().await,
+            Some(Ok(StreamEvent::MessageStart { .. }))
+        ));
+        drop(stream);
+        // The connection is closed by the runtime, which has to run for that.
+        tokio::task::spawn_blocking(move || closed.recv().unwrap())
+            .await
+            .unwrap();
+    });
+}
+
+#[test]
+fn a_key_that_no_header_can_hold_is_an_error_without_it() {
+    let (_, error) = ask(
+        &model("http://127.0.0.1:9/v1", Some("sk-se\ncret-key")),
+        Options::default(),
+    );
+    let error = error.unwrap();
+    let text = "the authorization header holds characters that HTTP does not allow";
+    assert_eq!(error.to_string(), text);
+}
+
+fn replay(path: &std::path::Path) -> Model {
+    resolve(
+        &format!("replay:{}", path.display()),
+        &Surroundings::default(),
+    )
+    .unwrap()
+}
+
+#[test]
+fn a_recorded_answer_plays_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("answer.sse");
+    std::fs::write(&path, ANSWER).unwrap();
+    let (events, error) = ask(&replay(&path), Options::default());
+    assert_eq!(error, None);
+    assert!(folded(&events).complete);
+    assert_eq!(folded(&events).message.text(), "Grüße, world");
+}
+
+#[test]
+fn a_recorded_answer_that_is_missing_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none.sse");
+    let (_, error) = ask(&replay(&path), Options::default());
+    let text = format!("cannot read {}: no such file or directory", path.display());
+    assert_eq!(error.unwrap().to_string(), text);
+}
