@@ -35,7 +35,8 @@ fn skip(test: &str, reason: &str) {
             .create(true)
             .open(path)
             .unwrap();
-        writeln!(file, "{line}").unwrap();
+        // In one write, since other tests append at the same time.
+        file.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 }
 
