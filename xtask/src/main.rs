@@ -1,1 +1,47 @@
-fn main() {}
+//! The command `cargo xtask`: reads its arguments and hands over to a verb.
+
+use std::process::ExitCode;
+
+use xtask::{bench, root, setup, test, tidy, torture};
+
+const USAGE: &str = "\
+usage: cargo xtask <verb>
+
+  setup [--deny]  fetch what the tests need; --deny also builds cargo-deny, which takes minutes
+  test            run every check; the one test command
+  bench           measure, and compare with the bars
+  torture         run the tests with far more cases, and cargo deny
+  tidy            check the tree's own rules
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let ok = match args.as_slice() {
+        ["setup"] => setup::run(&root(), setup::Deny::IfCached),
+        ["setup", "--deny"] => setup::run(&root(), setup::Deny::Install),
+        ["test"] => test::run(&root()),
+        ["bench"] => bench::run(&root()),
+        ["torture"] => torture::run(&root()),
+        ["tidy"] => tidy::run(&root()),
+        ["--help" | "-h" | "help"] => {
+            print!("{USAGE}");
+            true
+        }
+        other => return wrong_use(other),
+    };
+    if ok {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn wrong_use(args: &[&str]) -> ExitCode {
+    match args {
+        [] => eprintln!("error: no verb given"),
+        args => eprintln!("error: unknown arguments \"{}\"", args.join(" ")),
+    }
+    eprint!("\n{USAGE}");
+    ExitCode::from(2)
+}

@@ -1,0 +1,37 @@
+//! The measurements of `cargo xtask bench`. A new one is a function that returns a [`Row`], named in
+//! [`ROWS`].
+
+use std::process::ExitCode;
+
+use analects_core::{Json, Message};
+use serde_json::value::RawValue;
+use xtask::bench::{Bar, Row, ratio, table};
+
+const ROWS: &[fn() -> Row] = &[message_json];
+
+fn main() -> ExitCode {
+    let rows: Vec<Row> = ROWS.iter().map(|row| row()).collect();
+    print!("{}", table(&rows));
+    if rows.iter().all(Row::holds) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// A message read and written, against the least that a reader can do: find where its JSON ends.
+fn message_json() -> Row {
+    let text = format!(
+        r#"{{"v":1,"type":"assistant","id":"m1","parent_id":"m0","content":[{{"type":"text","text":"{}"}},{{"type":"tool_use","id":"t1","name":"read","input":{{"path":"a.md","lines":[1,2,3]}}}}],"model":"m","usage":{{"input_tokens":12,"output_tokens":34}},"other":{{"kept":1.50}}}}"#,
+        "All that was said, word for word. ".repeat(20),
+    );
+    let round_trip = || Message::from_json(&text).map(|message| message.to_json());
+    let scan = || serde_json::from_str::<&RawValue>(&text).map(|raw| raw.get().len());
+    let value = ratio(round_trip, scan);
+    Row {
+        name: "message_json_round_trip_per_scan",
+        value,
+        unit: "x",
+        bar: Bar::AtMost(40.0),
+    }
+}

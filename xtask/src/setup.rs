@@ -1,0 +1,130 @@
+//! `cargo xtask setup`: fetches what the tests need. Tools are kept outside the clone, so that a
+//! fresh clone finds them again.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::steps::{self, cargo};
+
+/// Tied to the form of deny.toml.
+const DENY_VERSION: &str = "0.20.2";
+
+/// What to do about cargo-deny, which takes minutes to build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deny {
+    /// Use it if it is there.
+    IfCached,
+    /// Build it if it is not there.
+    Install,
+}
+
+/// Runs each part and prints a timed line for it; false if a part failed.
+pub fn run(root: &Path, deny: Deny) -> bool {
+    let mut ok = part("rustfmt", || component(root, "fmt", "rustfmt"));
+    ok &= part("clippy", || component(root, "clippy", "clippy"));
+    ok &= part("dependencies", || fetch(root));
+    ok &= part("cargo-nextest", || Ok(nextest(root)));
+    ok &= part("cargo-deny", || cargo_deny(root, deny));
+    ok
+}
+
+fn part(name: &str, work: impl FnOnce() -> Result<&'static str, String>) -> bool {
+    let start = Instant::now();
+    let result = work();
+    let seconds = start.elapsed().as_secs_f64();
+    match &result {
+        Ok(word) => println!("setup: {name} … {word}, {seconds:.1} s"),
+        Err(error) => println!("setup: {name} … FAILED, {seconds:.1} s: {error}"),
+    }
+    result.is_ok()
+}
+
+fn component(root: &Path, verb: &str, name: &str) -> Result<&'static str, String> {
+    if steps::succeeds(&mut cargo(root, &[verb, "--version"])) {
+        return Ok("found");
+    }
+    let mut rustup = std::process::Command::new("rustup");
+    if steps::succeeds(rustup.current_dir(root).args(["component", "add", name])) {
+        return Ok("installed");
+    }
+    Err(format!(
+        "cargo {verb} is missing\nhint: rustup component add {name}"
+    ))
+}
+
+fn fetch(root: &Path) -> Result<&'static str, String> {
+    let output = cargo(root, &["fetch", "--locked"])
+        .output()
+        .map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok("fetched");
+    }
+    Err(String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Whether the tests can be run by cargo-nextest; `cargo test` does it otherwise.
+pub fn has_nextest(root: &Path) -> bool {
+    steps::succeeds(&mut cargo(root, &["nextest", "--version"]))
+}
+
+fn nextest(root: &Path) -> &'static str {
+    if has_nextest(root) {
+        "found"
+    } else {
+        "not found, cargo test is used instead"
+    }
+}
+
+/// The folder for tools, outside the clone.
+fn cache_dir() -> Result<PathBuf, String> {
+    let set = |name| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    set("ANALECTS_TEST_CACHE")
+        .or_else(|| set("XDG_CACHE_HOME").map(|dir| dir.join("analects-test")))
+        .or_else(|| set("HOME").map(|dir| dir.join(".cache/analects-test")))
+        .ok_or("no folder for tools\nhint: set ANALECTS_TEST_CACHE".to_string())
+}
+
+fn deny_dir() -> Result<PathBuf, String> {
+    Ok(cache_dir()?.join(format!("cargo-deny-{DENY_VERSION}")))
+}
+
+/// Where the cached cargo-deny is, if it has been built.
+pub fn deny_program() -> Option<PathBuf> {
+    let program = deny_dir().ok()?.join("bin/cargo-deny");
+    program.is_file().then_some(program)
+}
+
+fn cargo_deny(root: &Path, deny: Deny) -> Result<&'static str, String> {
+    match (deny_program(), deny) {
+        (Some(_), _) => Ok("cached"),
+        (None, Deny::IfCached) => Ok("not installed (cargo xtask setup --deny)"),
+        (None, Deny::Install) => build_deny(root).map(|()| "built"),
+    }
+}
+
+/// An unoptimised build: it takes two minutes instead of ten, and still checks within seconds.
+fn build_deny(root: &Path) -> Result<(), String> {
+    let dir = deny_dir()?;
+    let target = dir.join("target");
+    let version = format!("cargo-deny@{DENY_VERSION}");
+    let mut command = cargo(root, &["install", "--locked", "--debug", "--root"]);
+    command
+        .arg(&dir)
+        .arg(version)
+        .env("CARGO_TARGET_DIR", &target);
+    let built = steps::run(
+        "build cargo-deny",
+        command.env("CARGO_PROFILE_DEV_DEBUG", "0"),
+    );
+    // What is left is only of use to a second build.
+    let _ = std::fs::remove_dir_all(target);
+    built
+        .ok
+        .then_some(())
+        .ok_or("cargo install cargo-deny failed, see above".to_string())
+}

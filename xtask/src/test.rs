@@ -1,0 +1,167 @@
+//! `cargo xtask test`: the one test command. Every step is run even if one before it failed, and
+//! the last line says how many tests passed, failed and were skipped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::setup::{self, Deny};
+use crate::steps::{self, Outcome, cargo};
+
+mod count;
+#[cfg(test)]
+mod tests;
+
+pub use count::{Counts, skip_lines, summaries};
+
+/// How many lines of a failed step are shown again at the end.
+const TAIL: usize = 40;
+
+/// Runs everything; false if anything failed.
+pub fn run(root: &Path) -> bool {
+    let mut report = Report::new();
+    if !setup::run(root, Deny::IfCached) {
+        report.counts.failed += 1;
+    }
+    report.check("fmt", &mut cargo(root, &["fmt", "--all", "--check"]));
+    let clippy = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    report.check("clippy", &mut cargo(root, &clippy));
+    report.tests("tests", &mut all_tests(root));
+    report.tests(
+        "doc tests",
+        &mut cargo(root, &["test", "--doc", "--workspace", "--no-fail-fast"]),
+    );
+    let mut doc = cargo(root, &["doc", "--workspace", "--no-deps"]);
+    report.check("doc", doc.env("RUSTDOCFLAGS", "-D warnings"));
+    report.deny(root);
+    report.finish()
+}
+
+/// The command that runs all tests but the doc tests.
+pub fn all_tests(root: &Path) -> Command {
+    if setup::has_nextest(root) {
+        return cargo(
+            root,
+            &[
+                "nextest",
+                "run",
+                "--workspace",
+                "--no-fail-fast",
+                "--no-tests=pass",
+            ],
+        );
+    }
+    cargo(
+        root,
+        &[
+            "test",
+            "--workspace",
+            "--lib",
+            "--bins",
+            "--tests",
+            "--no-fail-fast",
+        ],
+    )
+}
+
+/// What has been run so far.
+pub struct Report {
+    counts: Counts,
+    steps: Vec<Outcome>,
+    skips: Vec<String>,
+    skip_file: PathBuf,
+}
+
+impl Report {
+    /// A report of nothing yet.
+    pub fn new() -> Report {
+        let name = format!("analects-skips-{}.txt", std::process::id());
+        Report {
+            counts: Counts::default(),
+            steps: Vec::new(),
+            skips: Vec::new(),
+            skip_file: std::env::temp_dir().join(name),
+        }
+    }
+
+    /// Runs a step that counts as one test.
+    pub fn check(&mut self, name: &str, command: &mut Command) {
+        let outcome = steps::run(name, command);
+        self.counts.add(Counts::of_check(outcome.ok));
+        self.steps.push(outcome);
+    }
+
+    /// Runs a step whose output says how many tests it ran.
+    pub fn tests(&mut self, name: &str, command: &mut Command) {
+        // A runner hides what a passing test prints, so a test that skips itself also writes here.
+        let _ = fs::write(&self.skip_file, "");
+        let outcome = steps::run(name, command.env("ANALECTS_SKIPS", &self.skip_file));
+        let skips = skip_lines(&fs::read_to_string(&self.skip_file).unwrap_or_default());
+        let _ = fs::remove_file(&self.skip_file);
+        let counts = summaries(&outcome.output);
+        if counts.skipped > 0 {
+            self.skips.push(format!(
+                "SKIPPED: {} of {name}: marked as ignored",
+                counts.skipped
+            ));
+        }
+        self.counts
+            .add(counts.with_skips(skips.len()).with_exit(outcome.ok));
+        self.skips.extend(skips);
+        self.steps.push(outcome);
+    }
+
+    /// Checks licences, bans and sources, where cargo-deny is installed.
+    pub fn deny(&mut self, root: &Path) {
+        let Some(program) = setup::deny_program() else {
+            let reason = "not installed; to have it: cargo xtask setup --deny";
+            self.skips.push(format!("SKIPPED: cargo deny: {reason}"));
+            self.counts.skipped += 1;
+            return;
+        };
+        let mut command = Command::new(program);
+        let args = [
+            "--offline",
+            "check",
+            "--hide-inclusion-graph",
+            "bans",
+            "licenses",
+            "sources",
+        ];
+        self.check("deny", command.current_dir(root).args(args));
+    }
+
+    /// Prints the times, the ends of failed steps, the skips and the counts; false if anything failed.
+    pub fn finish(self) -> bool {
+        for step in self.steps.iter().filter(|step| !step.ok) {
+            println!(
+                "\n--- {} FAILED; the end of its output:\n{}",
+                step.name,
+                step.tail(TAIL)
+            );
+        }
+        println!();
+        for step in &self.steps {
+            let word = if step.ok { "ok" } else { "FAILED" };
+            println!("{:<10} {:>7.1} s  {word}", step.name, step.seconds);
+        }
+        for skip in &self.skips {
+            println!("{skip}");
+        }
+        println!("{}", self.counts);
+        self.counts.failed == 0
+    }
+}
+
+impl Default for Report {
+    fn default() -> Report {
+        Report::new()
+    }
+}

@@ -1,0 +1,24 @@
+//! `cargo xtask torture`: the same tests with far more cases. Too slow for every change.
+
+use std::path::Path;
+
+use crate::setup::{self, Deny};
+use crate::test::{Report, all_tests};
+
+/// What tests read to decide how much they do.
+const SCALE: &[(&str, &str)] = &[
+    ("ANALECTS_TORTURE", "1"),
+    ("ANALECTS_FUZZ_ITERATIONS", "200000"),
+    ("PROPTEST_CASES", "4096"),
+];
+
+/// Runs everything; false if anything failed.
+pub fn run(root: &Path) -> bool {
+    if !setup::run(root, Deny::Install) {
+        return false;
+    }
+    let mut report = Report::new();
+    report.tests("torture", all_tests(root).envs(SCALE.iter().copied()));
+    report.deny(root);
+    report.finish()
+}
