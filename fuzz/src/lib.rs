@@ -1,1 +1,51 @@
-//! Fuzz functions.
+//! Fuzz functions, one file each, and what runs them on stable Rust: over a committed corpus, and
+//! over seeded mutations of it. Not a search for coverage; any fuzzer can call the same functions.
+//!
+//! To add a target: write `src/<name>.rs` with a `TARGET`, name it in [`TARGETS`], and put a dozen
+//! small files into `corpus/<name>/`. `tests/corpus.rs` does the rest.
+
+use std::path::PathBuf;
+
+mod message_json;
+mod mutate;
+mod run;
+
+pub use mutate::{Random, mutate};
+pub use run::{Failure, Seed, corpus, run};
+
+/// A property that must hold for any bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// The name of its file and of its corpus.
+    pub name: &'static str,
+    /// Panics where the property does not hold.
+    pub run: fn(&[u8]),
+    /// What to mix into mutations besides [`TOKENS`], since chance alone seldom finds it.
+    pub tokens: &'static [&'static [u8]],
+}
+
+/// Every target.
+pub const TARGETS: &[Target] = &[message_json::TARGET];
+
+/// What troubles most readers of text: line ends, a byte order mark, broken UTF-8, separators.
+pub const TOKENS: &[&[u8]] = &[
+    b"\n",
+    b"\r\n",
+    b"\r",
+    b"\0",
+    b"\xef\xbb\xbf",
+    b"\xff",
+    b"\xc3",
+    b"\xed\xa0\x80",
+    "\u{2028}".as_bytes(),
+    "\u{85}".as_bytes(),
+    "论语".as_bytes(),
+    "👩‍💻".as_bytes(),
+];
+
+/// The folder of a target's corpus.
+pub fn corpus_dir(target: &Target) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("corpus")
+        .join(target.name)
+}

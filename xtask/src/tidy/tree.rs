@@ -36,6 +36,8 @@ impl File {
 
 /// The files that git tracks, or would track: a new file is checked before it is added.
 pub fn read(root: &Path) -> Result<Vec<File>, String> {
+    // Git asks who owns the tree, and a build machine's checkout may be another user's.
+    let mine = ["-c", "safe.directory=*"];
     let args = [
         "ls-files",
         "-z",
