@@ -91,6 +91,11 @@ impl Report {
         }
     }
 
+    /// How it stands.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
     /// Runs a step that counts as one test.
     pub fn check(&mut self, name: &str, command: &mut Command) {
         let outcome = steps::run(name, command);

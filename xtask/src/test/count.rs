@@ -62,21 +62,29 @@ impl fmt::Display for Counts {
 
 /// Adds up every summary in the output of a test runner.
 pub fn summaries(output: &str) -> Counts {
+    // Nextest shows what a failed test printed, which holds a summary of that one test; so its own
+    // summary is the only one that counts.
+    let nextest: Vec<&str> = output.lines().filter_map(nextest_summary).collect();
+    let parts = if nextest.is_empty() {
+        output.lines().filter_map(cargo_summary).collect()
+    } else {
+        nextest
+    };
     let mut counts = Counts::default();
-    for line in output.lines() {
-        if let Some(parts) = summary(line.trim()) {
-            counts.add(parse(parts));
-        }
-    }
+    parts.into_iter().for_each(|parts| counts.add(parse(parts)));
     counts
 }
 
-/// The counts of a line such as `Summary [ 0.1s] 3 tests run: 2 passed (1 slow), 1 failed` or
-/// `test result: ok. 2 passed; 0 failed; 1 ignored`.
-fn summary(line: &str) -> Option<&str> {
-    if line.starts_with("Summary [") {
-        return line.split_once(" run: ").map(|(_, parts)| parts);
-    }
+/// The counts of a line such as `Summary [ 0.1s] 3 tests run: 2 passed (1 slow), 1 failed`.
+fn nextest_summary(line: &str) -> Option<&str> {
+    line.trim_start()
+        .strip_prefix("Summary [")?
+        .split_once(" run: ")
+        .map(|(_, parts)| parts)
+}
+
+/// The counts of a line such as `test result: ok. 2 passed; 0 failed; 1 ignored`.
+fn cargo_summary(line: &str) -> Option<&str> {
     line.strip_prefix("test result: ")?
         .split_once(". ")
         .map(|(_, parts)| parts)

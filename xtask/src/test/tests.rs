@@ -1,6 +1,8 @@
 //! Tests of the counting.
 
-use super::{Counts, skip_lines, summaries};
+use std::process::Command;
+
+use super::{Counts, Report, skip_lines, summaries};
 
 fn check(output: &str, expected: &str) {
     assert_eq!(summaries(output).to_string(), expected, "{output}");
@@ -20,6 +22,14 @@ fn nextest_summaries_are_counted() {
         "     Summary [ 61.3s] 9/12 tests run: 5 passed (1 slow, 2 flaky), 2 failed, 1 exec failed, 1 timed out, 3 skipped",
         "5 passed, 4 failed, 3 skipped",
     );
+}
+
+#[test]
+fn what_a_failed_test_printed_is_not_counted_again() {
+    let output = "  stdout ---\n\n    test result: FAILED. 0 passed; 1 failed; 0 ignored; finished in 0.84s\n\
+        test result: FAILED. 0 passed; 1 failed; 0 ignored; finished in 0.84s\n\
+        \n     Summary [   7.755s] 58 tests run: 57 passed, 1 failed, 0 skipped\n";
+    check(output, "57 passed, 1 failed, 0 skipped");
 }
 
 #[test]
@@ -58,4 +68,23 @@ fn a_test_that_skips_itself_is_not_counted_as_passed() {
     }
     .with_skips(lines.len());
     assert_eq!(counts.to_string(), "3 passed, 1 failed, 2 skipped");
+}
+
+fn shell(script: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]);
+    command
+}
+
+#[test]
+fn a_report_goes_on_after_a_failure_and_counts_all() {
+    let mut report = Report::new();
+    report.check("breaks", &mut shell("echo broken >&2; exit 3"));
+    report.check("holds", &mut shell("exit 0"));
+    let skips = "echo 'SKIPPED: a: no network' >> \"$ANALECTS_SKIPS\"";
+    let result = "echo 'test result: ok. 4 passed; 0 failed; 1 ignored; 0 measured'";
+    report.tests("tests", &mut shell(&format!("{skips}; {result}")));
+    report.check("is not there", &mut Command::new("no-such-program"));
+    assert_eq!(report.counts().to_string(), "4 passed, 2 failed, 2 skipped");
+    assert!(!report.finish());
 }
