@@ -1,6 +1,6 @@
 //! Runs one command as a timed step: its output is shown as it comes, and kept for counting.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -79,14 +79,14 @@ fn stream(command: &mut Command) -> (bool, String) {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     // Two threads, since a child blocks on whichever pipe nobody empties.
     thread::scope(|scope| {
-        scope.spawn(|| copy_lines(stdout, io::stdout(), &kept));
-        scope.spawn(|| copy_lines(stderr, io::stderr(), &kept));
+        scope.spawn(|| copy_lines(stdout, |line| print!("{line}"), &kept));
+        scope.spawn(|| copy_lines(stderr, |line| eprint!("{line}"), &kept));
     });
     let ok = child.wait().is_ok_and(|status| status.success());
     (ok, kept.into_inner().unwrap_or_default())
 }
 
-fn copy_lines(from: Option<impl Read>, mut to: impl Write, kept: &Mutex<String>) {
+fn copy_lines(from: Option<impl Read>, show: impl Fn(&str), kept: &Mutex<String>) {
     let Some(from) = from else { return };
     let mut reader = BufReader::new(from);
     let mut line = Vec::new();
@@ -94,10 +94,10 @@ fn copy_lines(from: Option<impl Read>, mut to: impl Write, kept: &Mutex<String>)
         .read_until(b'\n', &mut line)
         .is_ok_and(|count| count > 0)
     {
-        // Showing is a courtesy: a closed terminal must not stop the step.
-        let _ = to.write_all(&line);
+        let text = String::from_utf8_lossy(&line);
+        show(&text);
         if let Ok(mut kept) = kept.lock() {
-            kept.push_str(&String::from_utf8_lossy(&line));
+            kept.push_str(&text);
         }
         line.clear();
     }
