@@ -1,0 +1,99 @@
+//! One test that walks every arrow of the architecture, in order, each as the one public function
+//! that it is: from the bytes of a file to the answer in the file, by way of a real server.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use analects_client::{Client, Options, Surroundings, resolve};
+use analects_core::{Agent, Message, chain, fold};
+use analects_formats::msgfile::NewCell;
+use analects_store::{MessageFile, Places, Transcript};
+
+const QUESTION: &str = "# %% [^1]\n\n[^1]: [markdown]\n\nWhat is six times seven?\n";
+
+const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n\
+    data: {\"id\":\"r-1\",\"model\":\"tiny\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Forty-\"}}]}\n\n\
+    data: {\"id\":\"r-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"two.\"},\"finish_reason\":\"stop\"}]}\n\n\
+    data: [DONE]\n\n";
+
+/// Serves one request and gives its bytes.
+fn serve() -> (String, std::thread::JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = String::new();
+        let mut buffer = [0; 4096];
+        while !request.contains("seven?") {
+            let count = stream.read(&mut buffer).unwrap();
+            request.push_str(&String::from_utf8_lossy(&buffer[..count]));
+        }
+        stream.write_all(ANSWER.as_bytes()).unwrap();
+        request
+    });
+    (base_url, server)
+}
+
+#[tokio::test]
+async fn the_way_from_a_file_to_an_answer_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("talk.msg.md");
+    std::fs::write(&path, QUESTION).unwrap();
+    let (base_url, server) = serve();
+    let surroundings = Surroundings { openai_base_url: Some(base_url), openai_key: None };
+    let model = resolve("openai/tiny", &surroundings).unwrap();
+
+    // bytes → messages
+    let bytes = std::fs::read(&path).unwrap();
+    let decoded = analects_formats::decode(&bytes, "talk.msg.md");
+    assert_eq!(decoded.problems, []);
+
+    // messages → effective chain
+    let chain = chain(&decoded.messages);
+    assert_eq!(chain.messages.len(), 1);
+
+    // effective chain → request
+    let plan = analects_context::plan(&chain, &Agent::of_model("quick", &model.name));
+    assert_eq!(plan.request.turns.len(), 1);
+
+    // request → bytes out
+    let request = analects_providers::encode(model.api, &plan.request);
+    assert!(String::from_utf8_lossy(&request.body).contains("six times seven?"));
+
+    // bytes out → bytes in: the only step that touches the network
+    let client = Client::new(Options::default()).unwrap();
+    let mut incoming = client.send(&model, request).await.unwrap();
+
+    // bytes in → events
+    let mut decoder = analects_providers::decoder(model.api);
+    let mut events = Vec::new();
+    while let Some(chunk) = incoming.next().await {
+        events.extend(decoder.push(&chunk.unwrap()));
+    }
+    events.extend(decoder.finish());
+
+    // events → message
+    let folded = fold(&events, Message::assistant("a", ""));
+    assert!(folded.complete, "{:?}", folded.problems);
+    assert_eq!(folded.message.text(), "Forty-two.");
+
+    // message → disk: spliced into the file, or appended to a transcript
+    let places = Places { data: folder.path().join("data"), state: folder.path().join("state") };
+    let mut file = MessageFile::open(&path, &places).unwrap();
+    let reply = NewCell::reply("2", "quick", folded.message.text()).describe(&folded.message);
+    let splice = analects_formats::msgfile::append(file.document(), &reply);
+    file.splice(&splice).unwrap();
+    let transcript = Transcript::of_session(&places, folder.path(), &"s".into());
+    transcript.append(&folded.message).unwrap();
+
+    let after = std::fs::read(&path).unwrap();
+    assert!(after.starts_with(QUESTION.as_bytes()));
+    let texts: Vec<String> = analects_formats::decode(&after, "talk.msg.md")
+        .messages
+        .iter()
+        .map(|message| message.text())
+        .collect();
+    assert_eq!(texts, ["What is six times seven?", "Forty-two."]);
+    assert_eq!(transcript.read().unwrap().messages, [folded.message]);
+    assert!(server.join().unwrap().starts_with("POST /v1/chat/completions "));
+}

@@ -1,0 +1,116 @@
+//! A folder of its own for each test, and the command running in it.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use analects_formats::Decoded;
+use tempfile::TempDir;
+
+pub struct Sandbox {
+    folder: TempDir,
+    base_url: Option<String>,
+}
+
+/// How a command ended.
+pub struct Run {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Sandbox {
+    pub fn new() -> Sandbox {
+        Sandbox { folder: tempfile::tempdir().unwrap(), base_url: None }
+    }
+
+    /// Lets `openai/…` models answer at this address.
+    pub fn with_server(mut self, base_url: &str) -> Sandbox {
+        self.base_url = Some(base_url.to_string());
+        self
+    }
+
+    pub fn set_server(&mut self, base_url: &str) {
+        self.base_url = Some(base_url.to_string());
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// The messages of a file, as any reader of the format sees them.
+    pub fn messages(&self, name: &str) -> Decoded {
+        analects_formats::decode(&std::fs::read(self.path(name)).unwrap_or_default(), name)
+    }
+
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        self.messages(name).messages.iter().map(|message| message.text()).collect()
+    }
+
+    /// The command, with nothing of the environment that could reach a real model or a real home.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_analects"));
+        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.env_remove("OPENAI_API_KEY").env_remove("OPENAI_API_BASE");
+        command.env_remove("HTTP_PROXY").env_remove("http_proxy").env_remove("ALL_PROXY");
+        command.env("ANALECTS_HOME", self.path("home"));
+        match &self.base_url {
+            Some(url) => command.env("OPENAI_BASE_URL", url),
+            None => command.env_remove("OPENAI_BASE_URL"),
+        };
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Run {
+        self.command(args).output().unwrap().into()
+    }
+
+    pub fn run_with_stdin(&self, args: &[&str], stdin: &str) -> Run {
+        self.write("stdin", stdin);
+        let file = std::fs::File::open(self.path("stdin")).unwrap();
+        self.command(args).stdin(file).output().unwrap().into()
+    }
+
+    pub fn spawn(&self, args: &[&str]) -> Child {
+        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Waits until a file holds a text: there is no event for that, so it looks again and again.
+    #[track_caller]
+    pub fn wait_for(&self, name: &str, text: &str) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !std::fs::read_to_string(self.path(name)).unwrap_or_default().contains(text) {
+            assert!(Instant::now() < deadline, "{text:?} never came to {name}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Run {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+impl Run {
+    /// The command did what it should, and had nothing to say about it.
+    #[track_caller]
+    pub fn assert_answer(&self, stdout: &str) {
+        assert_eq!((self.code, &*self.stdout, &*self.stderr), (Some(0), stdout, ""));
+    }
+
+    /// The command failed with this code, these lines on stderr, and nothing on stdout.
+    #[track_caller]
+    pub fn assert_failure(&self, code: i32, stderr: &str) {
+        assert_eq!((self.code, &*self.stdout, &*self.stderr), (Some(code), "", stderr));
+    }
+}

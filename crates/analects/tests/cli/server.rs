@@ -1,0 +1,122 @@
+//! A model server on loopback that does exactly what a test says, byte for byte.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+/// What the server does with a connection, in order.
+#[derive(Clone)]
+pub enum Step {
+    Send(String),
+    /// Holds the connection open until the other side goes away.
+    Hang,
+    /// Waits between two pieces, so that they arrive apart.
+    Pause(u64),
+}
+
+pub struct Server {
+    pub base_url: String,
+    requests: Receiver<String>,
+}
+
+impl Server {
+    /// Serves one connection after the other, each with its own script.
+    pub fn new(scripts: Vec<Vec<Step>>) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let (sender, requests) = channel();
+        thread::spawn(move || {
+            for script in scripts {
+                let Ok((mut stream, _)) = listener.accept() else { return };
+                let _ = sender.send(read_request(&mut stream));
+                thread::spawn(move || play(&mut stream, &script));
+            }
+        });
+        Server { base_url, requests }
+    }
+
+    /// The body of the next request that came.
+    pub fn request(&self) -> String {
+        self.requests.recv_timeout(std::time::Duration::from_secs(20)).unwrap()
+    }
+}
+
+fn play(stream: &mut TcpStream, script: &[Step]) {
+    for step in script {
+        match step {
+            Step::Send(text) => {
+                if stream.write_all(text.as_bytes()).and_then(|()| stream.flush()).is_err() {
+                    return;
+                }
+            }
+            Step::Hang => {
+                let _ = stream.read(&mut [0]);
+            }
+            Step::Pause(milliseconds) => {
+                thread::sleep(std::time::Duration::from_millis(*milliseconds));
+            }
+        }
+    }
+}
+
+fn read_request(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| {
+                let (name, value) = line.split_once(':')?;
+                name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().unwrap())
+            });
+            if body.len() >= length.unwrap_or(0) {
+                return body.to_string();
+            }
+        }
+        match stream.read(&mut buffer) {
+            Ok(0) | Err(_) => return text,
+            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
+
+/// The head of a streamed answer; the body ends with the connection.
+pub fn stream_head() -> Step {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    Step::Send(head.to_string())
+}
+
+/// One piece of an answer's text.
+pub fn piece(text: &str) -> Step {
+    let delta = serde_json::json!({ "content": text });
+    Step::Send(chunk(&delta, None))
+}
+
+/// The end of an answer.
+pub fn done() -> Step {
+    let end = chunk(&serde_json::json!({}), Some("stop"));
+    let usage = r#"{"id":"r-1","choices":[],"usage":{"prompt_tokens":5,"completion_tokens":7}}"#;
+    Step::Send(format!("{end}data: {usage}\n\ndata: [DONE]\n\n"))
+}
+
+fn chunk(delta: &serde_json::Value, finish: Option<&str>) -> String {
+    let choice = serde_json::json!({ "index": 0, "delta": delta, "finish_reason": finish });
+    let data = serde_json::json!({ "id": "r-1", "model": "tiny", "choices": [choice] });
+    format!("data: {data}\n\n")
+}
+
+/// A whole answer in these pieces.
+pub fn answer(pieces: &[&str]) -> Vec<Step> {
+    let pieces = pieces.iter().map(|text| piece(text));
+    [stream_head()].into_iter().chain(pieces).chain([done()]).collect()
+}
+
+/// An answer that is an error.
+pub fn error(status: &str, body: &str) -> Vec<Step> {
+    vec![Step::Send(format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+         connection: close\r\n\r\n{body}",
+        body.len()
+    ))]
+}
