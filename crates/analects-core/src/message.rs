@@ -222,12 +222,19 @@ impl Json for Message {
     }
 }
 
-/// Whether the record is of a version that can be read; a foreign version stays where it is.
+/// Whether the record is of a version that can be read. A foreign version stays where it is, and so
+/// does a repeated one, of which the last counts.
 fn take_version(fields: &mut RawMap) -> bool {
-    fields.get("v").is_none()
-        || fields
-            .take("v", |raw| (raw.as_str() == VERSION).then_some(()))
-            .is_some()
+    match fields.get("v").map(Raw::as_str) {
+        None => true,
+        Some(VERSION) => {
+            if fields.count("v") == 1 {
+                fields.take("v", |_| Some(()));
+            }
+            true
+        }
+        Some(_) => false,
+    }
 }
 
 fn take_shared(message: &mut Message, fields: &mut RawMap, problems: &mut Vec<Problem>) {

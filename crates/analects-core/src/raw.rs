@@ -159,6 +159,14 @@ impl RawMap {
         Some(value)
     }
 
+    /// How many entries have this key.
+    pub(crate) fn count(&self, key: &str) -> usize {
+        self.entries
+            .iter()
+            .filter(|(raw, _)| is_key(raw, key))
+            .count()
+    }
+
     /// Whether any of the keys is one of `names`.
     pub(crate) fn has_any(&self, names: &[&str]) -> bool {
         self.entries

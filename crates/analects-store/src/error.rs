@@ -33,7 +33,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
         /// What it holds.
-        problem: Problem,
+        problem: Box<Problem>,
     },
     /// The operating system said no.
     #[error("{}: cannot {action}: {source}", path.display())]

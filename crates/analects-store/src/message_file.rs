@@ -39,7 +39,7 @@ impl MessageFile {
             Err(error) if error.is_not_found() => msgfile::decode(b""),
             read => read?,
         };
-        if let Some(problem) = document.why_not_writable().cloned() {
+        if let Some(problem) = document.why_not_writable().cloned().map(Box::new) {
             return Err(StoreError::NotWritable { path, problem });
         }
         Ok(MessageFile {

@@ -85,7 +85,7 @@ impl Reply {
             read => read?,
         }
         let document = self.file.document();
-        if let Some(problem) = document.why_not_writable().cloned() {
+        if let Some(problem) = document.why_not_writable().cloned().map(Box::new) {
             return Err(StoreError::NotWritable {
                 path: self.file.path().to_path_buf(),
                 problem,
