@@ -67,6 +67,9 @@ pub enum ClientError {
         /// What it said.
         error: ApiError,
     },
+    /// The answer began and broke off.
+    #[error("the answer broke off: {0}")]
+    BrokeOff(ApiError),
     /// A recorded answer cannot be read.
     #[error("cannot read {}: {reason}", .path.display())]
     Replay {
@@ -104,7 +107,7 @@ impl ClientError {
             | ClientError::Unreachable { .. }
             | ClientError::Broken { .. } => ApiErrorKind::Network,
             ClientError::TimedOut { .. } => ApiErrorKind::Timeout,
-            ClientError::Api { error, .. } => error.kind,
+            ClientError::Api { error, .. } | ClientError::BrokeOff(error) => error.kind,
         }
     }
 

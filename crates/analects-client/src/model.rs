@@ -49,7 +49,8 @@ pub fn resolve(name: &str, surroundings: &Surroundings) -> Result<Model, ClientE
     if let Some(file) = name.strip_prefix("replay:").filter(|file| !file.is_empty()) {
         return Ok(Model {
             provider: "replay".to_string(),
-            name: file.to_string(),
+            // Not the path, which is nobody's business but this machine's.
+            name: "replay".to_string(),
             api: Api::OpenAiChat,
             transport: Transport::Replay(PathBuf::from(file)),
         });

@@ -192,9 +192,7 @@ impl Json for Message {
     fn read(raw: &Raw, problems: &mut Vec<Problem>) -> Result<Message, JsonError> {
         let mut fields = RawMap::parse(raw.as_str())?;
         let readable = take_version(&mut fields);
-        let type_name = fields
-            .take("type", Raw::as_string)
-            .filter(|name| !name.is_empty());
+        let type_name = fields.take("type", name);
         let mut message = Message::new(
             fields.take("id", name).unwrap_or_default(),
             Body::Other(crate::Other {
@@ -239,10 +237,7 @@ fn take_version(fields: &mut RawMap) -> bool {
 
 fn take_shared(message: &mut Message, fields: &mut RawMap, problems: &mut Vec<Problem>) {
     message.parent_id = take_id(fields, "parent_id");
-    message.session_id = fields
-        .take("session_id", Raw::as_string)
-        .unwrap_or_default()
-        .into();
+    message.session_id = fields.take("session_id", name).unwrap_or_default().into();
     message.created_at = fields.take("created_at", |raw| raw.as_string()?.parse().ok());
     message.agent_id = fields.take("agent_id", Raw::as_string);
     message.author = fields.take("author", Raw::as_string);

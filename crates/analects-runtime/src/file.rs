@@ -21,7 +21,7 @@ pub struct FileConversation {
 #[derive(Debug)]
 enum State {
     Resting(MessageFile),
-    Answering(Reply),
+    Answering(Box<Reply>),
     /// Only while one of the other states turns into the other, or after that failed.
     Changing,
 }
@@ -88,7 +88,7 @@ impl FileConversation {
         self.state = match std::mem::replace(&mut self.state, State::Changing) {
             State::Resting(file) => {
                 let cell = NewCell::reply(file.document().next_id(), &self.agent, "");
-                State::Answering(file.start_reply(cell)?)
+                State::Answering(Box::new(file.start_reply(cell)?))
             }
             other => other,
         };

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use analects_client::{Client, ClientError, EventStream, Model};
 use analects_context::Plan;
-use analects_core::{Agent, Delta, Fold, Message, Problem, StreamEvent, chain};
+use analects_core::{
+    Agent, ApiError, ApiErrorKind, Delta, Fold, Message, Problem, StreamEvent, chain,
+};
 use analects_store::StoreError;
 use jiff::Timestamp;
 
@@ -96,7 +98,8 @@ pub async fn drive(
     let (error, stopped) = match end {
         End::Failed(error) => (Some(error), false),
         End::Stopped => (None, true),
-        End::Complete => (folded.error.map(ClientError::from), false),
+        End::Complete if folded.complete => (None, false),
+        End::Complete => (Some(broke_off(folded.error)), false),
     };
     problems.extend(folded.problems);
     let answer = as_error_if_empty(folded.message, error.as_ref());
@@ -144,6 +147,17 @@ async fn receive(
             }
         }
     }
+}
+
+/// The error of an answer that ended before its end.
+fn broke_off(error: Option<ApiError>) -> ClientError {
+    let silent = || {
+        ApiError::new(
+            ApiErrorKind::Network,
+            "the provider stopped in the middle of it",
+        )
+    };
+    ClientError::BrokeOff(error.unwrap_or_else(silent))
 }
 
 /// A turn of which nothing came but an error is recorded as that error.

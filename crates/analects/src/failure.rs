@@ -99,6 +99,11 @@ impl From<StoreError> for Failure {
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Failure {
-        Failure::new(Kind::Model, error.to_string(), error.hint())
+        let kind = match &error {
+            ClientError::UnknownModel(_) => Kind::Usage,
+            ClientError::Replay { .. } => Kind::NotFound,
+            _ => Kind::Model,
+        };
+        Failure::new(kind, error.to_string(), error.hint())
     }
 }

@@ -10,7 +10,6 @@ use analects_store::Places;
 use crate::failure::Failure;
 
 /// Everything that the environment says.
-#[derive(Debug)]
 pub struct Surroundings {
     /// Where the store is.
     pub places: Places,
@@ -64,6 +63,6 @@ fn places() -> Result<Places, Failure> {
 fn models() -> analects_client::Surroundings {
     analects_client::Surroundings {
         openai_base_url: variable("OPENAI_BASE_URL").or_else(|| variable("OPENAI_API_BASE")),
-        openai_key: variable("OPENAI_API_KEY").map(Key::new),
+        openai_key: variable("OPENAI_API_KEY").as_deref().and_then(Key::new),
     }
 }

@@ -1,11 +1,11 @@
 //! `chat`: says something, asks a model, and keeps both.
 
-use std::future::Future;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use analects_client::{Client, Model, Options, resolve};
 use analects_core::{Agent, Delta, Ids, StreamEvent};
+use analects_formats::msgfile::Document;
 use analects_runtime::{
     Asked, Conversation, FileConversation, Outcome, StoredConversation, agent_name, drive,
 };
@@ -106,7 +106,7 @@ fn chat_in_file(
     let mut conversation = FileConversation::open(path, &surroundings.places)?;
     let agent = match wanted {
         Some(model) => Agent::of_model(agent_name(model_label(model)), model),
-        None => agent_of_file(&conversation).ok_or_else(no_model)?,
+        None => agent_of_file(&conversation)?,
     };
     let model = model_of(surroundings, &agent)?;
     let open = conversation
@@ -155,9 +155,26 @@ fn model_label(model: &str) -> &str {
     }
 }
 
-fn agent_of_file(conversation: &FileConversation) -> Option<Agent> {
-    let agents = conversation.document()?.agents();
-    agents.into_iter().find(|agent| !agent.models.is_empty())
+/// The agent that the file names, with the models that may be asked. A file may name models, but
+/// not a recording, which is a path on this machine.
+fn agent_of_file(conversation: &FileConversation) -> Result<Agent, Failure> {
+    let agents = conversation
+        .document()
+        .map(Document::agents)
+        .unwrap_or_default();
+    let mut agent = agents.into_iter().next().ok_or_else(no_model)?;
+    agent.models.retain(|model| model_label(model) != "replay");
+    if agent.models.is_empty() {
+        let message = format!(
+            "the file's agent {} names no model that can be asked",
+            agent.name
+        );
+        return Err(Failure::usage(
+            message,
+            "name one, such as -m openai/gpt-5-mini",
+        ));
+    }
+    Ok(agent)
 }
 
 fn model_of(surroundings: &Surroundings, agent: &Agent) -> Result<Model, Failure> {
@@ -176,7 +193,7 @@ fn nothing_to_ask() -> Failure {
 }
 
 fn ask(agent: &Agent, model: &Model, conversation: &mut dyn Conversation) -> Result<(), Failure> {
-    let client = Client::new(Options::default())?;
+    let client = Client::new(Options::default());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -204,22 +221,23 @@ fn ask(agent: &Agent, model: &Model, conversation: &mut dyn Conversation) -> Res
 }
 
 fn conclude(outcome: Outcome) -> Result<(), Failure> {
-    ui::report_problems("", &outcome.problems);
-    match outcome {
-        Outcome { stopped: true, .. } => Err(Failure::interrupted()),
-        Outcome {
-            error: Some(error), ..
-        } => Err(error.into()),
-        _ => Ok(()),
+    // That the answer broke off is what the failure says, too.
+    let problems = outcome
+        .problems
+        .into_iter()
+        .filter(|p| p.code != "interrupted-answer");
+    ui::report_problems("", &problems.collect::<Vec<_>>());
+    match outcome.error {
+        _ if outcome.stopped => Err(Failure::interrupted()),
+        Some(error) => Err(error.into()),
+        None => Ok(()),
     }
 }
 
 /// Ready when the person presses Ctrl-C.
-fn interrupt() -> impl Future<Output = ()> {
-    async {
-        if tokio::signal::ctrl_c().await.is_err() {
-            // Without a handler Ctrl-C ends the process, and the file keeps what came.
-            std::future::pending::<()>().await;
-        }
+async fn interrupt() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        // Without a handler Ctrl-C ends the process, and the file keeps what came.
+        std::future::pending::<()>().await;
     }
 }
