@@ -6,6 +6,8 @@
 
 use std::path::PathBuf;
 
+mod chat_stream;
+mod message_file;
 mod message_json;
 mod mutate;
 mod run;
@@ -25,7 +27,11 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: &[Target] = &[message_json::TARGET];
+pub const TARGETS: &[Target] = &[
+    message_json::TARGET,
+    message_file::TARGET,
+    chat_stream::TARGET,
+];
 
 /// What troubles most readers of text: line ends, a byte order mark, broken UTF-8, separators.
 pub const TOKENS: &[&[u8]] = &[

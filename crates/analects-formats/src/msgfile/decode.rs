@@ -201,7 +201,8 @@ fn meta_problems(document: &Document, cell: &Cell) -> Vec<Problem> {
         .collect()
 }
 
-fn is_stored_as(document: &Document, cell: &Cell, stored: &str) -> bool {
+/// Whether a cell's text is what its `stored` attribute says.
+pub(super) fn is_stored_as(document: &Document, cell: &Cell, stored: &str) -> bool {
     let after = cell
         .meta
         .as_ref()

@@ -2,6 +2,7 @@
 
 use analects_core::{Problem, Span};
 
+use super::decode::is_stored_as;
 use super::{Cell, CellKind, Document, NewCell};
 
 /// Bytes to put in the place of others.
@@ -71,8 +72,19 @@ impl Document {
             Some(b'\r') => before.push_str("\r\n"),
             Some(_) => before.push_str(line_end),
         }
-        before.push_str(line_end);
+        if !self.last_cell_waits_for_lines() {
+            before.push_str(line_end);
+        }
         (Span::new(end, end), before)
+    }
+
+    /// Whether the last cell has fewer lines than its `stored` says. One more, and it would read
+    /// differently, so nothing may be added between it and the next head.
+    fn last_cell_waits_for_lines(&self) -> bool {
+        self.cells.last().is_some_and(|cell| {
+            let stored = cell.attribute("stored");
+            stored.is_some_and(|stored| !is_stored_as(self, cell, stored))
+        })
     }
 }
 

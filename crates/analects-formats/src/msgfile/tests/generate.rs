@@ -5,7 +5,8 @@ use proptest::sample::select;
 
 use super::*;
 
-const PIECES: [&str; 36] = [
+const PIECES: [&str; 37] = [
+    "\n# %% [^1]\n\n[^1]: [x] stored=\"lines=3\"\n\n",
     "# %%",
     "# %%%",
     "## %% title",
