@@ -9,7 +9,7 @@ use analects_core::{
     Agent, ApiError, ApiErrorKind, Delta, Fold, Message, Problem, StreamEvent, chain,
 };
 use analects_store::StoreError;
-use jiff::Timestamp;
+use jiff::{Timestamp, Unit};
 
 use crate::Conversation;
 
@@ -90,7 +90,7 @@ pub async fn drive(
         Err(error) => End::Failed(error),
     };
     let mut base = Message::assistant("", "");
-    base.created_at = Some(began);
+    base.created_at = began.round(Unit::Millisecond).ok();
     base.author = Some(asked.agent.name.clone());
     base.model = Some(asked.model.name.clone());
     base.duration_ms = u64::try_from(clock.elapsed().as_millis()).ok();

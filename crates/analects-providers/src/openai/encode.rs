@@ -15,6 +15,8 @@ use crate::{Auth, HttpRequest};
 pub(crate) fn encode(request: &Request) -> HttpRequest {
     let tools: Vec<_> = request.tools.iter().map(tool).collect();
     let choice = request.tool_choice.as_ref().filter(|_| !tools.is_empty());
+    let thinks = always_thinks(&request.model);
+    let limit = request.max_output_tokens;
     let body = wire::Body {
         model: &request.model,
         messages: messages(request),
@@ -22,8 +24,11 @@ pub(crate) fn encode(request: &Request) -> HttpRequest {
         stream_options: wire::StreamOptions {
             include_usage: true,
         },
-        temperature: request.temperature.filter(|value| value.is_finite()),
-        max_tokens: request.max_output_tokens,
+        temperature: request
+            .temperature
+            .filter(|value| value.is_finite() && !thinks),
+        max_tokens: limit.filter(|_| !thinks),
+        max_completion_tokens: limit.filter(|_| thinks),
         stop: &request.stop_sequences,
         tools,
         tool_choice: choice.map(tool_choice),
@@ -32,6 +37,16 @@ pub(crate) fn encode(request: &Request) -> HttpRequest {
     let json = serde_json::to_string(&body).unwrap_or_default();
     let json = with_metadata(json, &request.metadata);
     HttpRequest::stream("/chat/completions", Auth::Bearer, json.into_bytes())
+}
+
+/// Whether this is one of OpenAI's models that think before every answer: they refuse a temperature
+/// and the older name of the token limit, which most other servers know as the only one.
+fn always_thinks(model: &str) -> bool {
+    let numbered = |prefix: &str| {
+        let rest = model.strip_prefix(prefix)?;
+        rest.chars().next().filter(char::is_ascii_digit)
+    };
+    numbered("o").is_some() || numbered("gpt-").is_some_and(|digit| digit >= '5')
 }
 
 /// Adds the provider's own fields. They win over ours, except where the answer could then not be

@@ -519,3 +519,28 @@ fn images_go_inline_or_by_address() {
         )
     );
 }
+
+#[test]
+fn models_that_always_think_get_their_own_limit_and_no_temperature() {
+    let body = |model: &str| {
+        let request = Request {
+            model: model.into(),
+            temperature: Some(0.7),
+            max_output_tokens: Some(64),
+            ..Request::default()
+        };
+        String::from_utf8(encode(&request).body).unwrap()
+    };
+    for model in ["o3", "o4-mini", "gpt-5", "gpt-5-mini"] {
+        let body = body(model);
+        assert!(body.contains(r#""max_completion_tokens":64"#), "{body}");
+        assert!(!body.contains("temperature"), "{body}");
+    }
+    for model in ["gpt-4o", "tiny", "openchat", "ollama-5", "gpt-oss-20b"] {
+        let body = body(model);
+        assert!(
+            body.contains(r#""max_tokens":64"#) && body.contains(r#""temperature":0.7"#),
+            "{body}"
+        );
+    }
+}

@@ -15,10 +15,10 @@ pub(super) struct Body<'a> {
     pub stream_options: StreamOptions,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// OpenAI's newer models want `max_completion_tokens`, which most other servers do not know.
-    /// Which one a model gets is for the vendor table to say; until then `metadata` can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_completion_tokens: Option<u64>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub stop: &'a [String],
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -29,7 +29,8 @@ use crate::ui;
   analects chat talk.msg.md -m openai/gpt-5-mini \"What is a monad?\"
   analects chat talk.msg.md \"And in one sentence?\"
   git diff | analects chat review.msg.md \"Review this change\"
-  analects chat -c \"Go on with what we talked about last\"")]
+  analects chat -m openai/gpt-5-mini \"A question without a file\"
+  analects chat -c -m openai/gpt-5-mini \"Go on with that\"")]
 pub struct Args {
     /// The message file, then the prompt; without a file, the prompt
     #[arg(value_name = "FILE] [PROMPT")]

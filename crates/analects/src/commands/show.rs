@@ -47,7 +47,7 @@ fn describe(document: &Document, cell: &Cell) -> String {
         format!(" {}:", cell.title)
     };
     format!(
-        "{:<6} {:<12} line {line:<5}{title} {first}",
+        "{:<6} {:<16} line {line:<5}{title} {first}",
         cell.name(),
         msgfile::role(cell)
     )

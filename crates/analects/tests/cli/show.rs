@@ -13,8 +13,8 @@ fn cells_are_listed_and_problems_reported() {
     assert_eq!(run.code, Some(0));
     assert_eq!(
         run.stdout,
-        "1      user         line 1     Greeting: hello <U+001B>[31mred\n\
-         1      reply        line 7     hi there\n"
+        "1      user             line 1     Greeting: hello <U+001B>[31mred\n\
+         1      reply            line 7     hi there\n"
     );
     assert_eq!(
         run.stderr,
