@@ -30,10 +30,8 @@ fn run(bytes: &[u8]) {
 
 fn events(chunks: &[&[u8]]) -> Vec<StreamEvent> {
     let mut decoder = decoder(Api::OpenAiChat);
-    let mut events: Vec<StreamEvent> = chunks
-        .iter()
-        .flat_map(|chunk| decoder.push(chunk))
-        .collect();
+    let mut events: Vec<StreamEvent> =
+        chunks.iter().flat_map(|chunk| decoder.push(chunk)).collect();
     events.extend(decoder.finish());
     events
 }

@@ -27,11 +27,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: &[Target] = &[
-    message_json::TARGET,
-    message_file::TARGET,
-    chat_stream::TARGET,
-];
+pub const TARGETS: &[Target] = &[message_json::TARGET, message_file::TARGET, chat_stream::TARGET];
 
 /// What troubles most readers of text: line ends, a byte order mark, broken UTF-8, separators.
 pub const TOKENS: &[&[u8]] = &[
@@ -51,7 +47,5 @@ pub const TOKENS: &[&[u8]] = &[
 
 /// The folder of a target's corpus.
 pub fn corpus_dir(target: &Target) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("corpus")
-        .join(target.name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target.name)
 }

@@ -37,10 +37,8 @@ fn run(bytes: &[u8]) {
     let before = decode(bytes);
     assert_eq!(before.to_bytes(), bytes, "a document keeps its bytes");
     let text = String::from_utf8_lossy(&bytes[bytes.len() / 2..]).into_owned();
-    let cell = NewCell {
-        title: text.clone(),
-        ..NewCell::reply(before.next_id(), "agent", text.as_str())
-    };
+    let cell =
+        NewCell { title: text.clone(), ..NewCell::reply(before.next_id(), "agent", text.as_str()) };
     let after = decode(&append(&before, &cell.clone().with("note", text.as_str())).apply(bytes));
     let count = after.cells.len() - 1;
     let last = &after.cells[count];
@@ -50,24 +48,14 @@ fn run(bytes: &[u8]) {
     // An empty cell that waits at the end of a file is filled, so it may be gone.
     let expected = readings(&before);
     let kept = &expected[..count];
-    assert!(
-        expected.len() - kept.len() <= 1,
-        "at most the empty cell at the end is gone"
-    );
-    assert_eq!(
-        readings(&after)[..count],
-        *kept,
-        "every other cell reads as before"
-    );
+    assert!(expected.len() - kept.len() <= 1, "at most the empty cell at the end is gone");
+    assert_eq!(readings(&after)[..count], *kept, "every other cell reads as before");
 }
 
 fn readings(document: &Document) -> Vec<String> {
     let reading = |cell: &Cell| {
         let content = document.content(cell);
-        format!(
-            "{:?} {} {:?} {:?} {content:?}",
-            cell.kind, cell.level, cell.title, cell.id
-        )
+        format!("{:?} {} {:?} {:?} {content:?}", cell.kind, cell.level, cell.title, cell.id)
     };
     document.cells.iter().map(reading).collect()
 }

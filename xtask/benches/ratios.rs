@@ -12,11 +12,7 @@ const ROWS: &[fn() -> Row] = &[message_json];
 fn main() -> ExitCode {
     let rows: Vec<Row> = ROWS.iter().map(|row| row()).collect();
     print!("{}", table(&rows));
-    if rows.iter().all(Row::holds) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if rows.iter().all(Row::holds) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// A message read and written, against the least that a reader can do: find where its JSON ends.
@@ -28,10 +24,5 @@ fn message_json() -> Row {
     let round_trip = || Message::from_json(&text).map(|message| message.to_json());
     let scan = || serde_json::from_str::<&RawValue>(&text).map(|raw| raw.get().len());
     let value = ratio(round_trip, scan);
-    Row {
-        name: "message_json_round_trip_per_scan",
-        value,
-        unit: "x",
-        bar: Bar::AtMost(40.0),
-    }
+    Row { name: "message_json_round_trip_per_scan", value, unit: "x", bar: Bar::AtMost(40.0) }
 }

@@ -57,16 +57,9 @@ pub fn table(rows: &[Row]) -> String {
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let mut out = String::new();
     for row in rows {
-        let Row {
-            name,
-            value,
-            unit,
-            bar,
-        } = row;
+        let Row { name, value, unit, bar } = row;
         let mark = if row.holds() { "" } else { "  MISSED" };
-        out.push_str(&format!(
-            "{name:<width$} {value:>9.2} {unit:<4} {bar}{mark}\n"
-        ));
+        out.push_str(&format!("{name:<width$} {value:>9.2} {unit:<4} {bar}{mark}\n"));
     }
     out
 }
@@ -92,26 +85,13 @@ fn time<T>(work: &mut impl FnMut() -> T) -> Duration {
 
 /// Builds and runs the measurements; false if a bar was missed.
 pub fn run(root: &Path) -> bool {
-    if !succeeds(&mut cargo(
-        root,
-        &["bench", "--package", "xtask", "--no-run"],
-    )) {
+    if !succeeds(&mut cargo(root, &["bench", "--package", "xtask", "--no-run"])) {
         eprintln!("error: the measurements do not build");
         eprintln!("hint: cargo bench --package xtask --no-run");
         return false;
     }
-    let status = cargo(
-        root,
-        &[
-            "bench",
-            "--quiet",
-            "--package",
-            "xtask",
-            "--bench",
-            "ratios",
-        ],
-    )
-    .status();
+    let status =
+        cargo(root, &["bench", "--quiet", "--package", "xtask", "--bench", "ratios"]).status();
     status.is_ok_and(|status| status.success())
 }
 
@@ -121,16 +101,9 @@ mod tests {
 
     #[test]
     fn rows_are_aligned_and_a_missed_bar_is_marked() {
-        let row = |name, value, bar| Row {
-            name,
-            value,
-            unit: "x",
-            bar,
-        };
-        let rows = [
-            row("parse", 1.5, Bar::AtMost(2.0)),
-            row("long_name", 12.25, Bar::AtLeast(20.0)),
-        ];
+        let row = |name, value, bar| Row { name, value, unit: "x", bar };
+        let rows =
+            [row("parse", 1.5, Bar::AtMost(2.0)), row("long_name", 12.25, Bar::AtLeast(20.0))];
         assert_eq!(
             table(&rows),
             "parse          1.50 x    <=2\nlong_name     12.25 x    >=20  MISSED\n"
@@ -139,15 +112,7 @@ mod tests {
 
     #[test]
     fn a_bar_is_kept_up_to_its_limit_and_never_by_a_missing_value() {
-        let holds = |value, bar| {
-            Row {
-                name: "",
-                value,
-                unit: "",
-                bar,
-            }
-            .holds()
-        };
+        let holds = |value, bar| Row { name: "", value, unit: "", bar }.holds();
         assert!(holds(2.0, Bar::AtMost(2.0)) && !holds(2.1, Bar::AtMost(2.0)));
         assert!(holds(2.0, Bar::AtLeast(2.0)) && !holds(1.9, Bar::AtLeast(2.0)));
         assert!(!holds(f64::NAN, Bar::AtMost(2.0)) && !holds(f64::NAN, Bar::AtLeast(2.0)));

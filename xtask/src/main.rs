@@ -7,19 +7,18 @@ use xtask::{bench, root, setup, test, tidy, torture};
 const USAGE: &str = "\
 usage: cargo xtask <verb>
 
-  setup [--deny]  fetch what the tests need; --deny also builds cargo-deny, which takes minutes
-  test            run every check; the one test command
-  bench           measure, and compare with the bars
-  torture         run the tests with far more cases, and cargo deny
-  tidy            check the tree's own rules
+  setup    get what the tests need; the first time takes some minutes
+  test     run every check; the one test command
+  bench    measure, and compare with the bars
+  torture  run the tests with far more cases
+  tidy     check the tree's own rules
 ";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let ok = match args.as_slice() {
-        ["setup"] => setup::run(&root(), setup::Deny::IfCached),
-        ["setup", "--deny"] => setup::run(&root(), setup::Deny::Install),
+        ["setup"] => setup::run(&root()),
         ["test"] => test::run(&root()),
         ["bench"] => bench::run(&root()),
         ["torture"] => torture::run(&root()),
@@ -30,11 +29,7 @@ fn main() -> ExitCode {
         }
         other => return wrong_use(other),
     };
-    if ok {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn wrong_use(args: &[&str]) -> ExitCode {

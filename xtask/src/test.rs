@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::setup::{self, Deny};
+use crate::setup;
 use crate::steps::{self, Outcome, cargo};
 
 mod count;
@@ -20,24 +20,15 @@ const TAIL: usize = 40;
 /// Runs everything; false if anything failed.
 pub fn run(root: &Path) -> bool {
     let mut report = Report::new();
-    if !setup::run(root, Deny::IfCached) {
+    if !setup::run(root) {
         report.counts.failed += 1;
     }
     report.check("fmt", &mut cargo(root, &["fmt", "--all", "--check"]));
-    let clippy = [
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ];
+    let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     report.check("clippy", &mut cargo(root, &clippy));
     report.tests("tests", &mut all_tests(root));
-    report.tests(
-        "doc tests",
-        &mut cargo(root, &["test", "--doc", "--workspace", "--no-fail-fast"]),
-    );
+    report
+        .tests("doc tests", &mut cargo(root, &["test", "--doc", "--workspace", "--no-fail-fast"]));
     let mut doc = cargo(root, &["doc", "--workspace", "--no-deps"]);
     report.check("doc", doc.env("RUSTDOCFLAGS", "-D warnings"));
     report.deny(root);
@@ -49,26 +40,10 @@ pub fn all_tests(root: &Path) -> Command {
     if setup::has_nextest(root) {
         return cargo(
             root,
-            &[
-                "nextest",
-                "run",
-                "--workspace",
-                "--no-fail-fast",
-                "--no-tests=pass",
-            ],
+            &["nextest", "run", "--workspace", "--no-fail-fast", "--no-tests=pass"],
         );
     }
-    cargo(
-        root,
-        &[
-            "test",
-            "--workspace",
-            "--lib",
-            "--bins",
-            "--tests",
-            "--no-fail-fast",
-        ],
-    )
+    cargo(root, &["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"])
 }
 
 /// What has been run so far.
@@ -112,13 +87,9 @@ impl Report {
         let _ = fs::remove_file(&self.skip_file);
         let counts = summaries(&outcome.output);
         if counts.skipped > 0 {
-            self.skips.push(format!(
-                "SKIPPED: {} of {name}: marked as ignored",
-                counts.skipped
-            ));
+            self.skips.push(format!("SKIPPED: {} of {name}: marked as ignored", counts.skipped));
         }
-        self.counts
-            .add(counts.with_skips(skips.len()).with_exit(outcome.ok));
+        self.counts.add(counts.with_skips(skips.len()).with_exit(outcome.ok));
         self.skips.extend(skips);
         self.steps.push(outcome);
     }
@@ -126,31 +97,20 @@ impl Report {
     /// Checks licences, bans and sources, where cargo-deny is installed.
     pub fn deny(&mut self, root: &Path) {
         let Some(program) = setup::deny_program() else {
-            let reason = "not installed; to have it: cargo xtask setup --deny";
+            let reason = "it could not be installed, see setup above";
             self.skips.push(format!("SKIPPED: cargo deny: {reason}"));
             self.counts.skipped += 1;
             return;
         };
         let mut command = Command::new(program);
-        let args = [
-            "--offline",
-            "check",
-            "--hide-inclusion-graph",
-            "bans",
-            "licenses",
-            "sources",
-        ];
+        let args = ["--offline", "check", "--hide-inclusion-graph", "bans", "licenses", "sources"];
         self.check("deny", command.current_dir(root).args(args));
     }
 
     /// Prints the times, the ends of failed steps, the skips and the counts; false if anything failed.
     pub fn finish(self) -> bool {
         for step in self.steps.iter().filter(|step| !step.ok) {
-            println!(
-                "\n--- {} FAILED; the end of its output:\n{}",
-                step.name,
-                step.tail(TAIL)
-            );
+            println!("\n--- {} FAILED; the end of its output:\n{}", step.name, step.tail(TAIL));
         }
         println!();
         for step in &self.steps {

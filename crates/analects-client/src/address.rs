@@ -16,10 +16,7 @@ impl BaseUrl {
     pub fn parse(text: &str) -> Result<BaseUrl, ClientError> {
         match Url::parse(text.trim()) {
             Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(BaseUrl(url)),
-            Ok(url) => Err(ClientError::BadAddress(format!(
-                "its scheme is {}",
-                url.scheme()
-            ))),
+            Ok(url) => Err(ClientError::BadAddress(format!("its scheme is {}", url.scheme()))),
             Err(error) => Err(ClientError::BadAddress(error.to_string())),
         }
     }

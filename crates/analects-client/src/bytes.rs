@@ -46,30 +46,21 @@ impl Limits {
         };
         let end = self.deadline.unwrap_or_else(|| Instant::now() + self.idle);
         let in_time = timeout_at(end, work).await;
-        in_time.map_err(|_| ClientError::TimedOut {
-            url: self.url.clone(),
-            wait,
-            limit,
-        })
+        in_time.map_err(|_| ClientError::TimedOut { url: self.url.clone(), wait, limit })
     }
 }
 
 impl ByteStream {
     pub(crate) fn http(response: reqwest::Response, limits: Limits) -> ByteStream {
-        ByteStream {
-            source: Source::Http(Box::new(response), limits),
-        }
+        ByteStream { source: Source::Http(Box::new(response), limits) }
     }
 
     pub(crate) fn replay(path: &Path) -> Result<ByteStream, ClientError> {
         match std::fs::read(path) {
-            Ok(bytes) => Ok(ByteStream {
-                source: Source::Replay(bytes),
-            }),
-            Err(error) => Err(ClientError::Replay {
-                path: path.to_path_buf(),
-                reason: reason(&error),
-            }),
+            Ok(bytes) => Ok(ByteStream { source: Source::Replay(bytes) }),
+            Err(error) => {
+                Err(ClientError::Replay { path: path.to_path_buf(), reason: reason(&error) })
+            }
         }
     }
 
@@ -111,9 +102,6 @@ async fn read(
     limits.deadline = None;
     match chunk {
         Ok(bytes) => Ok(bytes.map(|bytes| bytes.to_vec())),
-        Err(error) => Err(ClientError::Broken {
-            url: limits.url.clone(),
-            reason: reason(&error),
-        }),
+        Err(error) => Err(ClientError::Broken { url: limits.url.clone(), reason: reason(&error) }),
     }
 }

@@ -46,10 +46,7 @@ pub struct Client {
 impl Client {
     /// A client. Nothing is opened or read before it is needed.
     pub fn new(options: Options) -> Client {
-        Client {
-            options,
-            ..Client::default()
-        }
+        Client { options, ..Client::default() }
     }
 
     /// Asks a model and gives its answer, event by event.
@@ -72,12 +69,7 @@ impl Client {
         match &model.transport {
             Transport::Replay(path) => ByteStream::replay(path),
             Transport::Http { base_url, key } => {
-                let call = Call {
-                    model,
-                    base_url,
-                    key: key.as_ref(),
-                    options: self.options,
-                };
+                let call = Call { model, base_url, key: key.as_ref(), options: self.options };
                 call.send(self.http_client(base_url)?, request).await
             }
         }
@@ -95,14 +87,8 @@ impl Client {
             .user_agent(concat!("analects/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(self.options.connect)
             .redirect(reqwest::redirect::Policy::none());
-        let builder = if https {
-            builder
-        } else {
-            builder.no_proxy().tls_certs_only([])
-        };
-        let client = builder
-            .build()
-            .map_err(|error| ClientError::Setup(reason(&error)))?;
+        let builder = if https { builder } else { builder.no_proxy().tls_certs_only([]) };
+        let client = builder.build().map_err(|error| ClientError::Setup(reason(&error)))?;
         Ok(cell.get_or_init(|| client))
     }
 }
@@ -161,11 +147,7 @@ impl Call<'_> {
     fn not_sent(&self, error: &reqwest::Error) -> ClientError {
         let url = self.base_url.to_string();
         if error.is_timeout() {
-            return ClientError::TimedOut {
-                url,
-                wait: Wait::Connect,
-                limit: self.options.connect,
-            };
+            return ClientError::TimedOut { url, wait: Wait::Connect, limit: self.options.connect };
         }
         let reason = reason(error);
         if error.is_connect() {
@@ -181,11 +163,7 @@ impl Call<'_> {
         let (status, headers) = (response.status(), response.headers().clone());
         let header = |name: &str| Some(headers.get(name)?.to_str().ok()?.to_string());
         if let Some(to) = header(LOCATION.as_str()).filter(|_| status.is_redirection()) {
-            let to = response
-                .url()
-                .join(&to)
-                .map(|url| shown(&url))
-                .unwrap_or_default();
+            let to = response.url().join(&to).map(|url| shown(&url)).unwrap_or_default();
             return ClientError::Redirected { url, to };
         }
         let body = ByteStream::http(response, limits).read_some().await;

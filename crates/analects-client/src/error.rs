@@ -164,17 +164,9 @@ pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
     }
     let text = match inner.downcast_ref::<std::io::Error>() {
         // The system's words come with a number that says nothing to a reader.
-        Some(io) => io
-            .to_string()
-            .split(" (os error")
-            .next()
-            .unwrap_or_default()
-            .to_string(),
+        Some(io) => io.to_string().split(" (os error").next().unwrap_or_default().to_string(),
         None => inner.to_string(),
     };
     let mut chars = text.chars();
-    chars
-        .next()
-        .map(|first| first.to_lowercase().chain(chars).collect())
-        .unwrap_or_default()
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }

@@ -30,11 +30,7 @@ impl Key {
     fn hide(&self, text: &str) -> String {
         // Something as short as "none" is no secret, and is a word that messages may hold.
         const SHORTEST_SECRET: usize = 8;
-        if self.0.len() < SHORTEST_SECRET {
-            text.into()
-        } else {
-            text.replace(&self.0, "[key]")
-        }
+        if self.0.len() < SHORTEST_SECRET { text.into() } else { text.replace(&self.0, "[key]") }
     }
 }
 

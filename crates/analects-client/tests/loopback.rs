@@ -50,9 +50,7 @@ fn read_request(stream: &mut TcpStream) -> String {
         let Some((head, body)) = text.split_once("\r\n\r\n") else {
             continue;
         };
-        let length = head
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length: "));
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
         if count == 0 || body.len() >= length.unwrap().parse().unwrap() {
             return text;
         }
@@ -62,9 +60,7 @@ fn read_request(stream: &mut TcpStream) -> String {
 fn write_chunks(stream: &mut TcpStream, bytes: &[u8], size: usize) {
     for chunk in bytes.chunks(size) {
         let head = format!("{:x}\r\n", chunk.len());
-        stream
-            .write_all(&[head.as_bytes(), chunk, b"\r\n"].concat())
-            .unwrap();
+        stream.write_all(&[head.as_bytes(), chunk, b"\r\n"].concat()).unwrap();
         stream.flush().unwrap();
     }
 }
@@ -76,33 +72,18 @@ fn wait_for_close(stream: &mut TcpStream) {
 
 fn model(url: &str, key: Option<&str>) -> Model {
     let openai_key = key.and_then(Key::new);
-    let surroundings = Surroundings {
-        openai_base_url: Some(url.to_string()),
-        openai_key,
-    };
+    let surroundings = Surroundings { openai_base_url: Some(url.to_string()), openai_key };
     resolve("openai/tiny", &surroundings).unwrap()
 }
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(work)
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
 /// Asks and gives the events that came, and the error that ended them.
 fn ask(model: &Model, options: Options) -> (Vec<StreamEvent>, Option<ClientError>) {
-    let turn = Turn {
-        role: Role::User,
-        content: "Hello".into(),
-        model: None,
-    };
-    let request = Request {
-        model: model.name.clone(),
-        turns: vec![turn],
-        ..Request::default()
-    };
+    let turn = Turn { role: Role::User, content: "Hello".into(), model: None };
+    let request = Request { model: model.name.clone(), turns: vec![turn], ..Request::default() };
     block_on(async {
         let mut stream = match Client::new(options).stream(model, &request).await {
             Ok(stream) => stream,
@@ -137,11 +118,7 @@ fn error_of(url: &str) -> ClientError {
 fn respond(head: &'static str, body: &'static str) -> String {
     let length = body.len();
     let (url, _) = serve(move |stream| {
-        write!(
-            stream,
-            "HTTP/1.1 {head}\r\ncontent-length: {length}\r\n\r\n{body}"
-        )
-        .unwrap();
+        write!(stream, "HTTP/1.1 {head}\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
     });
     url
 }
@@ -159,14 +136,8 @@ fn an_answer_in_odd_pieces_arrives_whole() {
         assert!(folded(&events).complete);
         assert_eq!(folded(&events).message.text(), "Grüße, world");
         let request = requests.recv().unwrap();
-        assert!(
-            request.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"),
-            "{request}"
-        );
-        assert!(
-            request.contains("\r\nauthorization: Bearer sk-very-secret-key\r\n"),
-            "{request}"
-        );
+        assert!(request.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{request}");
+        assert!(request.contains("\r\nauthorization: Bearer sk-very-secret-key\r\n"), "{request}");
         assert!(request.contains("\"content\":\"Hello\""), "{request}");
     }
 }
@@ -196,10 +167,7 @@ fn an_error_of_the_provider_keeps_its_words_but_not_the_key() {
         r#"{"error":{"message":"Wrong key: sk-very-secret-key","type":"authentication_error"}}"#;
     let url = respond("401 Unauthorized\r\nx-request-id: req_1", body);
     let error = error_of(&url);
-    assert_eq!(
-        error.to_string(),
-        format!("{url} answered 401: Wrong key: [key]")
-    );
+    assert_eq!(error.to_string(), format!("{url} answered 401: Wrong key: [key]"));
     assert_eq!(error.kind(), ApiErrorKind::Auth);
     assert_eq!(error.hint().as_deref(), Some("check OPENAI_API_KEY"));
     assert!(!error.is_retryable());
@@ -220,21 +188,12 @@ fn a_busy_provider_says_when_to_come_back() {
 fn a_connection_that_breaks_keeps_what_came() {
     let (url, _) = serve(|stream| {
         stream.write_all(STREAM.as_bytes()).unwrap();
-        write_chunks(
-            stream,
-            &ANSWER.as_bytes()[..ANSWER.find("world").unwrap()],
-            1000,
-        );
+        write_chunks(stream, &ANSWER.as_bytes()[..ANSWER.find("world").unwrap()], 1000);
     });
     let (events, error) = ask(&model(&url, None), Options::default());
     let error = error.unwrap();
     assert_eq!(error.kind(), ApiErrorKind::Network);
-    assert!(
-        error
-            .to_string()
-            .starts_with(&format!("the connection to {url} broke: ")),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with(&format!("the connection to {url} broke: ")), "{error}");
     assert!(!folded(&events).complete);
     assert_eq!(folded(&events).message.text(), "Grüße, ");
 }
@@ -243,11 +202,7 @@ fn a_connection_that_breaks_keeps_what_came() {
 fn a_connection_that_breaks_after_the_answer_took_nothing_away() {
     let (url, _) = serve(|stream| {
         stream.write_all(STREAM.as_bytes()).unwrap();
-        write_chunks(
-            stream,
-            &ANSWER.as_bytes()[..ANSWER.find("data: [DONE]").unwrap()],
-            1000,
-        );
+        write_chunks(stream, &ANSWER.as_bytes()[..ANSWER.find("data: [DONE]").unwrap()], 1000);
     });
     let (events, error) = ask(&model(&url, None), Options::default());
     assert_eq!(error, None);
@@ -260,25 +215,12 @@ const SHORT: Duration = Duration::from_millis(50);
 fn a_server_that_falls_silent_is_given_up() {
     let (url, _) = serve(|stream| {
         stream.write_all(STREAM.as_bytes()).unwrap();
-        write_chunks(
-            stream,
-            &ANSWER.as_bytes()[..ANSWER.find("world").unwrap()],
-            1000,
-        );
+        write_chunks(stream, &ANSWER.as_bytes()[..ANSWER.find("world").unwrap()], 1000);
         wait_for_close(stream);
     });
-    let (events, error) = ask(
-        &model(&url, None),
-        Options {
-            idle: SHORT,
-            ..Options::default()
-        },
-    );
+    let (events, error) = ask(&model(&url, None), Options { idle: SHORT, ..Options::default() });
     let error = error.unwrap();
-    assert_eq!(
-        error.to_string(),
-        format!("{url} sent nothing more within 0.05 s")
-    );
+    assert_eq!(error.to_string(), format!("{url} sent nothing more within 0.05 s"));
     assert_eq!(error.kind(), ApiErrorKind::Timeout);
     assert!(error.is_retryable());
     assert_eq!(folded(&events).message.text(), "Grüße, ");
@@ -291,13 +233,8 @@ fn a_server_that_never_begins_is_given_up() {
             stream.write_all(head.as_bytes()).unwrap();
             wait_for_close(stream);
         });
-        let (_, error) = ask(
-            &model(&url, None),
-            Options {
-                first_byte: SHORT,
-                ..Options::default()
-            },
-        );
+        let (_, error) =
+            ask(&model(&url, None), Options { first_byte: SHORT, ..Options::default() });
         let text = format!("{url} did not begin to answer within 0.05 s");
         assert_eq!(error.unwrap().to_string(), text);
     }
@@ -309,20 +246,14 @@ fn nobody_there_is_said_plainly() {
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
     let error = error_of(&url);
-    assert_eq!(
-        error.to_string(),
-        format!("cannot reach {url}: connection refused")
-    );
+    assert_eq!(error.to_string(), format!("cannot reach {url}: connection refused"));
     assert_eq!(error.kind(), ApiErrorKind::Network);
 }
 
 #[test]
 fn a_server_without_tls_is_no_https_server() {
     let (url, _) = serve(|_| {});
-    assert_eq!(
-        error_of(&url.replace("http:", "https:")).kind(),
-        ApiErrorKind::Network
-    );
+    assert_eq!(error_of(&url.replace("http:", "https:")).kind(), ApiErrorKind::Network);
 }
 
 #[test]
@@ -350,39 +281,25 @@ fn dropping_the_stream_hangs_up() {
     });
     block_on(async {
         let client = Client::default();
-        let mut stream = client
-            .stream(&model(&url, None), &Request::default())
-            .await
-            .unwrap();
-        assert!(matches!(
-            stream.next().await,
-            Some(Ok(StreamEvent::MessageStart { .. }))
-        ));
+        let mut stream = client.stream(&model(&url, None), &Request::default()).await.unwrap();
+        assert!(matches!(stream.next().await, Some(Ok(StreamEvent::MessageStart { .. }))));
         drop(stream);
         // The connection is closed by the runtime, which has to run for that.
-        tokio::task::spawn_blocking(move || closed.recv().unwrap())
-            .await
-            .unwrap();
+        tokio::task::spawn_blocking(move || closed.recv().unwrap()).await.unwrap();
     });
 }
 
 #[test]
 fn a_key_that_no_header_can_hold_is_an_error_without_it() {
-    let (_, error) = ask(
-        &model("http://127.0.0.1:9/v1", Some("sk-se\ncret-key")),
-        Options::default(),
-    );
+    let (_, error) =
+        ask(&model("http://127.0.0.1:9/v1", Some("sk-se\ncret-key")), Options::default());
     let error = error.unwrap();
     let text = "the authorization header holds characters that HTTP does not allow";
     assert_eq!(error.to_string(), text);
 }
 
 fn replay(path: &std::path::Path) -> Model {
-    resolve(
-        &format!("replay:{}", path.display()),
-        &Surroundings::default(),
-    )
-    .unwrap()
+    resolve(&format!("replay:{}", path.display()), &Surroundings::default()).unwrap()
 }
 
 #[test]

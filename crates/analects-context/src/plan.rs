@@ -31,11 +31,7 @@ pub fn plan(chain: &Chain<'_>, agent: &Agent) -> Plan {
     let mut system: Vec<String> = agent.system_prompt.iter().cloned().collect();
     for message in &chain.messages {
         let left_out = why_left_out(message);
-        plan.rows.push(Row {
-            id: message.id.clone(),
-            role: message.role(),
-            left_out,
-        });
+        plan.rows.push(Row { id: message.id.clone(), role: message.role(), left_out });
         match left_out {
             Some(_) => {}
             None if message.role() == Role::System => system.push(message.text()),
@@ -86,11 +82,7 @@ fn add_turn(turns: &mut Vec<Turn>, message: &Message) {
             blocks.extend(into_blocks(content));
             last.content = Content::Blocks(blocks);
         }
-        _ => turns.push(Turn {
-            role,
-            content,
-            model: message.model.clone(),
-        }),
+        _ => turns.push(Turn { role, content, model: message.model.clone() }),
     }
 }
 

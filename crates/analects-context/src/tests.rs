@@ -49,29 +49,13 @@ fn what_one_side_says_in_a_row_is_one_turn() {
 
 #[test]
 fn what_is_not_for_the_model_stays_with_its_reason() {
-    let error = Message {
-        is_api_error_message: true,
-        ..Message::assistant("e", "overloaded")
-    };
-    let hidden = Message {
-        history: History::Exclude,
-        ..Message::user("h", "secret")
-    };
-    let short = Message {
-        history: History::Summary,
-        ..Message::user("s", "long")
-    };
+    let error = Message { is_api_error_message: true, ..Message::assistant("e", "overloaded") };
+    let hidden = Message { history: History::Exclude, ..Message::user("h", "secret") };
+    let short = Message { history: History::Summary, ..Message::user("s", "long") };
     let progress = Message::new("p", Body::Progress(Progress::default()));
     let empty = Message::assistant("m", "");
     check(
-        vec![
-            hidden,
-            short,
-            progress,
-            error,
-            empty,
-            Message::user("u", "hi"),
-        ],
+        vec![hidden, short, progress, error, empty, Message::user("u", "hi")],
         &[
             "user: \"hi\"",
             "h: history=exclude",
@@ -85,18 +69,10 @@ fn what_is_not_for_the_model_stays_with_its_reason() {
 
 #[test]
 fn system_messages_go_before_the_conversation() {
-    let system = Message::new(
-        "s",
-        Body::System(System {
-            content: "be brief".into(),
-        }),
-    );
+    let system = Message::new("s", Body::System(System { content: "be brief".into() }));
     let plan = check(vec![system, Message::user("u", "hi")], &["user: \"hi\""]);
     assert_eq!(
-        plan.request
-            .system
-            .map(|text| text.as_str().into_owned())
-            .as_deref(),
+        plan.request.system.map(|text| text.as_str().into_owned()).as_deref(),
         Some("be brief")
     );
 }

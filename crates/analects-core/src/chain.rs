@@ -55,10 +55,7 @@ fn index<'a>(
     let mut by_id = HashMap::with_capacity(messages.len());
     for message in messages {
         if by_id.contains_key(&*message.id) {
-            let text = format!(
-                "message id {} is used twice; the first one counts",
-                &*message.id
-            );
+            let text = format!("message id {} is used twice; the first one counts", &*message.id);
             problems.push(Problem::error("duplicate-message-id", text));
         } else {
             by_id.insert(&*message.id, message);

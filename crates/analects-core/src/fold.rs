@@ -66,25 +66,10 @@ impl Fold {
                     part.done = true;
                 }
             }
-            StreamEvent::ToolUse {
-                index,
-                id,
-                name,
-                input,
-            } => {
+            StreamEvent::ToolUse { index, id, name, input } => {
                 let (id, name, input) = (id.clone(), name.clone(), input.clone());
-                let call = Block::ToolUse(ToolUse {
-                    id,
-                    name,
-                    input,
-                    extra: RawMap::new(),
-                });
-                let part = Part {
-                    index: *index,
-                    block: call,
-                    json: String::new(),
-                    done: true,
-                };
+                let call = Block::ToolUse(ToolUse { id, name, input, extra: RawMap::new() });
+                let part = Part { index: *index, block: call, json: String::new(), done: true };
                 self.put(part);
             }
             StreamEvent::Usage(usage) => self.usage.update(usage),
@@ -112,16 +97,8 @@ impl Fold {
         base.response_id = self.response_id;
         base.usage = (!self.usage.is_empty()).then_some(self.usage);
         base.extra = self.extra;
-        base.body = Body::Assistant(crate::Assistant {
-            content,
-            stop_reason: self.stop_reason,
-        });
-        Folded {
-            message: base,
-            complete,
-            error: self.error,
-            problems,
-        }
+        base.body = Body::Assistant(crate::Assistant { content, stop_reason: self.stop_reason });
+        Folded { message: base, complete, error: self.error, problems }
     }
 
     fn take_content(&mut self, problems: &mut Vec<Problem>) -> Content {
@@ -131,8 +108,7 @@ impl Fold {
                 Block::ToolUse(call) if !part.done => {
                     let text = format!("the call of {} broke off; it is not a call", call.name);
                     problems.push(Problem::warning("partial-tool-call", text));
-                    self.extra
-                        .push("partial_tool_use", partial(&call, &part.json));
+                    self.extra.push("partial_tool_use", partial(&call, &part.json));
                 }
                 Block::ToolUse(mut call) => {
                     call.input = input(&part.json, call.input, &mut call.extra);
@@ -145,10 +121,7 @@ impl Fold {
     }
 
     fn part(&mut self, index: usize) -> Option<&mut Part> {
-        self.blocks
-            .iter_mut()
-            .rev()
-            .find(|part| part.index == index)
+        self.blocks.iter_mut().rev().find(|part| part.index == index)
     }
 
     fn put(&mut self, part: Part) {
@@ -174,12 +147,7 @@ impl Fold {
             }),
             BlockStart::Other(raw) => Block::Other(raw.clone()),
         };
-        self.put(Part {
-            index,
-            block,
-            json: String::new(),
-            done: false,
-        });
+        self.put(Part { index, block, json: String::new(), done: false });
     }
 
     fn delta(&mut self, index: usize, delta: &Delta) {

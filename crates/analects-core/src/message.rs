@@ -129,21 +129,12 @@ impl Message {
 
     /// Something that a person said.
     pub fn user(id: impl Into<MessageId>, content: impl Into<Content>) -> Message {
-        Message::new(
-            id,
-            Body::User(User {
-                content: content.into(),
-                ..User::default()
-            }),
-        )
+        Message::new(id, Body::User(User { content: content.into(), ..User::default() }))
     }
 
     /// Something that a model said.
     pub fn assistant(id: impl Into<MessageId>, content: impl Into<Content>) -> Message {
-        let body = Assistant {
-            content: content.into(),
-            ..Assistant::default()
-        };
+        let body = Assistant { content: content.into(), ..Assistant::default() };
         Message::new(id, Body::Assistant(body))
     }
 
@@ -195,9 +186,7 @@ impl Json for Message {
         let type_name = fields.take("type", name);
         let mut message = Message::new(
             fields.take("id", name).unwrap_or_default(),
-            Body::Other(crate::Other {
-                type_name: type_name.clone(),
-            }),
+            Body::Other(crate::Other { type_name: type_name.clone() }),
         );
         if readable {
             message.body = Body::read(type_name, &mut fields, problems);
@@ -209,14 +198,8 @@ impl Json for Message {
     }
 
     fn write(&self, out: &mut String) {
-        let names: Vec<&str> = NAMES
-            .iter()
-            .chain(self.body.field_names())
-            .copied()
-            .collect();
-        write_object(out, &names, &self.unknown, |writer| {
-            self.write_fields(writer)
-        });
+        let names: Vec<&str> = NAMES.iter().chain(self.body.field_names()).copied().collect();
+        write_object(out, &names, &self.unknown, |writer| self.write_fields(writer));
     }
 }
 

@@ -84,15 +84,7 @@ impl Problem {
 
     fn new(severity: Severity, code: &'static str, message: String) -> Problem {
         let (span, line, column, hint) = (None, 0, 0, None);
-        Problem {
-            code: code.into(),
-            severity,
-            span,
-            line,
-            column,
-            message,
-            hint,
-        }
+        Problem { code: code.into(), severity, span, line, column, message, hint }
     }
 
     /// Says where, in bytes; the line and column come from `lines`.
@@ -118,13 +110,8 @@ pub struct LineIndex {
 impl LineIndex {
     /// Finds the lines of `source`; a line ends with `\n`.
     pub fn new(source: &[u8]) -> LineIndex {
-        let ends = source
-            .iter()
-            .enumerate()
-            .filter(|(_, byte)| **byte == b'\n');
-        let starts = std::iter::once(0)
-            .chain(ends.map(|(at, _)| at + 1))
-            .collect();
+        let ends = source.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let starts = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
         LineIndex { starts }
     }
 

@@ -74,11 +74,7 @@ impl Raw {
 
     /// The decoded string; `None` for anything else, and for a string with a lone surrogate.
     pub fn as_string(&self) -> Option<String> {
-        if self.0.starts_with('"') {
-            self.to()
-        } else {
-            None
-        }
+        if self.0.starts_with('"') { self.to() } else { None }
     }
 }
 
@@ -110,9 +106,7 @@ impl RawMap {
     /// Splits the text of a JSON object into its entries.
     pub fn parse(text: &str) -> Result<RawMap, JsonError> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let map = deserializer
-            .deserialize_map(ObjectVisitor)
-            .map_err(JsonError::not_an_object)?;
+        let map = deserializer.deserialize_map(ObjectVisitor).map_err(JsonError::not_an_object)?;
         deserializer.end().map_err(JsonError::syntax)?;
         Ok(map)
     }
@@ -161,17 +155,12 @@ impl RawMap {
 
     /// How many entries have this key.
     pub(crate) fn count(&self, key: &str) -> usize {
-        self.entries
-            .iter()
-            .filter(|(raw, _)| is_key(raw, key))
-            .count()
+        self.entries.iter().filter(|(raw, _)| is_key(raw, key)).count()
     }
 
     /// Whether any of the keys is one of `names`.
     pub(crate) fn has_any(&self, names: &[&str]) -> bool {
-        self.entries
-            .iter()
-            .any(|(key, _)| names.iter().any(|name| is_key(key, name)))
+        self.entries.iter().any(|(key, _)| names.iter().any(|name| is_key(key, name)))
     }
 
     fn position(&self, key: &str) -> Option<usize> {

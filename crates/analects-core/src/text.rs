@@ -45,9 +45,7 @@ impl Text {
 
     /// Reads a raw JSON string; `None` for any other JSON value.
     pub fn from_raw(raw: &Raw) -> Option<Text> {
-        raw.as_str()
-            .starts_with('"')
-            .then(|| Text::from_literal(raw.clone()))
+        raw.as_str().starts_with('"').then(|| Text::from_literal(raw.clone()))
     }
 
     fn from_literal(literal: Raw) -> Text {
@@ -84,10 +82,7 @@ impl From<&str> for Text {
 
 impl Json for Text {
     fn read(raw: &Raw, problems: &mut Vec<Problem>) -> Result<Text, JsonError> {
-        let expected = JsonError::Field {
-            field: "text",
-            expected: "a string",
-        };
+        let expected = JsonError::Field { field: "text", expected: "a string" };
         let text = Text::from_raw(raw).ok_or(expected)?;
         if matches!(text, Text::Broken(_)) {
             problems.push(Problem::warning(
@@ -135,7 +130,5 @@ fn push_kept(out: &mut String, text: &str, len: usize) -> usize {
 /// The code unit of a `\uXXXX` escape at the start of `text`, if it is a surrogate.
 fn surrogate(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
-    u16::from_str_radix(digits, 16)
-        .ok()
-        .filter(|unit| (0xD800..=0xDFFF).contains(unit))
+    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit))
 }

@@ -75,9 +75,7 @@ pub struct Cell {
 impl Document {
     /// The bytes that were read, put together again from the parts.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let front = self
-            .frontmatter
-            .map_or(self.preamble.start, |span| span.start);
+        let front = self.frontmatter.map_or(self.preamble.start, |span| span.start);
         let mut bytes = self.source[..front].to_vec();
         let parts = self.frontmatter.into_iter().chain([self.preamble]);
         for part in parts.chain(self.cells.iter().map(|cell| cell.span)) {
@@ -116,9 +114,8 @@ impl Document {
     pub fn unanswered(&self) -> Vec<&Cell> {
         let answered = |cell: &&Cell| cell.kind == CellKind::Output && !cell.is_failed();
         let open = self.cells.iter().rev().take_while(|cell| !answered(cell));
-        let mut open: Vec<&Cell> = open
-            .filter(|cell| cell.is_prompt() && !cell.body.is_empty())
-            .collect();
+        let mut open: Vec<&Cell> =
+            open.filter(|cell| cell.is_prompt() && !cell.body.is_empty()).collect();
         open.reverse();
         open
     }
@@ -126,10 +123,7 @@ impl Document {
     /// The line end of the file's first line; `\n` where there is none.
     fn line_end(&self) -> &'static str {
         let first = self.source.iter().position(|byte| *byte == b'\n');
-        match first
-            .and_then(|at| at.checked_sub(1))
-            .map(|at| self.source[at])
-        {
+        match first.and_then(|at| at.checked_sub(1)).map(|at| self.source[at]) {
             Some(b'\r') => "\r\n",
             _ => "\n",
         }
@@ -144,10 +138,7 @@ impl Cell {
 
     /// The type word of its metadata; `markdown` where it has none.
     pub fn type_word(&self) -> &str {
-        self.meta
-            .as_ref()
-            .and_then(|meta| meta.type_word.as_deref())
-            .unwrap_or("markdown")
+        self.meta.as_ref().and_then(|meta| meta.type_word.as_deref()).unwrap_or("markdown")
     }
 
     /// The value of an attribute; of a repeated one, the last.

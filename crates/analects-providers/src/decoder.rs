@@ -56,10 +56,7 @@ impl Decoder {
                 Ok(event) => self.answer.event(&event.data, &mut out),
                 Err(TooLong { limit }) => {
                     let text = format!("an event of more than {limit} bytes was left out");
-                    out.push(StreamEvent::Error(ApiError::new(
-                        ApiErrorKind::Malformed,
-                        text,
-                    )));
+                    out.push(StreamEvent::Error(ApiError::new(ApiErrorKind::Malformed, text)));
                 }
             }
         }
@@ -76,31 +73,19 @@ impl Decoder {
         } else if !is_stream_start(body) {
             out.push(malformed_chunk(body));
             let text = "the answer is neither a stream of events nor JSON";
-            out.push(StreamEvent::Error(ApiError::new(
-                ApiErrorKind::Malformed,
-                text,
-            )));
+            out.push(StreamEvent::Error(ApiError::new(ApiErrorKind::Malformed, text)));
         }
     }
 }
 
 /// Data that cannot be read is kept with the message, and the rest of the answer is read on.
 pub(crate) fn malformed_chunk(data: &str) -> StreamEvent {
-    StreamEvent::Extra {
-        key: "malformed_chunk".to_string(),
-        value: Raw::string(data),
-    }
+    StreamEvent::Extra { key: "malformed_chunk".to_string(), value: Raw::string(data) }
 }
 
 /// Whether this may be the cut-off start of a stream, such as `dat`, or one of comments alone.
 fn is_stream_start(body: &str) -> bool {
-    let line = body
-        .trim_start_matches('\u{feff}')
-        .lines()
-        .next()
-        .unwrap_or_default();
+    let line = body.trim_start_matches('\u{feff}').lines().next().unwrap_or_default();
     let names = [":", "data", "event", "id", "retry"];
-    names
-        .iter()
-        .any(|name| line.starts_with(name) || name.starts_with(line))
+    names.iter().any(|name| line.starts_with(name) || name.starts_with(line))
 }

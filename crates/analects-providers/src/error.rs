@@ -14,9 +14,7 @@ pub fn error_from_response(
     body: &[u8],
 ) -> ApiError {
     let text = String::from_utf8_lossy(body);
-    let said = RawMap::parse(&text)
-        .map(|map| Said::in_object(&map))
-        .unwrap_or_default();
+    let said = RawMap::parse(&text).map(|map| Said::in_object(&map)).unwrap_or_default();
     let mut error = said.into_error(Some(status));
     if error.message.is_empty() {
         error.message = plain_message(&text);
@@ -73,19 +71,14 @@ impl Said {
     fn in_error(error: &Raw) -> Said {
         match error.as_object() {
             Some(map) => Said::in_members(&map),
-            None => Said {
-                message: words(error).unwrap_or_default(),
-                ..Said::default()
-            },
+            None => Said { message: words(error).unwrap_or_default(), ..Said::default() },
         }
     }
 
     fn in_members(map: &RawMap) -> Said {
         let member = |key| map.get(key).and_then(words);
         Said {
-            message: member("message")
-                .or_else(|| member("detail"))
-                .unwrap_or_default(),
+            message: member("message").or_else(|| member("detail")).unwrap_or_default(),
             kind: member("type"),
             code: member("code"),
         }
@@ -95,9 +88,7 @@ impl Said {
         let number = self.code.as_deref().and_then(|code| code.parse().ok());
         let status = status.or(number.filter(|code| (400..600).contains(code)));
         let kind = self.special_kind().or_else(|| status.map(kind_of_status));
-        let kind = kind
-            .or_else(|| self.named_kind())
-            .unwrap_or(ApiErrorKind::Server);
+        let kind = kind.or_else(|| self.named_kind()).unwrap_or(ApiErrorKind::Server);
         let mut error = ApiError::new(kind, self.message);
         error.status = status;
         // OpenAI's codes say more than its types, unless they repeat the status.
@@ -106,10 +97,7 @@ impl Said {
     }
 
     fn says(&self, word: &str) -> bool {
-        [&self.kind, &self.code]
-            .into_iter()
-            .flatten()
-            .any(|said| said.contains(word))
+        [&self.kind, &self.code].into_iter().flatten().any(|said| said.contains(word))
     }
 
     /// Kinds that no status tells apart.
@@ -139,10 +127,7 @@ impl Said {
             ("invalid_request", ApiErrorKind::BadRequest),
             ("timeout", ApiErrorKind::Timeout),
         ];
-        names
-            .into_iter()
-            .find(|(word, _)| self.says(word))
-            .map(|(_, kind)| kind)
+        names.into_iter().find(|(word, _)| self.says(word)).map(|(_, kind)| kind)
     }
 }
 
@@ -175,25 +160,14 @@ fn plain_message(body: &str) -> String {
     if body.starts_with('<') {
         return "the answer is a web page".to_string();
     }
-    body.chars()
-        .take(LONGEST)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
+    body.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn retry_after_ms(header: impl Fn(&str) -> Option<String>) -> Option<u64> {
-    let number = |name| {
-        header(name)?
-            .trim()
-            .parse::<f64>()
-            .ok()
-            .filter(|n| *n >= 0.0)
-    };
+    let number = |name| header(name)?.trim().parse::<f64>().ok().filter(|n| *n >= 0.0);
     let exact = number("retry-after-ms");
     // A float turns into the nearest integer that exists, so no value overflows.
-    exact
-        .or_else(|| number("retry-after").map(|seconds| seconds * 1000.0))
-        .map(|ms| ms as u64)
+    exact.or_else(|| number("retry-after").map(|seconds| seconds * 1000.0)).map(|ms| ms as u64)
 }
 
 #[cfg(test)]

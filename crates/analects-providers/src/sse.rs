@@ -149,11 +149,7 @@ impl Splitter {
         if data.pop().is_none() {
             return;
         }
-        let event = if event.is_empty() {
-            "message".to_string()
-        } else {
-            event
-        };
+        let event = if event.is_empty() { "message".to_string() } else { event };
         let id = (!self.id.is_empty()).then(|| self.id.clone());
         out.push(Ok(SseEvent { event, data, id }));
     }

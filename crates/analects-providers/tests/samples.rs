@@ -30,11 +30,7 @@ fn skip(test: &str, reason: &str) {
     let line = format!("SKIPPED: {test}: {reason}");
     eprintln!("{line}");
     if let Some(path) = std::env::var_os("ANALECTS_SKIPS") {
-        let mut file = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path)
-            .unwrap();
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
         // In one write, since other tests append at the same time.
         file.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
@@ -42,22 +38,12 @@ fn skip(test: &str, reason: &str) {
 
 fn status(path: &Path) -> u16 {
     let meta = std::fs::read_to_string(path.with_extension("meta")).unwrap();
-    meta.lines()
-        .nth(1)
-        .unwrap()
-        .split(' ')
-        .next()
-        .unwrap()
-        .parse()
-        .unwrap()
+    meta.lines().nth(1).unwrap().split(' ').next().unwrap().parse().unwrap()
 }
 
 fn events(pieces: &[&[u8]]) -> Vec<StreamEvent> {
     let mut decoder = decoder(Api::OpenAiChat);
-    let mut events: Vec<_> = pieces
-        .iter()
-        .flat_map(|piece| decoder.push(piece))
-        .collect();
+    let mut events: Vec<_> = pieces.iter().flat_map(|piece| decoder.push(piece)).collect();
     events.extend(decoder.finish());
     events
 }
@@ -73,30 +59,17 @@ fn recorded_streams_are_whole_however_they_are_cut() {
         let whole = events(&[&bytes]);
         for at in 0..bytes.len() {
             let (left, right) = bytes.split_at(at);
-            assert_eq!(
-                events(&[left, right]),
-                whole,
-                "{} cut at {at}",
-                path.display()
-            );
+            assert_eq!(events(&[left, right]), whole, "{} cut at {at}", path.display());
         }
         let folded = fold(&whole, Message::assistant("a", ""));
         assert_eq!(folded.complete, status(&path) == 200, "{}", path.display());
-        assert_eq!(
-            folded.error.is_some(),
-            status(&path) != 200,
-            "{}",
-            path.display()
-        );
+        assert_eq!(folded.error.is_some(), status(&path) != 200, "{}", path.display());
     }
 }
 
 #[test]
 fn recorded_answers_without_a_stream_say_the_same() {
-    for path in samples(
-        "recorded_answers_without_a_stream_say_the_same",
-        "-stream.sse",
-    ) {
+    for path in samples("recorded_answers_without_a_stream_say_the_same", "-stream.sse") {
         let plain = PathBuf::from(path.to_string_lossy().replace("-stream.sse", ".json"));
         if !plain.exists() || status(&path) != 200 {
             continue;
@@ -104,10 +77,7 @@ fn recorded_answers_without_a_stream_say_the_same() {
         let streamed = folded(&std::fs::read(&path).unwrap()).message;
         let plain = folded(&std::fs::read(&plain).unwrap()).message;
         assert_eq!(streamed.text(), plain.text(), "{}", path.display());
-        assert_eq!(
-            streamed.body.content().is_some(),
-            plain.body.content().is_some()
-        );
+        assert_eq!(streamed.body.content().is_some(), plain.body.content().is_some());
     }
 }
 

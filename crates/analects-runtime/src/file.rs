@@ -31,11 +31,7 @@ impl FileConversation {
     pub fn open(path: &Path, places: &Places) -> Result<FileConversation, StoreError> {
         let file = MessageFile::open(path, places)?;
         let path = file.path().to_path_buf();
-        Ok(FileConversation {
-            path,
-            agent: String::new(),
-            state: State::Resting(file),
-        })
+        Ok(FileConversation { path, agent: String::new(), state: State::Resting(file) })
     }
 
     /// What the file holds; nothing while an answer is being written.
@@ -53,12 +49,7 @@ impl FileConversation {
         let State::Resting(file) = &mut self.state else {
             return Ok(());
         };
-        if file
-            .document()
-            .agents()
-            .iter()
-            .any(|known| known.name == agent.name)
-        {
+        if file.document().agents().iter().any(|known| known.name == agent.name) {
             return Ok(());
         }
         let models = agent.models.join(",");
@@ -67,19 +58,13 @@ impl FileConversation {
             type_word: "agent".to_string(),
             ..NewCell::message(file.document().next_id(), "")
         };
-        file.append(
-            &cell
-                .with("name", agent.name.as_str())
-                .with("models", models),
-        )
+        file.append(&cell.with("name", agent.name.as_str()).with("models", models))
     }
 
     fn file(&mut self) -> Result<&mut MessageFile, StoreError> {
         match &mut self.state {
             State::Resting(file) => Ok(file),
-            _ => Err(StoreError::Locked {
-                path: self.path.clone(),
-            }),
+            _ => Err(StoreError::Locked { path: self.path.clone() }),
         }
     }
 
@@ -94,9 +79,7 @@ impl FileConversation {
         };
         match &mut self.state {
             State::Answering(reply) => Ok(reply),
-            _ => Err(StoreError::Locked {
-                path: self.path.clone(),
-            }),
+            _ => Err(StoreError::Locked { path: self.path.clone() }),
         }
     }
 }
@@ -104,9 +87,7 @@ impl FileConversation {
 impl Conversation for FileConversation {
     fn messages(&self) -> Decoded {
         let session = msgfile::session_of(&self.path.to_string_lossy());
-        self.document()
-            .map(|document| msgfile::messages(document, &session))
-            .unwrap_or_default()
+        self.document().map(|document| msgfile::messages(document, &session)).unwrap_or_default()
     }
 
     fn say(&mut self, prompt: &str, _: Timestamp) -> Result<(), StoreError> {
@@ -134,9 +115,7 @@ impl Conversation for FileConversation {
         let cell = NewCell::reply("", &self.agent, answer.text()).describe(&answer);
         self.reply()?;
         let State::Answering(reply) = std::mem::replace(&mut self.state, State::Changing) else {
-            return Err(StoreError::Locked {
-                path: self.path.clone(),
-            });
+            return Err(StoreError::Locked { path: self.path.clone() });
         };
         let id = reply.id().to_string();
         let mut file = reply.finish(cell)?;
@@ -157,20 +136,15 @@ fn other_blocks(answer: &Message) -> impl Iterator<Item = &Block> {
         },
         _ => &[],
     };
-    blocks
-        .iter()
-        .filter(|block| !matches!(block, Block::Text(_)))
+    blocks.iter().filter(|block| !matches!(block, Block::Text(_)))
 }
 
 /// A cell that keeps a block as JSON, as part of the reply that it belongs to.
 fn block_cell(id: String, part_of: &str, block: &Block) -> NewCell {
     let content = format!("```json\n{}\n```", block.to_json());
-    NewCell {
-        kind: CellKind::Output,
-        ..NewCell::reply(id, "block", content)
-    }
-    .with("part", part_of)
-    .with("history", "none")
+    NewCell { kind: CellKind::Output, ..NewCell::reply(id, "block", content) }
+        .with("part", part_of)
+        .with("history", "none")
 }
 
 /// The name of an agent that asks the model of that name: its last part, in the characters that a
@@ -178,13 +152,6 @@ fn block_cell(id: String, part_of: &str, block: &Block) -> NewCell {
 pub fn agent_name(model: &str) -> String {
     let last = model.rsplit('/').next().unwrap_or(model);
     let allowed = |c: char| c.is_alphanumeric() || "._-".contains(c);
-    let name: String = last
-        .chars()
-        .map(|c| if allowed(c) { c } else { '-' })
-        .collect();
-    if name.is_empty() {
-        "agent".to_string()
-    } else {
-        name
-    }
+    let name: String = last.chars().map(|c| if allowed(c) { c } else { '-' }).collect();
+    if name.is_empty() { "agent".to_string() } else { name }
 }

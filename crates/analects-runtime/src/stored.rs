@@ -19,11 +19,7 @@ impl StoredConversation {
     /// Reads what the transcript holds.
     pub fn open(transcript: Transcript, agent: &Agent) -> Result<StoredConversation, StoreError> {
         let so_far = transcript.read()?;
-        Ok(StoredConversation {
-            transcript,
-            so_far,
-            agent: agent.name.clone(),
-        })
+        Ok(StoredConversation { transcript, so_far, agent: agent.name.clone() })
     }
 
     fn append(&mut self, message: Message) -> Result<(), StoreError> {
@@ -42,10 +38,7 @@ impl StoredConversation {
     }
 
     fn leaf(&self) -> Option<MessageId> {
-        chain(&self.so_far.messages)
-            .messages
-            .last()
-            .map(|last| last.id.clone())
+        chain(&self.so_far.messages).messages.last().map(|last| last.id.clone())
     }
 }
 

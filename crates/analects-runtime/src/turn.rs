@@ -52,10 +52,7 @@ impl Asked<'_> {
     pub fn plan(&self, conversation: &dyn Conversation) -> (Plan, Vec<Problem>) {
         let decoded = conversation.messages();
         let chain = chain(&decoded.messages);
-        let agent = Agent {
-            models: vec![self.model.name.clone()],
-            ..self.agent.clone()
-        };
+        let agent = Agent { models: vec![self.model.name.clone()], ..self.agent.clone() };
         let plan = analects_context::plan(&chain, &agent);
         let problems = decoded.problems.into_iter().chain(chain.problems).collect();
         (plan, problems)
@@ -106,12 +103,7 @@ pub async fn drive(
     if !(stopped && answer.text().is_empty()) {
         conversation.finish(answer.clone())?;
     }
-    Ok(Outcome {
-        answer,
-        error,
-        stopped,
-        problems,
-    })
+    Ok(Outcome { answer, error, stopped, problems })
 }
 
 /// Takes events until the stream ends, and brings the text to the disk ten times a second.
@@ -137,11 +129,7 @@ async fn receive(
             Some(Err(error)) => return Ok(End::Failed(error)),
             Some(Ok(event)) => {
                 see(&event);
-                if let StreamEvent::BlockDelta {
-                    delta: Delta::Text(text),
-                    ..
-                } = &event
-                {
+                if let StreamEvent::BlockDelta { delta: Delta::Text(text), .. } = &event {
                     conversation.push(&text.as_str())?;
                 }
             }
@@ -151,30 +139,17 @@ async fn receive(
 
 /// The error of an answer that ended before its end.
 fn broke_off(error: Option<ApiError>) -> ClientError {
-    let silent = || {
-        ApiError::new(
-            ApiErrorKind::Network,
-            "the provider stopped in the middle of it",
-        )
-    };
+    let silent =
+        || ApiError::new(ApiErrorKind::Network, "the provider stopped in the middle of it");
     ClientError::BrokeOff(error.unwrap_or_else(silent))
 }
 
 /// A turn of which nothing came but an error is recorded as that error.
 fn as_error_if_empty(answer: Message, error: Option<&ClientError>) -> Message {
     match error {
-        Some(error)
-            if answer
-                .body
-                .content()
-                .is_none_or(analects_core::Content::is_empty) =>
-        {
+        Some(error) if answer.body.content().is_none_or(analects_core::Content::is_empty) => {
             let text = Message::assistant("", error.to_string());
-            Message {
-                is_api_error_message: true,
-                body: text.body,
-                ..answer
-            }
+            Message { is_api_error_message: true, body: text.body, ..answer }
         }
         _ => answer,
     }

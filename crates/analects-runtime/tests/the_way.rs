@@ -41,10 +41,7 @@ async fn the_way_from_a_file_to_an_answer_in_it() {
     let path = folder.path().join("talk.msg.md");
     std::fs::write(&path, QUESTION).unwrap();
     let (base_url, server) = serve();
-    let surroundings = Surroundings {
-        openai_base_url: Some(base_url),
-        openai_key: None,
-    };
+    let surroundings = Surroundings { openai_base_url: Some(base_url), openai_key: None };
     let model = resolve("openai/tiny", &surroundings).unwrap();
 
     // bytes → messages
@@ -82,10 +79,7 @@ async fn the_way_from_a_file_to_an_answer_in_it() {
     assert_eq!(folded.message.text(), "Forty-two.");
 
     // message → disk: spliced into the file, or appended to a transcript
-    let places = Places {
-        data: folder.path().join("data"),
-        state: folder.path().join("state"),
-    };
+    let places = Places { data: folder.path().join("data"), state: folder.path().join("state") };
     let mut file = MessageFile::open(&path, &places).unwrap();
     let reply = NewCell::reply("2", "quick", folded.message.text()).describe(&folded.message);
     let splice = analects_formats::msgfile::append(file.document(), &reply);
@@ -102,10 +96,5 @@ async fn the_way_from_a_file_to_an_answer_in_it() {
         .collect();
     assert_eq!(texts, ["What is six times seven?", "Forty-two."]);
     assert_eq!(transcript.read().unwrap().messages, [folded.message]);
-    assert!(
-        server
-            .join()
-            .unwrap()
-            .starts_with("POST /v1/chat/completions ")
-    );
+    assert!(server.join().unwrap().starts_with("POST /v1/chat/completions "));
 }

@@ -81,13 +81,7 @@ pub(crate) fn to<'a>(
     path: &'a Path,
 ) -> impl FnOnce(io::Error) -> StoreError + 'a {
     move |source| match source.kind() {
-        io::ErrorKind::NotFound => StoreError::NotFound {
-            path: path.to_path_buf(),
-        },
-        _ => StoreError::Io {
-            path: path.to_path_buf(),
-            action,
-            source,
-        },
+        io::ErrorKind::NotFound => StoreError::NotFound { path: path.to_path_buf() },
+        _ => StoreError::Io { path: path.to_path_buf(), action, source },
     }
 }

@@ -22,9 +22,7 @@ impl Lock {
         let (file, lock) = open(places, path)?;
         match file.try_lock() {
             Ok(()) => Ok(Lock { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(StoreError::Locked {
-                path: path.to_path_buf(),
-            }),
+            Err(TryLockError::WouldBlock) => Err(StoreError::Locked { path: path.to_path_buf() }),
             Err(TryLockError::Error(error)) => Err(to("lock", &lock)(error)),
         }
     }
@@ -42,10 +40,6 @@ fn open(places: &Places, path: &Path) -> Result<(File, PathBuf), StoreError> {
     create_private_folder(&folder)?;
     let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, path.as_os_str().as_encoded_bytes());
     let lock = folder.join(format!("{}.lock", name.simple()));
-    let file = private_file()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&lock);
+    let file = private_file().write(true).create(true).truncate(false).open(&lock);
     Ok((file.map_err(to("open the lock", &lock))?, lock))
 }

@@ -29,9 +29,7 @@ impl MessageFile {
     /// first write.
     pub fn open(path: &Path, places: &Places) -> Result<MessageFile, StoreError> {
         if !path.to_string_lossy().ends_with(".msg.md") {
-            return Err(StoreError::NotAMessageFile {
-                path: path.to_path_buf(),
-            });
+            return Err(StoreError::NotAMessageFile { path: path.to_path_buf() });
         }
         let path = real_path(path)?;
         let lock = Lock::take(places, &path)?;
@@ -42,11 +40,7 @@ impl MessageFile {
         if let Some(problem) = document.why_not_writable().cloned().map(Box::new) {
             return Err(StoreError::NotWritable { path, problem });
         }
-        Ok(MessageFile {
-            path,
-            document,
-            _lock: lock,
-        })
+        Ok(MessageFile { path, document, _lock: lock })
     }
 
     /// The file's path, without symbolic links.
@@ -92,9 +86,7 @@ fn real_path(path: &Path) -> Result<PathBuf, StoreError> {
     if let Ok(real) = fs::canonicalize(path) {
         return Ok(real);
     }
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let real = fs::canonicalize(folder).map_err(to("open this folder", folder))?;
     Ok(real.join(path.file_name().unwrap_or_default()))

@@ -23,16 +23,10 @@ impl Places {
     /// projects of the same name.
     pub fn sessions(&self, project: &Path) -> PathBuf {
         let name = project.file_name().unwrap_or_default().to_string_lossy();
-        let slug: String = name
-            .chars()
-            .filter(|c| c.is_ascii_alphanumeric())
-            .take(40)
-            .collect();
+        let slug: String = name.chars().filter(|c| c.is_ascii_alphanumeric()).take(40).collect();
         let hash = Uuid::new_v5(&Uuid::NAMESPACE_URL, project.as_os_str().as_encoded_bytes());
         let hash = hash.simple().to_string();
-        self.data
-            .join("sessions")
-            .join(format!("{slug}-{}", &hash[..12]))
+        self.data.join("sessions").join(format!("{slug}-{}", &hash[..12]))
     }
 }
 

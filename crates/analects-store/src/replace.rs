@@ -29,10 +29,7 @@ fn temporary(path: &Path) -> PathBuf {
 }
 
 fn write_new(temporary: &Path, original: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(temporary);
+    let file = OpenOptions::new().write(true).create_new(true).open(temporary);
     let mut file = file.map_err(to("create a file in this folder", original))?;
     keep_owner_and_mode(&file, original)?;
     file.write_all(bytes).map_err(to("write", original))?;
@@ -52,8 +49,7 @@ fn keep_owner_and_mode(file: &File, original: &Path) -> Result<(), StoreError> {
                 .map_err(to("keep the owner of this file", original))?;
         }
     }
-    file.set_permissions(old.permissions())
-        .map_err(to("keep the mode of this file", original))
+    file.set_permissions(old.permissions()).map_err(to("keep the mode of this file", original))
 }
 
 /// Makes a new name in a folder durable.

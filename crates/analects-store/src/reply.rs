@@ -34,12 +34,7 @@ impl Reply {
         let handle = handle.map_err(to("open", file.path()))?;
         let length = file.document().source().len() as u64;
         let growing = Some(Growing { handle, length });
-        Ok(Reply {
-            file,
-            stream,
-            growing,
-            waiting: String::new(),
-        })
+        Ok(Reply { file, stream, growing, waiting: String::new() })
     }
 
     /// Takes more text; it reaches the file with the next [`Reply::flush`].
@@ -57,10 +52,7 @@ impl Reply {
     pub fn flush(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
         let path = self.file.path();
-        let Some(growing) = self
-            .growing
-            .as_mut()
-            .filter(|growing| growing.is_untouched(path))
+        let Some(growing) = self.growing.as_mut().filter(|growing| growing.is_untouched(path))
         else {
             self.growing = None;
             return;
@@ -86,10 +78,7 @@ impl Reply {
         }
         let document = self.file.document();
         if let Some(problem) = document.why_not_writable().cloned().map(Box::new) {
-            return Err(StoreError::NotWritable {
-                path: self.file.path().to_path_buf(),
-                problem,
-            });
+            return Err(StoreError::NotWritable { path: self.file.path().to_path_buf(), problem });
         }
         let own = document
             .cell(&cell.id)

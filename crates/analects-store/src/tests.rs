@@ -17,10 +17,8 @@ struct Disk {
 impl Disk {
     fn new() -> Disk {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places {
-            data: folder.path().join("data"),
-            state: folder.path().join("state"),
-        };
+        let places =
+            Places { data: folder.path().join("data"), state: folder.path().join("state") };
         Disk { folder, places }
     }
 
@@ -38,11 +36,7 @@ impl Disk {
 
     fn contents(&self, name: &str) -> Vec<String> {
         let document = MessageFile::read(&self.path(name)).unwrap();
-        document
-            .cells
-            .iter()
-            .map(|cell| document.content(cell))
-            .collect()
+        document.cells.iter().map(|cell| document.content(cell)).collect()
     }
 }
 
@@ -55,11 +49,7 @@ fn cells_are_added_to_what_is_there() {
     file.append(&NewCell::message("2", "hello")).unwrap();
     assert!(disk.text("a.msg.md").starts_with(before));
     assert_eq!(disk.contents("a.msg.md"), ["typed by hand", "hello"]);
-    assert_eq!(
-        fs::read_dir(disk.folder.path()).unwrap().count(),
-        2,
-        "only the file and its state"
-    );
+    assert_eq!(fs::read_dir(disk.folder.path()).unwrap().count(), 2, "only the file and its state");
 }
 
 #[test]
@@ -90,21 +80,10 @@ fn mode_and_symbolic_link_survive() {
     fs::write(disk.path("real.msg.md"), "").unwrap();
     fs::set_permissions(disk.path("real.msg.md"), fs::Permissions::from_mode(0o640)).unwrap();
     std::os::unix::fs::symlink(disk.path("real.msg.md"), disk.path("link.msg.md")).unwrap();
-    disk.open("link.msg.md")
-        .unwrap()
-        .append(&NewCell::message("1", "x"))
-        .unwrap();
+    disk.open("link.msg.md").unwrap().append(&NewCell::message("1", "x")).unwrap();
     assert!(disk.path("link.msg.md").is_symlink());
     assert_eq!(disk.contents("real.msg.md"), ["x"]);
-    assert_eq!(
-        disk.path("real.msg.md")
-            .metadata()
-            .unwrap()
-            .permissions()
-            .mode()
-            & 0o777,
-        0o640
-    );
+    assert_eq!(disk.path("real.msg.md").metadata().unwrap().permissions().mode() & 0o777, 0o640);
 }
 
 /// A reply that has begun and grown a little.
@@ -131,15 +110,9 @@ fn a_reply_grows_in_the_file() {
     reply.push(" two\nthree");
     assert!(reply.is_waiting());
     reply.flush();
-    assert_eq!(
-        disk.contents("a.msg.md"),
-        ["question", "one\n# %% two\nthree"]
-    );
+    assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree"]);
     reply.finish(whole()).unwrap();
-    assert_eq!(
-        disk.contents("a.msg.md"),
-        ["question", "one\n# %% two\nthree"]
-    );
+    assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree"]);
     assert!(!disk.text("a.msg.md").contains("streaming"));
 }
 
@@ -149,9 +122,7 @@ fn an_editor_may_save_while_a_reply_grows() {
     for by_rename in [false, true] {
         let disk = Disk::new();
         let mut reply = growing_reply(&disk);
-        let edited = disk
-            .text("a.msg.md")
-            .replace("question", "a better question");
+        let edited = disk.text("a.msg.md").replace("question", "a better question");
         if by_rename {
             fs::write(disk.path("new"), &edited).unwrap();
             fs::rename(disk.path("new"), disk.path("a.msg.md")).unwrap();
@@ -160,16 +131,9 @@ fn an_editor_may_save_while_a_reply_grows() {
         }
         reply.push(" two\nthree");
         reply.flush();
-        assert_eq!(
-            disk.text("a.msg.md"),
-            edited,
-            "an edited file is not written into"
-        );
+        assert_eq!(disk.text("a.msg.md"), edited, "an edited file is not written into");
         reply.finish(whole()).unwrap();
-        assert_eq!(
-            disk.contents("a.msg.md"),
-            ["a better question", "one\n# %% two\nthree"]
-        );
+        assert_eq!(disk.contents("a.msg.md"), ["a better question", "one\n# %% two\nthree"]);
     }
 }
 
@@ -179,19 +143,13 @@ fn a_reply_whose_cell_is_gone_is_added_at_the_end() {
     let reply = growing_reply(&disk);
     fs::write(disk.path("a.msg.md"), "# %%\n\nquite another text\n").unwrap();
     reply.finish(whole()).unwrap();
-    assert_eq!(
-        disk.contents("a.msg.md"),
-        ["quite another text", "one\n# %% two\nthree"]
-    );
+    assert_eq!(disk.contents("a.msg.md"), ["quite another text", "one\n# %% two\nthree"]);
 
     let disk = Disk::new();
     let reply = growing_reply(&disk);
     fs::remove_file(disk.path("a.msg.md")).unwrap();
     reply.finish(whole()).unwrap();
-    assert_eq!(
-        disk.contents("a.msg.md"),
-        ["question", "one\n# %% two\nthree"]
-    );
+    assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree"]);
 }
 
 #[test]
@@ -253,9 +211,6 @@ fn identifiers_are_real() {
     assert_eq!((one.len(), &one[14..15], &one[..13]), (36, "7", &two[..13]));
     for _ in 0..1000 {
         let nonce = OsIds.nonce();
-        assert!(
-            nonce.len() == 8 && nonce.contains(|c: char| c.is_ascii_alphabetic()),
-            "{nonce}"
-        );
+        assert!(nonce.len() == 8 && nonce.contains(|c: char| c.is_ascii_alphabetic()), "{nonce}");
     }
 }

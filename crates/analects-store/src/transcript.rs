@@ -23,13 +23,8 @@ pub struct Transcript {
 impl Transcript {
     /// The transcript of a session of a project; the first message makes the file.
     pub fn of_session(places: &Places, project: &Path, session: &SessionId) -> Transcript {
-        let path = places
-            .sessions(project)
-            .join(format!("{}.jsonl", &**session));
-        Transcript {
-            path,
-            places: places.clone(),
-        }
+        let path = places.sessions(project).join(format!("{}.jsonl", &**session));
+        Transcript { path, places: places.clone() }
     }
 
     /// The session of a project that was written to last.
@@ -38,16 +33,10 @@ impl Transcript {
         let entries = fs::read_dir(&folder).map_err(to("read this folder", &folder))?;
         let transcripts = entries.filter_map(Result::ok).map(|entry| entry.path());
         let latest = transcripts
-            .filter(|path| {
-                path.extension()
-                    .is_some_and(|extension| extension == "jsonl")
-            })
+            .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
             .max_by_key(|path| fs::metadata(path).and_then(|facts| facts.modified()).ok());
         let path = latest.ok_or(StoreError::NotFound { path: folder })?;
-        Ok(Transcript {
-            path,
-            places: places.clone(),
-        })
+        Ok(Transcript { path, places: places.clone() })
     }
 
     /// The file.
@@ -57,12 +46,7 @@ impl Transcript {
 
     /// The session's name.
     pub fn session(&self) -> SessionId {
-        self.path
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned()
-            .into()
+        self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned().into()
     }
 
     /// Reads all of it; a transcript that is not there yet holds nothing. Never writes.
@@ -79,11 +63,7 @@ impl Transcript {
         create_private_folder(path.parent().unwrap_or(Path::new(".")))?;
         let _lock = Lock::wait(&self.places, path)?;
         let is_new = !path.exists();
-        let file = private_file()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(path);
+        let file = private_file().read(true).append(true).create(true).open(path);
         let mut file = file.map_err(to("open", path))?;
         let mut line = transcript::encode(message);
         if is_torn(&mut file).map_err(to("read", path))? {

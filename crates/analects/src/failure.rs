@@ -27,11 +27,7 @@ pub struct Failure {
 
 impl Failure {
     fn new(kind: Kind, message: impl Into<String>, hint: Option<String>) -> Failure {
-        Failure {
-            kind,
-            message: message.into(),
-            hint,
-        }
+        Failure { kind, message: message.into(), hint }
     }
 
     /// The command was called in a way that makes no sense.
@@ -51,11 +47,7 @@ impl Failure {
 
     /// The person stopped it.
     pub fn interrupted() -> Failure {
-        Failure::new(
-            Kind::Interrupted,
-            "interrupted; what came so far is kept",
-            None,
-        )
+        Failure::new(Kind::Interrupted, "interrupted; what came so far is kept", None)
     }
 
     /// The exit code, as documented.

@@ -24,11 +24,7 @@ impl Surroundings {
     pub fn of_process() -> Result<Surroundings, Failure> {
         let folder = env::current_dir()
             .map_err(|error| Failure::input(format!("cannot find the current folder: {error}")))?;
-        Ok(Surroundings {
-            places: places()?,
-            folder,
-            models: models(),
-        })
+        Ok(Surroundings { places: places()?, folder, models: models() })
     }
 }
 
@@ -39,16 +35,10 @@ fn variable(name: &str) -> Option<String> {
 
 fn places() -> Result<Places, Failure> {
     if let Some(home) = variable("ANALECTS_HOME").map(PathBuf::from) {
-        return Ok(Places {
-            data: home.join("data"),
-            state: home.join("state"),
-        });
+        return Ok(Places { data: home.join("data"), state: home.join("state") });
     }
     let home = env::home_dir().ok_or_else(|| {
-        Failure::usage(
-            "cannot find your home folder",
-            "set ANALECTS_HOME to a folder of your own",
-        )
+        Failure::usage("cannot find your home folder", "set ANALECTS_HOME to a folder of your own")
     })?;
     let place = |name, usual: &str| {
         let base = variable(name).map_or_else(|| home.join(usual), PathBuf::from);

@@ -66,10 +66,7 @@ pub struct Answer {
 
 impl Answer {
     pub fn new() -> Answer {
-        Answer {
-            to_terminal: std::io::stdout().is_terminal(),
-            ends_line: true,
-        }
+        Answer { to_terminal: std::io::stdout().is_terminal(), ends_line: true }
     }
 
     pub fn print(&mut self, text: &str) {
@@ -130,15 +127,9 @@ mod tests {
 
     #[test]
     fn nothing_reaches_the_terminal_as_an_escape_code() {
-        assert_eq!(
-            safe("a\u{1b}[31mb\r\u{9b}c"),
-            "a<U+001B>[31mb<U+000D><U+009B>c"
-        );
+        assert_eq!(safe("a\u{1b}[31mb\r\u{9b}c"), "a<U+001B>[31mb<U+000D><U+009B>c");
         assert_eq!(safe("x\u{202e}y\u{e0041}"), "x<U+202E>y<U+E0041>");
         assert_eq!(safe("one\ntwo"), "one␊two");
-        assert_eq!(
-            safe_lines("one\n\ttwo 你好 👩\u{200d}💻"),
-            "one\n\ttwo 你好 👩\u{200d}💻"
-        );
+        assert_eq!(safe_lines("one\n\ttwo 你好 👩\u{200d}💻"), "one\n\ttwo 你好 👩\u{200d}💻");
     }
 }

@@ -72,20 +72,13 @@ fn block_comment(rest: &str) -> usize {
 
 /// `r"…"`, `br#"…"#` and the like.
 fn raw_string(rest: &str) -> Option<usize> {
-    let body = rest
-        .strip_prefix("br")
-        .or(rest.strip_prefix("cr"))
-        .or(rest.strip_prefix('r'))?;
+    let body = rest.strip_prefix("br").or(rest.strip_prefix("cr")).or(rest.strip_prefix('r'))?;
     let text = body.trim_start_matches('#');
     let hashes = body.len() - text.len();
     let inside = text.strip_prefix('"')?;
     let end = format!("\"{}", "#".repeat(hashes));
     let start = rest.len() - inside.len();
-    Some(
-        inside
-            .find(&end)
-            .map_or(rest.len(), |at| start + at + end.len()),
-    )
+    Some(inside.find(&end).map_or(rest.len(), |at| start + at + end.len()))
 }
 
 fn quoted(rest: &str, quote: char) -> usize {
@@ -126,10 +119,7 @@ pub struct Function {
 pub fn functions(blanked: &str) -> Vec<Function> {
     let mut found = Vec::new();
     for (at, _) in blanked.match_indices("fn ") {
-        let name: String = blanked[at + 3..]
-            .chars()
-            .take_while(|c| is_word(*c))
-            .collect();
+        let name: String = blanked[at + 3..].chars().take_while(|c| is_word(*c)).collect();
         let inside_word = blanked[..at].chars().next_back().is_some_and(is_word);
         if name.is_empty() || inside_word {
             continue;

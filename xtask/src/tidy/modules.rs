@@ -7,11 +7,8 @@ use super::{File, Finding, code};
 
 /// Every source file that is not part of a crate, and every corpus without its target.
 pub fn check(files: &[File]) -> Vec<Finding> {
-    let declared: BTreeSet<String> = files
-        .iter()
-        .filter(|file| file.is_rust())
-        .flat_map(declared_by)
-        .collect();
+    let declared: BTreeSet<String> =
+        files.iter().filter(|file| file.is_rust()).flat_map(declared_by).collect();
     let forgotten = |file: &&File| {
         file.is_rust() && place(&file.path) == Place::Module && !declared.contains(&file.path)
     };

@@ -5,12 +5,8 @@
 use super::{File, Finding};
 
 /// The crates that touch nothing outside themselves.
-pub const PURE: &[&str] = &[
-    "analects-core",
-    "analects-formats",
-    "analects-context",
-    "analects-providers",
-];
+pub const PURE: &[&str] =
+    &["analects-core", "analects-formats", "analects-context", "analects-providers"];
 
 /// The line that makes clippy deny, in a pure crate, what clippy.toml lists.
 pub const DENY_LINE: &str =
@@ -120,11 +116,7 @@ pub fn check_below(tree: &str) -> Vec<Finding> {
 /// Every edge inside the workspace that the plan of the house does not have.
 pub fn check_edges(tree: &str) -> Vec<Finding> {
     let lines: Vec<(usize, &str)> = tree.lines().filter_map(parse).collect();
-    let members: Vec<&str> = lines
-        .iter()
-        .filter(|line| line.0 == 0)
-        .map(|line| line.1)
-        .collect();
+    let members: Vec<&str> = lines.iter().filter(|line| line.0 == 0).map(|line| line.1).collect();
     let mut found = Vec::new();
     let mut from = "";
     for (depth, name) in lines {
@@ -141,9 +133,7 @@ pub fn check_edges(tree: &str) -> Vec<Finding> {
 }
 
 fn may_depend(from: &str, to: &str) -> bool {
-    EDGES
-        .iter()
-        .any(|(name, below)| *name == from && below.contains(&to))
+    EDGES.iter().any(|(name, below)| *name == from && below.contains(&to))
 }
 
 fn unplaced(name: &str) -> Option<Finding> {

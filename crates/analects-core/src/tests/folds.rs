@@ -3,17 +3,11 @@
 use super::*;
 
 fn text(index: usize, text: &str) -> StreamEvent {
-    StreamEvent::BlockDelta {
-        index,
-        delta: Delta::Text(text.into()),
-    }
+    StreamEvent::BlockDelta { index, delta: Delta::Text(text.into()) }
 }
 
 fn json(index: usize, json: &str) -> StreamEvent {
-    StreamEvent::BlockDelta {
-        index,
-        delta: Delta::PartialJson(json.into()),
-    }
+    StreamEvent::BlockDelta { index, delta: Delta::PartialJson(json.into()) }
 }
 
 fn start(index: usize, block: BlockStart) -> StreamEvent {
@@ -21,19 +15,11 @@ fn start(index: usize, block: BlockStart) -> StreamEvent {
 }
 
 fn stop() -> StreamEvent {
-    StreamEvent::MessageStop {
-        stop_reason: Some(StopReason::EndTurn),
-    }
+    StreamEvent::MessageStop { stop_reason: Some(StopReason::EndTurn) }
 }
 
 fn call(index: usize) -> StreamEvent {
-    start(
-        index,
-        BlockStart::ToolUse {
-            id: "t".into(),
-            name: "weather".into(),
-        },
-    )
+    start(index, BlockStart::ToolUse { id: "t".into(), name: "weather".into() })
 }
 
 fn folded(events: &[StreamEvent]) -> Folded {
@@ -43,19 +29,10 @@ fn folded(events: &[StreamEvent]) -> Folded {
 #[test]
 fn blocks_keep_their_order() {
     let events = [
-        StreamEvent::MessageStart {
-            model: Some("m".into()),
-            response_id: Some("r".into()),
-        },
+        StreamEvent::MessageStart { model: Some("m".into()), response_id: Some("r".into()) },
         start(0, BlockStart::Thinking),
-        StreamEvent::BlockDelta {
-            index: 0,
-            delta: Delta::Thinking("hm".into()),
-        },
-        StreamEvent::BlockDelta {
-            index: 0,
-            delta: Delta::Signature("seal".into()),
-        },
+        StreamEvent::BlockDelta { index: 0, delta: Delta::Thinking("hm".into()) },
+        StreamEvent::BlockDelta { index: 0, delta: Delta::Signature("seal".into()) },
         StreamEvent::Ping,
         start(1, BlockStart::Text),
         text(1, "one "),
@@ -68,12 +45,7 @@ fn blocks_keep_their_order() {
         text(3, "three"),
         stop(),
     ];
-    let Folded {
-        message,
-        complete,
-        problems,
-        ..
-    } = folded(&events);
+    let Folded { message, complete, problems, .. } = folded(&events);
     assert!(complete);
     assert_eq!(problems, []);
     assert_eq!(message.response_id.as_deref(), Some("r"));
@@ -94,44 +66,21 @@ fn a_broken_stream_keeps_what_came_and_says_so() {
     assert!(!folded.complete);
     assert_eq!(folded.message.text(), "half an ans");
     assert_eq!(folded.problems[0].code, "interrupted-answer");
-    assert!(
-        folded
-            .message
-            .to_json()
-            .contains(r#""stop_reason":"interrupted""#)
-    );
+    assert!(folded.message.to_json().contains(r#""stop_reason":"interrupted""#));
 }
 
 #[test]
 fn half_a_tool_call_is_no_call_and_is_not_lost() {
     let folded = folded(&[call(0), json(0, "{\"city\":\"Par")]);
-    assert_eq!(
-        folded.message.body.content(),
-        Some(&Content::Blocks(vec![]))
-    );
-    assert!(
-        folded
-            .message
-            .extra
-            .to_raw()
-            .as_str()
-            .contains(r#"{\"city\":\"Par"#)
-    );
+    assert_eq!(folded.message.body.content(), Some(&Content::Blocks(vec![])));
+    assert!(folded.message.extra.to_raw().as_str().contains(r#"{\"city\":\"Par"#));
 }
 
 #[test]
 fn arguments_that_are_not_json_are_kept_as_text() {
-    let events = [
-        call(0),
-        json(0, "city=Paris"),
-        StreamEvent::BlockStop { index: 0 },
-        stop(),
-    ];
+    let events = [call(0), json(0, "city=Paris"), StreamEvent::BlockStop { index: 0 }, stop()];
     let json = folded(&events).message.to_json();
-    assert!(
-        json.contains(r#""input":"city=Paris","malformed_input":true"#),
-        "{json}"
-    );
+    assert!(json.contains(r#""input":"city=Paris","malformed_input":true"#), "{json}");
 }
 
 #[test]

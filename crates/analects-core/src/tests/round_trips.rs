@@ -28,21 +28,10 @@ fn check_message(json: &str) -> Message {
 #[test]
 fn odd_values_survive_wherever_they_stand() {
     for odd in ODD {
-        for name in [
-            "future",
-            "model",
-            "usage",
-            "cost_usd",
-            "created_at",
-            "extra",
-            "parent_id",
-        ] {
+        for name in ["future", "model", "usage", "cost_usd", "created_at", "extra", "parent_id"] {
             let json = format!(r#"{{"v":1,"type":"user","id":"a","content":"x","{name}":{odd}}}"#);
             let message = check_message(&json);
-            assert!(
-                message.to_json().contains(odd) || name == "cost_usd",
-                "{name} {odd}"
-            );
+            assert!(message.to_json().contains(odd) || name == "cost_usd", "{name} {odd}");
         }
         for block in [
             format!(r#"{{"type":"tool_use","id":"t","name":"n","input":{odd}}}"#),
@@ -67,11 +56,7 @@ fn a_lone_surrogate_is_kept_reported_and_shown() {
     assert_eq!(message.text(), "x\u{fffd}y\\ud83d \u{1f600} \u{fffd}");
     assert_eq!(problems.len(), 1);
     assert_eq!(problems[0].code, "lone-surrogate");
-    assert!(
-        message
-            .to_json()
-            .contains(r#""x\ud83dy\\ud83d \ud83d\ude00 \ude00""#)
-    );
+    assert!(message.to_json().contains(r#""x\ud83dy\\ud83d \ud83d\ude00 \ude00""#));
 }
 
 #[test]
@@ -102,9 +87,7 @@ fn deep_nesting_neither_overflows_nor_gets_lost() {
     }
     let result = r#"{"type":"tool_result","tool_use_id":"t","content":["#;
     let nested = format!("{}{}", result.repeat(100_000), "]}".repeat(100_000));
-    check_message(&format!(
-        r#"{{"type":"user","id":"a","content":[{nested}]}}"#
-    ));
+    check_message(&format!(r#"{{"type":"user","id":"a","content":[{nested}]}}"#));
 }
 
 #[test]
@@ -135,11 +118,9 @@ fn a_message_fits_on_one_line() {
 
 #[test]
 fn what_is_not_an_object_is_an_error_that_says_so() {
-    for (text, expected) in [
-        ("[1]", "not a JSON object"),
-        ("{\"a\":", "not JSON"),
-        ("", "not JSON"),
-    ] {
+    for (text, expected) in
+        [("[1]", "not a JSON object"), ("{\"a\":", "not JSON"), ("", "not JSON")]
+    {
         let error = Message::from_json(text).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{text}: {error}");
     }
@@ -209,24 +190,11 @@ fn plain_data_types_round_trip() {
     }
     let lines = LineIndex::new(b"a\nb");
     check(Span::new(3, 5));
-    check(
-        Problem::error("code", "message")
-            .hint("hint")
-            .at(Span::new(2, 3), &lines),
-    );
+    check(Problem::error("code", "message").hint("hint").at(Span::new(2, 3), &lines));
     check(Problem::warning("code", "message"));
-    check(Agent {
-        system_prompt: Some("p".into()),
-        ..Agent::of_model("a", "m")
-    });
-    check(ModelFacts {
-        tools: Some(true),
-        ..ModelFacts::default()
-    });
-    check(ApiError {
-        status: Some(429),
-        ..ApiError::new(ApiErrorKind::RateLimit, "slow")
-    });
+    check(Agent { system_prompt: Some("p".into()), ..Agent::of_model("a", "m") });
+    check(ModelFacts { tools: Some(true), ..ModelFacts::default() });
+    check(ApiError { status: Some(429), ..ApiError::new(ApiErrorKind::RateLimit, "slow") });
     for word in ["end_turn", "tool_use", "something new", ""] {
         check(StopReason::from(word));
         check(AttachmentKind::from(word));

@@ -9,11 +9,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads a message file. What is odd about it is in the document's problems.
 pub fn decode(source: &[u8]) -> Document {
-    let start = if source.starts_with(BOM) {
-        BOM.len()
-    } else {
-        0
-    };
+    let start = if source.starts_with(BOM) { BOM.len() } else { 0 };
     let frontmatter = frontmatter(source, start);
     let body_start = frontmatter.map_or(start, |span| span.end);
     let all: Vec<Line<'_>> = lines(source, body_start).collect();
@@ -25,16 +21,11 @@ pub fn decode(source: &[u8]) -> Document {
         cells: Vec::new(),
         problems: Vec::new(),
     };
-    let heads: Vec<(usize, Head<'_>)> = all
-        .iter()
-        .enumerate()
-        .filter_map(|(at, line)| Some((at, head(line.text)?)))
-        .collect();
+    let heads: Vec<(usize, Head<'_>)> =
+        all.iter().enumerate().filter_map(|(at, line)| Some((at, head(line.text)?))).collect();
     for (ordinal, (at, head)) in heads.iter().enumerate() {
         let end = heads.get(ordinal + 1).map_or(all.len(), |(next, _)| *next);
-        document
-            .cells
-            .push(cell(source, &all[*at..end], head, ordinal + 1));
+        document.cells.push(cell(source, &all[*at..end], head, ordinal + 1));
     }
     if let Some(first) = document.cells.first() {
         document.preamble.end = first.span.start;
@@ -86,10 +77,7 @@ fn cell(source: &[u8], all: &[Line<'_>], head: &Head<'_>, ordinal: usize) -> Cel
         head: all[0].span,
         body: trimmed_body(rest, span.end),
     };
-    if let Some(stored) = cell
-        .attribute("stored")
-        .and_then(|stored| stored_body(rest, stored))
-    {
+    if let Some(stored) = cell.attribute("stored").and_then(|stored| stored_body(rest, stored)) {
         cell.body = stored;
     }
     debug_assert!(cell.body.end <= source.len());
@@ -125,11 +113,7 @@ fn trimmed_body(rest: &[Line<'_>], end: usize) -> Span {
 /// `lines=N`: exactly N lines after the blank one. `None` if the file no longer looks like that,
 /// because a person has typed there since.
 fn stored_body(rest: &[Line<'_>], stored: &str) -> Option<Span> {
-    let count: usize = stored
-        .strip_prefix("lines=")?
-        .parse()
-        .ok()
-        .filter(|count| *count > 0)?;
+    let count: usize = stored.strip_prefix("lines=")?.parse().ok().filter(|count| *count > 0)?;
     let (gap, content) = rest.split_first()?;
     let (own, beyond) = content.split_at_checked(count)?;
     let untouched = gap.is_blank() && beyond.iter().all(Line::is_blank);
@@ -181,10 +165,7 @@ fn meta_problems(document: &Document, cell: &Cell) -> Vec<Problem> {
         let text = format!("cannot read {junk:?} in the metadata; expected key=\"value\"");
         found.push(Problem::warning("bad-metadata", text));
     }
-    if let Some(value) = meta
-        .get("history")
-        .filter(|value| History::parse(value).is_none())
-    {
+    if let Some(value) = meta.get("history").filter(|value| History::parse(value).is_none()) {
         let text = format!("unknown history value {value:?}; expected include, exclude or summary");
         found.push(Problem::warning("unknown-history", text).hint("it is read as include"));
     }
@@ -195,18 +176,12 @@ fn meta_problems(document: &Document, cell: &Cell) -> Vec<Problem> {
         let hint = "the text was edited: remove the attribute to keep it as it is now";
         found.push(Problem::warning("stored-mismatch", text).hint(hint));
     }
-    found
-        .into_iter()
-        .map(|problem| problem.at(meta.span, &document.lines))
-        .collect()
+    found.into_iter().map(|problem| problem.at(meta.span, &document.lines)).collect()
 }
 
 /// Whether a cell's text is what its `stored` attribute says.
 pub(super) fn is_stored_as(document: &Document, cell: &Cell, stored: &str) -> bool {
-    let after = cell
-        .meta
-        .as_ref()
-        .map_or(cell.head.end, |meta| meta.span.end);
+    let after = cell.meta.as_ref().map_or(cell.head.end, |meta| meta.span.end);
     let source = &document.source[..cell.span.end];
     let rest: Vec<Line<'_>> = lines(source, after).collect();
     stored_body(&rest, stored) == Some(cell.body)

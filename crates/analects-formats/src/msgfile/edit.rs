@@ -17,12 +17,7 @@ pub struct Splice {
 impl Splice {
     /// The source with this change made.
     pub fn apply(&self, source: &[u8]) -> Vec<u8> {
-        [
-            &source[..self.at.start],
-            &self.bytes,
-            &source[self.at.end..],
-        ]
-        .concat()
+        [&source[..self.at.start], &self.bytes, &source[self.at.end..]].concat()
     }
 }
 
@@ -30,10 +25,7 @@ impl Document {
     /// The id that a new cell gets: one more than the number of cells and than every number that an
     /// id starts with.
     pub fn next_id(&self) -> String {
-        let numbers = self
-            .cells
-            .iter()
-            .filter_map(|cell| leading_number(cell.id.as_deref()?));
+        let numbers = self.cells.iter().filter_map(|cell| leading_number(cell.id.as_deref()?));
         let largest = numbers.chain([self.cells.len() as u64]).max().unwrap_or(0);
         let free = |id: &String| self.cells.iter().all(|cell| cell.id.as_ref() != Some(id));
         let mut ids = (largest + 1..).map(|number| number.to_string());
@@ -42,9 +34,7 @@ impl Document {
 
     /// The problem that keeps this file from being written, if there is one.
     pub fn why_not_writable(&self) -> Option<&Problem> {
-        self.problems
-            .iter()
-            .find(|problem| problem.code == "not-utf8")
+        self.problems.iter().find(|problem| problem.code == "not-utf8")
     }
 
     /// The empty `# %%` at the end of a file that waits for somebody to type into it.
@@ -91,20 +81,14 @@ impl Document {
 fn leading_number(id: &str) -> Option<u64> {
     let digits = id.len() - id.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     // Longer numbers are nobody's count of cells.
-    (1..=15)
-        .contains(&digits)
-        .then(|| id[..digits].parse().ok())
-        .flatten()
+    (1..=15).contains(&digits).then(|| id[..digits].parse().ok()).flatten()
 }
 
 /// Adds a cell at the end of the file, or in the place of the empty one that is ready there.
 pub fn append(document: &Document, cell: &NewCell) -> Splice {
     let (at, mut text) = document.place_for_new_cell();
     text.push_str(&cell.to_text(document.line_end()));
-    Splice {
-        at,
-        bytes: text.into_bytes(),
-    }
+    Splice { at, bytes: text.into_bytes() }
 }
 
 /// Writes a cell in the place of another.
@@ -113,8 +97,5 @@ pub fn replace(document: &Document, old: &Cell, cell: &NewCell) -> Splice {
     if old.span.end < document.source.len() {
         text.push_str(document.line_end());
     }
-    Splice {
-        at: old.span,
-        bytes: text.into_bytes(),
-    }
+    Splice { at: old.span, bytes: text.into_bytes() }
 }

@@ -39,15 +39,7 @@ impl NewCell {
 
     fn new(kind: CellKind, id: String, type_word: &str, content: String) -> NewCell {
         let (level, title, attributes) = (1, String::new(), Vec::new());
-        NewCell {
-            kind,
-            level,
-            title,
-            id,
-            type_word: type_word.into(),
-            attributes,
-            content,
-        }
+        NewCell { kind, level, title, id, type_word: type_word.into(), attributes, content }
     }
 
     /// Adds an attribute.
@@ -63,22 +55,14 @@ impl NewCell {
             out.push_str(line_end);
             out.push_str(&escape(&self.content));
             // A line end right after a lone `\r` would make it part of the line end.
-            out.push_str(if self.content.ends_with('\r') {
-                "\r\n"
-            } else {
-                line_end
-            });
+            out.push_str(if self.content.ends_with('\r') { "\r\n" } else { line_end });
         }
         out
     }
 
     /// Head and metadata, each with its line end.
     pub(super) fn opening(&self, stored: Option<String>, line_end: &str) -> String {
-        let marker = if self.kind == CellKind::Message {
-            "%%"
-        } else {
-            "%%%"
-        };
+        let marker = if self.kind == CellKind::Message { "%%" } else { "%%%" };
         let hashes = "#".repeat(self.level.clamp(1, 5));
         let plain = self.title.trim_matches([' ', '\t']) == self.title
             && !self.title.contains(char::is_control);
@@ -102,23 +86,14 @@ impl NewCell {
 
 fn type_word(word: &str) -> String {
     let ends = |c: char| "[]=".contains(c) || c.is_control();
-    if word.is_empty() {
-        "-".to_string()
-    } else {
-        word.replace(ends, "-")
-    }
+    if word.is_empty() { "-".to_string() } else { word.replace(ends, "-") }
 }
 
 /// What the `stored` attribute must say so that this text comes back: nothing for text that starts
 /// and ends with a line that is not blank.
 fn stored(content: &str) -> Option<String> {
     let mut lines = content.split('\n');
-    let blank = |line: &str| {
-        line.strip_suffix('\r')
-            .unwrap_or(line)
-            .bytes()
-            .all(is_blank)
-    };
+    let blank = |line: &str| line.strip_suffix('\r').unwrap_or(line).bytes().all(is_blank);
     let (first, count) = (lines.next()?, content.split('\n').count());
     // The last line has no line end of its own, so a `\r` there is text.
     let last = content.rsplit('\n').next()?;
@@ -160,6 +135,5 @@ fn map_head_lines(content: &str, map: impl Fn(&str, &mut String)) -> Cow<'_, str
 
 /// A line without its line end; a `\r` that no `\n` follows is text.
 pub(super) fn line_text(line: &str) -> &str {
-    line.strip_suffix('\n')
-        .map_or(line, |text| text.strip_suffix('\r').unwrap_or(text))
+    line.strip_suffix('\n').map_or(line, |text| text.strip_suffix('\r').unwrap_or(text))
 }

@@ -33,16 +33,14 @@ pub(super) fn is_blank(byte: u8) -> bool {
 /// Splits a source into lines. A line ends with `\n` or `\r\n`, nothing else.
 pub(super) fn lines(source: &[u8], from: usize) -> impl Iterator<Item = Line<'_>> {
     let mut start = from;
-    source[from..]
-        .split_inclusive(|byte| *byte == b'\n')
-        .map(move |whole| {
-            let span = Span::new(start, start + whole.len());
-            start = span.end;
-            let text = whole
-                .strip_suffix(b"\n")
-                .map_or(whole, |text| text.strip_suffix(b"\r").unwrap_or(text));
-            Line { text, span }
-        })
+    source[from..].split_inclusive(|byte| *byte == b'\n').map(move |whole| {
+        let span = Span::new(start, start + whole.len());
+        start = span.end;
+        let text = whole
+            .strip_suffix(b"\n")
+            .map_or(whole, |text| text.strip_suffix(b"\r").unwrap_or(text));
+        Line { text, span }
+    })
 }
 
 /// A line that starts a cell.
@@ -59,10 +57,7 @@ pub(super) struct Head<'a> {
 pub(super) fn head(line: &[u8]) -> Option<Head<'_>> {
     let level = line.iter().take_while(|byte| **byte == b'#').count();
     let after_hashes = &line[level..];
-    let blanks = after_hashes
-        .iter()
-        .take_while(|byte| is_blank(**byte))
-        .count();
+    let blanks = after_hashes.iter().take_while(|byte| is_blank(**byte)).count();
     if !(1..=5).contains(&level) || blanks == 0 {
         return None;
     }
@@ -75,12 +70,7 @@ pub(super) fn head(line: &[u8]) -> Option<Head<'_>> {
     if !title.is_empty() && !is_blank(title[0]) {
         return None;
     }
-    Some(Head {
-        level,
-        kind,
-        title: trim(title),
-        id,
-    })
+    Some(Head { level, kind, title: trim(title), id })
 }
 
 /// Takes the id off the end of what follows the marker.
@@ -105,9 +95,7 @@ fn as_id(bytes: &[u8]) -> Option<&str> {
 
 /// What follows `[^id]:` if the line is the metadata line of that id.
 pub(super) fn metadata_of<'a>(line: &'a [u8], id: &str) -> Option<&'a [u8]> {
-    line.strip_prefix(b"[^")?
-        .strip_prefix(id.as_bytes())?
-        .strip_prefix(b"]:")
+    line.strip_prefix(b"[^")?.strip_prefix(id.as_bytes())?.strip_prefix(b"]:")
 }
 
 /// Whether a line of text must be escaped: any number of `\`, then a head.
@@ -119,10 +107,7 @@ pub(super) fn is_head_like(line: &[u8]) -> bool {
 /// Whether more text could still turn the beginning of a line into one that must be escaped.
 pub(super) fn may_become_head(start: &[u8]) -> bool {
     let escapes = start.iter().take_while(|byte| **byte == b'\\').count();
-    let hashes = start[escapes..]
-        .iter()
-        .take_while(|byte| **byte == b'#')
-        .count();
+    let hashes = start[escapes..].iter().take_while(|byte| **byte == b'#').count();
     let rest = &start[escapes + hashes..];
     let blanks = rest.iter().take_while(|byte| is_blank(**byte)).count();
     let rest = &rest[blanks..];
@@ -140,10 +125,6 @@ fn trim(text: &[u8]) -> &[u8] {
 }
 
 fn trim_end(text: &[u8]) -> &[u8] {
-    let blanks = text
-        .iter()
-        .rev()
-        .take_while(|byte| is_blank(**byte))
-        .count();
+    let blanks = text.iter().rev().take_while(|byte| is_blank(**byte)).count();
     &text[..text.len() - blanks]
 }

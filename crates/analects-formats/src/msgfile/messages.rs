@@ -26,9 +26,7 @@ const FIXED_WORDS: [&str; 10] = [
 
 /// The conversation that a file of that name holds.
 pub fn session_of(name: &str) -> SessionId {
-    Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes())
-        .to_string()
-        .into()
+    Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes()).to_string().into()
 }
 
 /// The messages of a document: each follows the one before it, unless `parent=` says otherwise.
@@ -42,10 +40,7 @@ pub fn messages(document: &Document, session: &SessionId) -> Decoded {
         message.session_id = session.clone();
         message.id = id_of(cell, session);
         message.parent_id = match cell.attribute("parent") {
-            Some(name) => names
-                .iter()
-                .find(|(cell, _)| cell == name)
-                .map(|(_, id)| id.clone()),
+            Some(name) => names.iter().find(|(cell, _)| cell == name).map(|(_, id)| id.clone()),
             None => decoded.messages.last().map(|last| last.id.clone()),
         };
         names.push((cell.name(), message.id.clone()));
@@ -59,9 +54,7 @@ fn id_of(cell: &Cell, session: &SessionId) -> MessageId {
         let session = Uuid::new_v5(&Uuid::NAMESPACE_URL, session.as_bytes());
         Uuid::new_v5(&session, cell.name().as_bytes()).to_string()
     };
-    cell.attribute("uuid")
-        .map_or_else(derived, str::to_string)
-        .into()
+    cell.attribute("uuid").map_or_else(derived, str::to_string).into()
 }
 
 fn message(document: &Document, cell: &Cell, problems: &mut Vec<Problem>) -> Option<Message> {
@@ -79,10 +72,7 @@ fn message(document: &Document, cell: &Cell, problems: &mut Vec<Problem>) -> Opt
         }
     };
     let mut message = Message::new("", body);
-    message.history = cell
-        .attribute("history")
-        .and_then(History::parse)
-        .unwrap_or_default();
+    message.history = cell.attribute("history").and_then(History::parse).unwrap_or_default();
     message.created_at = cell.attribute("time").and_then(|time| time.parse().ok());
     if cell.kind == CellKind::Output {
         read_figures(cell, &mut message);
@@ -98,11 +88,7 @@ fn is_reply(cell: &Cell) -> bool {
 
 fn user(word: &str, text: String) -> Body {
     let source = (word == "code").then_some(UserSource::Code);
-    Body::User(User {
-        content: text.into(),
-        source,
-        ..User::default()
-    })
+    Body::User(User { content: text.into(), source, ..User::default() })
 }
 
 fn reply(cell: &Cell, _word: &str, text: String) -> Body {
@@ -111,22 +97,14 @@ fn reply(cell: &Cell, _word: &str, text: String) -> Body {
         Some(reason) => Some(StopReason::from(reason)),
         None => interrupted.then_some(StopReason::Interrupted),
     };
-    Body::Assistant(Assistant {
-        content: Content::from(text),
-        stop_reason,
-    })
+    Body::Assistant(Assistant { content: Content::from(text), stop_reason })
 }
 
 fn unsupported(word: &str, text: &str) -> Message {
-    let body = Body::Other(Other {
-        type_name: Some(word.to_string()),
-    });
+    let body = Body::Other(Other { type_name: Some(word.to_string()) });
     let mut unknown = RawMap::new();
     unknown.push("content", Raw::string(text));
-    Message {
-        unknown,
-        ..Message::new("", body)
-    }
+    Message { unknown, ..Message::new("", body) }
 }
 
 fn read_figures(cell: &Cell, message: &mut Message) {
@@ -139,9 +117,7 @@ fn read_figures(cell: &Cell, message: &mut Message) {
     message.author = Some(cell.type_word().to_string());
     message.model = cell.attribute("model").map(str::to_string);
     message.response_id = cell.attribute("response_id").map(str::to_string);
-    message.cost_usd = cell
-        .attribute("cost_usd")
-        .and_then(|value| value.parse().ok());
+    message.cost_usd = cell.attribute("cost_usd").and_then(|value| value.parse().ok());
     message.duration_ms = cell.attribute("duration").and_then(milliseconds);
     message.usage = (!usage.is_empty()).then_some(usage);
     message.is_api_error_message = cell.is_failed();
@@ -157,43 +133,22 @@ impl NewCell {
     pub fn describe(mut self, message: &Message) -> NewCell {
         let usage = message.usage.clone().unwrap_or_default();
         let stop_reason = match &message.body {
-            Body::Assistant(body) => body
-                .stop_reason
-                .as_ref()
-                .filter(|reason| is_unusual(reason)),
+            Body::Assistant(body) => body.stop_reason.as_ref().filter(|reason| is_unusual(reason)),
             _ => None,
         };
         let known = [
             ("time", message.created_at.map(|time| time.to_string())),
             ("model", message.model.clone()),
-            (
-                "input_tokens",
-                usage.input_tokens.map(|count| count.to_string()),
-            ),
-            (
-                "output_tokens",
-                usage.output_tokens.map(|count| count.to_string()),
-            ),
+            ("input_tokens", usage.input_tokens.map(|count| count.to_string())),
+            ("output_tokens", usage.output_tokens.map(|count| count.to_string())),
             ("cost_usd", message.cost_usd.map(|cost| cost.to_string())),
-            (
-                "duration",
-                message
-                    .duration_ms
-                    .map(|ms| format!("{}s", ms as f64 / 1000.0)),
-            ),
+            ("duration", message.duration_ms.map(|ms| format!("{}s", ms as f64 / 1000.0))),
             ("response_id", message.response_id.clone()),
-            (
-                "stop_reason",
-                stop_reason.map(|reason| reason.as_str().to_string()),
-            ),
-            (
-                "error",
-                message.is_api_error_message.then(|| "1".to_string()),
-            ),
+            ("stop_reason", stop_reason.map(|reason| reason.as_str().to_string())),
+            ("error", message.is_api_error_message.then(|| "1".to_string())),
         ];
         for (key, value) in known {
-            self.attributes
-                .extend(value.map(|value| (key.to_string(), value)));
+            self.attributes.extend(value.map(|value| (key.to_string(), value)));
         }
         self
     }
@@ -209,10 +164,7 @@ pub(super) fn agent(cell: &Cell) -> Option<Agent> {
         return None;
     }
     let number = |key: &str| cell.attribute(key).and_then(|value| value.parse().ok());
-    let flag = |key: &str| {
-        cell.attribute(key)
-            .map(|value| value == "1" || value == "true")
-    };
+    let flag = |key: &str| cell.attribute(key).map(|value| value == "1" || value == "true");
     let plain = Agent::default();
     Some(Agent {
         name: cell.attribute("name").unwrap_or(&cell.title).to_string(),
@@ -231,9 +183,6 @@ pub(super) fn agent(cell: &Cell) -> Option<Agent> {
 
 fn models(cell: &Cell) -> Vec<String> {
     let listed = cell.attribute("models").unwrap_or(&cell.title);
-    let names = listed
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty());
+    let names = listed.split(',').map(str::trim).filter(|name| !name.is_empty());
     names.map(str::to_string).collect()
 }

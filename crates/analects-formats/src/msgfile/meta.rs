@@ -39,10 +39,7 @@ impl Meta {
 
     /// Takes one token off the front; what remains is shorter.
     fn take_token<'a>(&mut self, text: &'a str) -> &'a str {
-        if let Some(rest) = self
-            .take_bracketed(text)
-            .or_else(|| self.take_attribute(text))
-        {
+        if let Some(rest) = self.take_bracketed(text).or_else(|| self.take_attribute(text)) {
             return rest;
         }
         let end = text.find([' ', '\t']).unwrap_or(text.len());
@@ -91,9 +88,7 @@ fn attribute<'a>(text: &'a str, stops: &str) -> Option<(String, String, &'a str)
     }
     let (value, rest) = match rest.chars().next() {
         Some('"') => quoted(&rest[1..])?,
-        Some('\'') => rest[1..]
-            .split_once('\'')
-            .map(|(value, rest)| (value.to_string(), rest))?,
+        Some('\'') => rest[1..].split_once('\'').map(|(value, rest)| (value.to_string(), rest))?,
         _ => {
             let is_end = |c: char| c == ' ' || c == '\t' || stops.contains(c);
             let end = rest.find(is_end).unwrap_or(rest.len());
@@ -105,9 +100,7 @@ fn attribute<'a>(text: &'a str, stops: &str) -> Option<(String, String, &'a str)
 
 fn is_key(key: &str) -> bool {
     let mut chars = key.chars();
-    let first = chars
-        .next()
-        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    let first = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     first && chars.all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
 }
 
@@ -136,9 +129,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 /// `{hex}` after `\u`.
 fn unicode(chars: &mut std::str::CharIndices<'_>) -> Option<char> {
     let digits = chars.as_str().strip_prefix('{')?.split_once('}')?.0;
-    let c = u32::from_str_radix(digits, 16)
-        .ok()
-        .and_then(char::from_u32)?;
+    let c = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?;
     chars.nth(digits.len() + 1)?;
     Some(c)
 }
@@ -158,9 +149,7 @@ pub(super) fn write_attribute(out: &mut String, key: &str, value: &str) {
 fn is_number(value: &str) -> bool {
     let digits = value.strip_suffix('s').unwrap_or(value);
     digits.starts_with(|c: char| c.is_ascii_digit())
-        && digits
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+        && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
 fn write_quoted(out: &mut String, value: &str) {

@@ -97,24 +97,14 @@ fn derived_parent(shown: &[ShowCell], name: &str) -> Option<usize> {
 }
 
 fn show_cell(document: &Document, cell: &Cell) -> ShowCell {
-    let attributes = cell
-        .meta
-        .iter()
-        .flat_map(|meta| meta.attributes.iter().cloned());
+    let attributes = cell.meta.iter().flat_map(|meta| meta.attributes.iter().cloned());
     let role = role(cell);
-    let history = cell
-        .attribute("history")
-        .and_then(History::parse)
-        .unwrap_or_default();
+    let history = cell.attribute("history").and_then(History::parse).unwrap_or_default();
     let end = cell.span.end.saturating_sub(1).max(cell.span.start);
     ShowCell {
         id: cell.id.clone(),
         name: cell.name(),
-        kind: if cell.kind == CellKind::Message {
-            "message"
-        } else {
-            "output"
-        },
+        kind: if cell.kind == CellKind::Message { "message" } else { "output" },
         role,
         type_word: cell.type_word().to_string(),
         title: cell.attribute("title").unwrap_or(&cell.title).to_string(),

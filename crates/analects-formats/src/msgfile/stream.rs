@@ -23,18 +23,8 @@ impl CellStream {
         let streaming = cell.clone().with("status", "streaming");
         text.push_str(&streaming.opening(None, line_end));
         text.push_str(line_end);
-        let stream = CellStream {
-            cell,
-            held: String::new(),
-            released: false,
-        };
-        (
-            stream,
-            Splice {
-                at,
-                bytes: text.into_bytes(),
-            },
-        )
+        let stream = CellStream { cell, held: String::new(), released: false };
+        (stream, Splice { at, bytes: text.into_bytes() })
     }
 
     /// The cell with all the content so far, as it will be written in the end.

@@ -26,26 +26,18 @@ fn decode_line(line: &[u8], span: Span, lines: &LineIndex, decoded: &mut Decoded
         .map_err(|error| error.to_string())
         .and_then(|text| Raw::parse(text).map_err(|error| error.to_string()))
         .and_then(|raw| Message::read(&raw, &mut odd).map_err(|error| error.to_string()));
-    decoded
-        .problems
-        .extend(odd.into_iter().map(|problem| problem.at(span, lines)));
+    decoded.problems.extend(odd.into_iter().map(|problem| problem.at(span, lines)));
     match read {
         Ok(message) => decoded.messages.push(message),
         Err(error) if line.ends_with(b"\n") => decoded.problems.push(
-            Problem::error(
-                "unreadable-line",
-                format!("this line is no message: {error}"),
-            )
-            .at(span, lines)
-            .hint("the line is left as it is; every other line is read"),
+            Problem::error("unreadable-line", format!("this line is no message: {error}"))
+                .at(span, lines)
+                .hint("the line is left as it is; every other line is read"),
         ),
         Err(_) => decoded.problems.push(
-            Problem::error(
-                "torn-line",
-                "the last line was cut off while it was written",
-            )
-            .at(span, lines)
-            .hint("it is left as it is; the next message starts a new line"),
+            Problem::error("torn-line", "the last line was cut off while it was written")
+                .at(span, lines)
+                .hint("it is left as it is; the next message starts a new line"),
         ),
     }
 }

@@ -129,9 +129,7 @@ impl Decoder {
     fn delta(&mut self, delta: &RawMap, out: &mut Vec<StreamEvent>) {
         // Vendors spell it one way or the other, and some both ways at once.
         let spelling = ["reasoning_content", "reasoning"];
-        let thought = spelling
-            .iter()
-            .find_map(|key| Text::from_raw(delta.get(key)?));
+        let thought = spelling.iter().find_map(|key| Text::from_raw(delta.get(key)?));
         if let Some(thought) = thought.filter(|thought| !thought.is_empty()) {
             self.write(Kind::Thinking, thought, out);
         }
@@ -216,10 +214,7 @@ impl Decoder {
     }
 
     fn call(&mut self, delta: CallDelta, out: &mut Vec<StreamEvent>) {
-        let at = self
-            .calls
-            .iter()
-            .rposition(|call| call.goes_on_with(&delta));
+        let at = self.calls.iter().rposition(|call| call.goes_on_with(&delta));
         let at = at.unwrap_or_else(|| self.open_call(&delta, out));
         let Some(call) = self.calls.get_mut(at) else {
             return;
@@ -227,10 +222,7 @@ impl Decoder {
         if !delta.arguments.is_empty() {
             call.json.push(&delta.arguments);
             let delta = Delta::PartialJson(delta.arguments.as_str().into_owned());
-            out.push(StreamEvent::BlockDelta {
-                index: call.index,
-                delta,
-            });
+            out.push(StreamEvent::BlockDelta { index: call.index, delta });
         }
         if call.name.is_empty() {
             call.name = delta.name.unwrap_or_default();
@@ -244,18 +236,9 @@ impl Decoder {
         let given = delta.id.clone();
         let answer = self.started.as_deref().unwrap_or_default();
         let id = given.unwrap_or_else(|| format!("call_{answer}_{}", self.next_index));
-        let block = BlockStart::ToolUse {
-            id: id.clone(),
-            name: name.clone(),
-        };
+        let block = BlockStart::ToolUse { id: id.clone(), name: name.clone() };
         let index = self.new_block(block, out);
-        self.calls.push(Call {
-            index,
-            number: delta.index,
-            id,
-            name,
-            json: Text::default(),
-        });
+        self.calls.push(Call { index, number: delta.index, id, name, json: Text::default() });
         self.calls.len() - 1
     }
 }
@@ -273,23 +256,12 @@ impl Call {
     }
 
     fn close(self, out: &mut Vec<StreamEvent>) {
-        let Call {
-            index,
-            id,
-            name,
-            json,
-            ..
-        } = self;
+        let Call { index, id, name, json, .. } = self;
         let json = json.as_str();
         let json = if json.trim().is_empty() { "{}" } else { &json };
         // Arguments that are not JSON stay as the text of the deltas; folding marks them.
         if let Ok(input) = Raw::parse(json) {
-            out.push(StreamEvent::ToolUse {
-                index,
-                id,
-                name,
-                input,
-            });
+            out.push(StreamEvent::ToolUse { index, id, name, input });
         }
         out.push(StreamEvent::BlockStop { index });
     }
@@ -313,24 +285,17 @@ impl Extras {
     }
 
     fn values(&mut self, key: &str) -> &mut Vec<Raw> {
-        let at = self
-            .entries
-            .iter()
-            .position(|(name, _)| name == key)
-            .unwrap_or_else(|| {
-                self.entries.push((key.to_string(), Vec::new()));
-                self.entries.len() - 1
-            });
+        let at = self.entries.iter().position(|(name, _)| name == key).unwrap_or_else(|| {
+            self.entries.push((key.to_string(), Vec::new()));
+            self.entries.len() - 1
+        });
         &mut self.entries[at].1
     }
 
     fn drain(&mut self) -> impl Iterator<Item = StreamEvent> {
         std::mem::take(&mut self.entries)
             .into_iter()
-            .map(|(key, values)| StreamEvent::Extra {
-                key,
-                value: one_or_list(values),
-            })
+            .map(|(key, values)| StreamEvent::Extra { key, value: one_or_list(values) })
     }
 }
 

@@ -21,12 +21,8 @@ pub(crate) fn encode(request: &Request) -> HttpRequest {
         model: &request.model,
         messages: messages(request),
         stream: true,
-        stream_options: wire::StreamOptions {
-            include_usage: true,
-        },
-        temperature: request
-            .temperature
-            .filter(|value| value.is_finite() && !thinks),
+        stream_options: wire::StreamOptions { include_usage: true },
+        temperature: request.temperature.filter(|value| value.is_finite() && !thinks),
         max_tokens: limit.filter(|_| !thinks),
         max_completion_tokens: limit.filter(|_| thinks),
         stop: &request.stop_sequences,
@@ -59,9 +55,7 @@ fn with_metadata(json: String, metadata: &RawMap) -> String {
     }
     let name = |key: &Raw| key.as_string().unwrap_or_default();
     let is_fixed = |key: &Raw| fixed.contains(&name(key).as_str());
-    let ours = body
-        .iter()
-        .filter(|(key, _)| is_fixed(key) || metadata.get(&name(key)).is_none());
+    let ours = body.iter().filter(|(key, _)| is_fixed(key) || metadata.get(&name(key)).is_none());
     let theirs = metadata.iter().filter(|(key, _)| !is_fixed(key));
     let mut merged = RawMap::new();
     for (key, value) in ours.chain(theirs) {
@@ -82,12 +76,7 @@ fn messages(request: &Request) -> Vec<wire::Message<'_>> {
 }
 
 fn message<'a>(role: &'static str, content: wire::Content<'a>) -> wire::Message<'a> {
-    wire::Message {
-        role,
-        content: Some(content),
-        tool_calls: Vec::new(),
-        tool_call_id: None,
-    }
+    wire::Message { role, content: Some(content), tool_calls: Vec::new(), tool_call_id: None }
 }
 
 /// One turn may become several messages, since results of tools are messages of their own. They
@@ -96,10 +85,7 @@ fn push_turn<'a>(turn: &'a Turn, out: &mut Vec<wire::Message<'a>>) {
     let blocks = match &turn.content {
         Content::Empty => return,
         Content::Text(text) => {
-            return out.push(message(
-                turn.role.as_str(),
-                wire::Content::Text(text.as_str()),
-            ));
+            return out.push(message(turn.role.as_str(), wire::Content::Text(text.as_str())));
         }
         Content::Blocks(blocks) => blocks,
     };
@@ -123,16 +109,8 @@ fn push_turn<'a>(turn: &'a Turn, out: &mut Vec<wire::Message<'a>>) {
 
 /// What the model said, as one string: many servers take nothing else from it.
 fn assistant(blocks: &[Block]) -> Option<wire::Message<'_>> {
-    let texts: Vec<_> = blocks
-        .iter()
-        .filter_map(text)
-        .filter(|text| !text.is_empty())
-        .collect();
-    let calls: Vec<_> = blocks
-        .iter()
-        .filter_map(as_tool_use)
-        .map(tool_call)
-        .collect();
+    let texts: Vec<_> = blocks.iter().filter_map(text).filter(|text| !text.is_empty()).collect();
+    let calls: Vec<_> = blocks.iter().filter_map(as_tool_use).map(tool_call).collect();
     let content = (!texts.is_empty()).then(|| wire::Content::Text(texts.join("\n\n").into()));
     let says_something = content.is_some() || !calls.is_empty();
     says_something.then_some(wire::Message {
@@ -169,9 +147,7 @@ fn part(block: &Block) -> Option<wire::Part<'_>> {
                 Source::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
                 Source::Url(url) => url,
             };
-            Some(wire::Part::ImageUrl {
-                image_url: wire::ImageUrl { url },
-            })
+            Some(wire::Part::ImageUrl { image_url: wire::ImageUrl { url } })
         }
         _ => text(block).map(|text| wire::Part::Text { text }),
     }
@@ -199,23 +175,13 @@ fn as_tool_result(block: &Block) -> Option<&ToolResult> {
 }
 
 fn tool_call(call: &ToolUse) -> wire::ToolCall<'_> {
-    let function = wire::FunctionCall {
-        name: &call.name,
-        arguments: call.input.as_str(),
-    };
-    wire::ToolCall {
-        id: &call.id,
-        r#type: "function",
-        function,
-    }
+    let function = wire::FunctionCall { name: &call.name, arguments: call.input.as_str() };
+    wire::ToolCall { id: &call.id, r#type: "function", function }
 }
 
 fn tool_result(result: &ToolResult) -> wire::Message<'_> {
     let text = wire::Content::Text(result.content.text().into());
-    wire::Message {
-        tool_call_id: Some(&result.tool_use_id),
-        ..message("tool", text)
-    }
+    wire::Message { tool_call_id: Some(&result.tool_use_id), ..message("tool", text) }
 }
 
 fn tool(spec: &ToolSpec) -> wire::Tool<'_> {

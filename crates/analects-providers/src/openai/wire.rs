@@ -161,10 +161,7 @@ pub(super) struct CallDelta {
 impl CallDelta {
     pub fn read(raw: &Raw) -> Option<CallDelta> {
         let map = raw.as_object()?;
-        let function = map
-            .get("function")
-            .and_then(Raw::as_object)
-            .unwrap_or_default();
+        let function = map.get("function").and_then(Raw::as_object).unwrap_or_default();
         Some(CallDelta {
             index: map.get("index").and_then(Raw::to),
             id: map.get("id").and_then(filled),

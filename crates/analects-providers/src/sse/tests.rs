@@ -7,28 +7,17 @@ use super::*;
 
 fn split(pieces: &[&[u8]]) -> Vec<Result<SseEvent, TooLong>> {
     let mut splitter = Splitter::default();
-    pieces
-        .iter()
-        .flat_map(|piece| splitter.push(piece))
-        .collect()
+    pieces.iter().flat_map(|piece| splitter.push(piece)).collect()
 }
 
 fn event(event: &str, data: &str) -> Result<SseEvent, TooLong> {
-    Ok(SseEvent {
-        event: event.to_string(),
-        data: data.to_string(),
-        id: None,
-    })
+    Ok(SseEvent { event: event.to_string(), data: data.to_string(), id: None })
 }
 
 #[test]
 fn all_line_ends_comments_and_several_data_lines() {
     let stream = "\u{feff}: hello\r\nevent: a\r\ndata: 1\r\ndata:2\r\n\r\ndata\rdata:  3\r\r: x\n\ndata: 4\n\n";
-    let expected = [
-        event("a", "1\n2"),
-        event("message", "\n 3"),
-        event("message", "4"),
-    ];
+    let expected = [event("a", "1\n2"), event("message", "\n 3"), event("message", "4")];
     assert_eq!(split(&[stream.as_bytes()]), expected);
 }
 
@@ -41,19 +30,13 @@ fn ids_stay_and_an_id_with_nul_does_not_count() {
 
 #[test]
 fn an_event_without_data_is_none() {
-    assert_eq!(
-        split(&[b"event: a\n\n\n\ndata: b\n\n"]),
-        [event("message", "b")]
-    );
+    assert_eq!(split(&[b"event: a\n\n\n\ndata: b\n\n"]), [event("message", "b")]);
 }
 
 #[test]
 fn broken_utf8_becomes_replacement_characters() {
     let stream = b"data: a\xff\xc3\ndata: \xe4\xbd\xa0\n\n";
-    assert_eq!(
-        split(&[stream]),
-        [event("message", "a\u{fffd}\u{fffd}\n你")]
-    );
+    assert_eq!(split(&[stream]), [event("message", "a\u{fffd}\u{fffd}\n你")]);
 }
 
 #[test]
@@ -71,15 +54,8 @@ fn an_event_over_the_limit_is_reported_once_and_skipped() {
     for piece in 1..40 {
         let mut splitter = Splitter::with_limit(16);
         let stream = b"data: 0123456789abcdef\ndata: more\n\ndata: next\n\n";
-        let events: Vec<_> = stream
-            .chunks(piece)
-            .flat_map(|bytes| splitter.push(bytes))
-            .collect();
-        assert_eq!(
-            events,
-            [Err(TooLong { limit: 16 }), event("message", "next")],
-            "{piece}"
-        );
+        let events: Vec<_> = stream.chunks(piece).flat_map(|bytes| splitter.push(bytes)).collect();
+        assert_eq!(events, [Err(TooLong { limit: 16 }), event("message", "next")], "{piece}");
     }
 }
 
@@ -89,10 +65,7 @@ fn a_large_event_takes_one_pass() {
     stream.resize(16 * 1024 * 1024, b'x');
     stream.extend_from_slice(b"\n\n");
     let mut splitter = Splitter::default();
-    let events: Vec<_> = stream
-        .chunks(1400)
-        .flat_map(|piece| splitter.push(piece))
-        .collect();
+    let events: Vec<_> = stream.chunks(1400).flat_map(|piece| splitter.push(piece)).collect();
     assert_eq!(events.len(), 1);
     assert_eq!(events[0].as_ref().unwrap().data.len(), stream.len() - 8);
 }
@@ -114,11 +87,7 @@ fn reference(bytes: &[u8]) -> Vec<Result<SseEvent, TooLong>> {
                 if let Some(data) = data.strip_suffix('\n') {
                     let event = if event.is_empty() { "message" } else { &event };
                     let id = (!id.is_empty()).then(|| id.clone());
-                    out.push(Ok(SseEvent {
-                        event: event.into(),
-                        data: data.into(),
-                        id,
-                    }));
+                    out.push(Ok(SseEvent { event: event.into(), data: data.into(), id }));
                 }
                 (event, data) = (String::new(), String::new());
             }

@@ -55,12 +55,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
             "leave out -c: a file always goes on where it ended",
         )),
         Some(file) => chat_in_file(&surroundings, &file, args.model.as_deref(), prompt),
-        None => chat_in_store(
-            &surroundings,
-            args.continue_last,
-            args.model.as_deref(),
-            prompt,
-        ),
+        None => chat_in_store(&surroundings, args.continue_last, args.model.as_deref(), prompt),
     }
 }
 
@@ -75,10 +70,7 @@ fn split_file(mut words: Vec<String>) -> Result<(Option<PathBuf>, Vec<String>), 
     }
     if Path::new(first).is_file() {
         let message = format!("{first}: not a message file; its name must end in .msg.md");
-        return Err(Failure::usage(
-            message,
-            "quote the prompt if this is its first word",
-        ));
+        return Err(Failure::usage(message, "quote the prompt if this is its first word"));
     }
     Ok((None, words))
 }
@@ -110,9 +102,7 @@ fn chat_in_file(
         None => agent_of_file(&conversation)?,
     };
     let model = model_of(surroundings, &agent)?;
-    let open = conversation
-        .document()
-        .is_some_and(|document| !document.unanswered().is_empty());
+    let open = conversation.document().is_some_and(|document| !document.unanswered().is_empty());
     if prompt.is_none() && !open {
         return Err(nothing_to_ask());
     }
@@ -149,31 +139,18 @@ fn chat_in_store(
 
 /// How a model is named in a file. A recording is this call's business, and no file may name one.
 fn model_label(model: &str) -> &str {
-    if model.starts_with("replay:") {
-        "replay"
-    } else {
-        model
-    }
+    if model.starts_with("replay:") { "replay" } else { model }
 }
 
 /// The agent that the file names, with the models that may be asked. A file may name models, but
 /// not a recording, which is a path on this machine.
 fn agent_of_file(conversation: &FileConversation) -> Result<Agent, Failure> {
-    let agents = conversation
-        .document()
-        .map(Document::agents)
-        .unwrap_or_default();
+    let agents = conversation.document().map(Document::agents).unwrap_or_default();
     let mut agent = agents.into_iter().next().ok_or_else(no_model)?;
     agent.models.retain(|model| model_label(model) != "replay");
     if agent.models.is_empty() {
-        let message = format!(
-            "the file's agent {} names no model that can be asked",
-            agent.name
-        );
-        return Err(Failure::usage(
-            message,
-            "name one, such as -m openai/gpt-5-mini",
-        ));
+        let message = format!("the file's agent {} names no model that can be asked", agent.name);
+        return Err(Failure::usage(message, "name one, such as -m openai/gpt-5-mini"));
     }
     Ok(agent)
 }
@@ -195,23 +172,13 @@ fn nothing_to_ask() -> Failure {
 
 fn ask(agent: &Agent, model: &Model, conversation: &mut dyn Conversation) -> Result<(), Failure> {
     let client = Client::new(Options::default());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::ours(format!("cannot start: {error}")))?;
     let mut answer = ui::Answer::new();
     let outcome = runtime.block_on(async {
-        let asked = Asked {
-            client: &client,
-            model,
-            agent,
-        };
+        let asked = Asked { client: &client, model, agent };
         let mut watch = |event: &StreamEvent| {
-            if let StreamEvent::BlockDelta {
-                delta: Delta::Text(text),
-                ..
-            } = event
-            {
+            if let StreamEvent::BlockDelta { delta: Delta::Text(text), .. } = event {
                 answer.print(&text.as_str());
             }
         };
@@ -223,10 +190,7 @@ fn ask(agent: &Agent, model: &Model, conversation: &mut dyn Conversation) -> Res
 
 fn conclude(outcome: Outcome) -> Result<(), Failure> {
     // That the answer broke off is what the failure says, too.
-    let problems = outcome
-        .problems
-        .into_iter()
-        .filter(|p| p.code != "interrupted-answer");
+    let problems = outcome.problems.into_iter().filter(|p| p.code != "interrupted-answer");
     ui::report_problems("", &problems.collect::<Vec<_>>());
     match outcome.error {
         _ if outcome.stopped => Err(Failure::interrupted()),

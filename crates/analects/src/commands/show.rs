@@ -41,14 +41,6 @@ fn describe(document: &Document, cell: &Cell) -> String {
     let content = document.content(cell);
     let first = content.lines().next().unwrap_or_default();
     let line = document.lines().position(cell.span.start).0;
-    let title = if cell.title.is_empty() {
-        String::new()
-    } else {
-        format!(" {}:", cell.title)
-    };
-    format!(
-        "{:<6} {:<16} line {line:<5}{title} {first}",
-        cell.name(),
-        msgfile::role(cell)
-    )
+    let title = if cell.title.is_empty() { String::new() } else { format!(" {}:", cell.title) };
+    format!("{:<6} {:<16} line {line:<5}{title} {first}", cell.name(), msgfile::role(cell))
 }

@@ -15,60 +15,32 @@ fn a_recorded_answer_is_printed_and_kept() {
     run.assert_answer(&format!("{text}\n"));
     assert_eq!(sandbox.texts("hello.msg.md"), ["hi", text]);
     let file = sandbox.read("hello.msg.md");
-    assert!(
-        file.contains("\n\\# %% And this line only looks like a cell.\n"),
-        "{file}"
-    );
-    assert!(
-        !file.contains(RECORDING),
-        "a path of this machine has no place in the file"
-    );
+    assert!(file.contains("\n\\# %% And this line only looks like a cell.\n"), "{file}");
+    assert!(!file.contains(RECORDING), "a path of this machine has no place in the file");
 }
 
 #[test]
 fn a_conversation_goes_on_in_its_file() {
-    let server = Server::new(vec![
-        answer(&["Forty", "-two", "."]),
-        answer(&["Forty-eight."]),
-    ]);
+    let server = Server::new(vec![answer(&["Forty", "-two", "."]), answer(&["Forty-eight."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    let run = sandbox.run(&[
-        "chat",
-        "talk.msg.md",
-        "-m",
-        "openai/tiny",
-        "six",
-        "times",
-        "seven?",
-    ]);
+    let run = sandbox.run(&["chat", "talk.msg.md", "-m", "openai/tiny", "six", "times", "seven?"]);
     run.assert_answer("Forty-two.\n");
     let first = server.request();
-    assert!(
-        first.contains(r#""model":"tiny""#) && first.contains("six times seven?"),
-        "{first}"
-    );
+    assert!(first.contains(r#""model":"tiny""#) && first.contains("six times seven?"), "{first}");
 
     // The file knows its model now, and a question may be typed into it by hand.
     let typed = format!("{}\n# %%\n\nAnd eight?\n", sandbox.read("talk.msg.md"));
     sandbox.write("talk.msg.md", &typed);
-    sandbox
-        .run(&["chat", "talk.msg.md"])
-        .assert_answer("Forty-eight.\n");
+    sandbox.run(&["chat", "talk.msg.md"]).assert_answer("Forty-eight.\n");
     let second = server.request();
     for said in ["six times seven?", "Forty-two.", "And eight?"] {
         assert!(second.contains(said), "{second}");
     }
-    assert!(
-        sandbox.read("talk.msg.md").starts_with(&typed),
-        "what was there is still there"
-    );
+    assert!(sandbox.read("talk.msg.md").starts_with(&typed), "what was there is still there");
     let decoded = sandbox.messages("talk.msg.md");
     assert_eq!(decoded.problems, []);
     let usage = decoded.messages[1].usage.clone().unwrap();
-    assert_eq!(
-        (usage.input_tokens, usage.output_tokens),
-        (Some(5), Some(7))
-    );
+    assert_eq!((usage.input_tokens, usage.output_tokens), (Some(5), Some(7)));
     assert_eq!(decoded.messages[1].author.as_deref(), Some("tiny"));
 }
 
@@ -77,13 +49,9 @@ fn the_prompt_is_the_arguments_and_then_stdin() {
     let server = Server::new(vec![answer(&["ok"]), answer(&["ok"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let args = ["chat", "a.msg.md", "-m", "openai/tiny", "Review this:"];
-    sandbox
-        .run_with_stdin(&args, "- old\n+ new\n")
-        .assert_answer("ok\n");
+    sandbox.run_with_stdin(&args, "- old\n+ new\n").assert_answer("ok\n");
     assert_eq!(sandbox.texts("a.msg.md")[0], "Review this:\n\n- old\n+ new");
-    sandbox
-        .run_with_stdin(&["chat", "a.msg.md"], "# %% [^9]\n")
-        .assert_answer("ok\n");
+    sandbox.run_with_stdin(&["chat", "a.msg.md"], "# %% [^9]\n").assert_answer("ok\n");
     assert_eq!(sandbox.texts("a.msg.md")[2], "# %% [^9]");
 }
 
@@ -91,9 +59,7 @@ fn the_prompt_is_the_arguments_and_then_stdin() {
 fn without_a_file_the_conversation_is_kept_in_the_store() {
     let server = Server::new(vec![answer(&["A set."]), answer(&["Two operations."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox
-        .run(&["chat", "-m", "openai/tiny", "What is a group?"])
-        .assert_answer("A set.\n");
+    sandbox.run(&["chat", "-m", "openai/tiny", "What is a group?"]).assert_answer("A set.\n");
     server.request();
     let args = ["chat", "-c", "-m", "openai/tiny", "And a ring?"];
     sandbox.run(&args).assert_answer("Two operations.\n");
@@ -109,18 +75,8 @@ fn without_a_file_the_conversation_is_kept_in_the_store() {
 }
 
 fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    entries
-        .flat_map(|path| {
-            if path.is_dir() {
-                walk(&path)
-            } else {
-                vec![path]
-            }
-        })
-        .collect()
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
 
 #[test]
@@ -141,9 +97,7 @@ fn thinking_is_kept_beside_the_answer() {
     script.insert(1, crate::server::Step::Send(format!("data: {thought}\n\n")));
     let server = Server::new(vec![script]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox
-        .run(&["chat", "a.msg.md", "-m", "openai/tiny", "really?"])
-        .assert_answer("Yes.\n");
+    sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "really?"]).assert_answer("Yes.\n");
     let file = sandbox.read("a.msg.md");
     assert!(file.contains("[block] part=3 history=\"none\""), "{file}");
     assert!(file.contains("let me see"), "{file}");

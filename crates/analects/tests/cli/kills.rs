@@ -9,12 +9,7 @@ use crate::server::{Server, Step, answer, done, piece, stream_head};
 
 #[test]
 fn a_kill_in_mid_stream_keeps_what_came_and_the_next_call_goes_on() {
-    let begun = vec![
-        stream_head(),
-        piece("The first half"),
-        piece(" of it\n# %%"),
-        Step::Hang,
-    ];
+    let begun = vec![stream_head(), piece("The first half"), piece(" of it\n# %%"), Step::Hang];
     let server = Server::new(vec![begun, answer(&["The rest."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let mut child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
@@ -24,18 +19,11 @@ fn a_kill_in_mid_stream_keeps_what_came_and_the_next_call_goes_on() {
 
     let decoded = sandbox.messages("a.msg.md");
     assert_eq!(decoded.problems, []);
-    assert_eq!(
-        sandbox.texts("a.msg.md"),
-        ["tell me", "The first half of it"]
-    );
-    let Body::Assistant(body) = &decoded.messages[1].body else {
-        panic!("not an answer")
-    };
+    assert_eq!(sandbox.texts("a.msg.md"), ["tell me", "The first half of it"]);
+    let Body::Assistant(body) = &decoded.messages[1].body else { panic!("not an answer") };
     assert_eq!(body.stop_reason, Some(StopReason::Interrupted));
 
-    sandbox
-        .run(&["chat", "a.msg.md", "go on"])
-        .assert_answer("The rest.\n");
+    sandbox.run(&["chat", "a.msg.md", "go on"]).assert_answer("The rest.\n");
     server.request();
     assert!(server.request().contains("The first half of it"));
     let texts = ["tell me", "The first half of it", "go on", "The rest."];
@@ -46,11 +34,7 @@ fn a_kill_in_mid_stream_keeps_what_came_and_the_next_call_goes_on() {
 /// the beginning of every answer, and can be continued.
 #[test]
 fn kills_at_any_moment_leave_a_file_that_goes_on() {
-    let kills = if std::env::var_os("ANALECTS_TORTURE").is_some() {
-        1000
-    } else {
-        20
-    };
+    let kills = if std::env::var_os("ANALECTS_TORTURE").is_some() { 1000 } else { 20 };
     let text = "a line\n# %% a line that is no head\n\\# %%% nor this\n";
     for kill in 0..kills {
         let mut script = vec![stream_head()];
@@ -69,10 +53,7 @@ fn kills_at_any_moment_leave_a_file_that_goes_on() {
         let answered = run.code == Some(0) && !run.stdout.is_empty();
         assert!(answered, "kill {kill}: {} {}", run.stdout, run.stderr);
         let texts = sandbox.texts("a.msg.md");
-        assert!(
-            texts.contains(&"still there?".to_string()),
-            "kill {kill}: {texts:?}"
-        );
+        assert!(texts.contains(&"still there?".to_string()), "kill {kill}: {texts:?}");
     }
 }
 
@@ -80,11 +61,7 @@ fn kills_at_any_moment_leave_a_file_that_goes_on() {
 fn check_after_kill(sandbox: &Sandbox, whole: &str) {
     let decoded = sandbox.messages("a.msg.md");
     assert_eq!(decoded.problems, []);
-    assert!(
-        decoded.messages.len() <= 2,
-        "{:?}",
-        sandbox.texts("a.msg.md")
-    );
+    assert!(decoded.messages.len() <= 2, "{:?}", sandbox.texts("a.msg.md"));
     for message in &decoded.messages {
         let text = message.text();
         assert!(text == "go" || whole.starts_with(&text), "{text:?}");
@@ -99,26 +76,13 @@ fn ctrl_c_keeps_what_came_and_says_so() {
     let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
     sandbox.wait_for("a.msg.md", "half an ans");
     let pid = child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        stderr.ends_with("analects: interrupted; what came so far is kept\n"),
-        "{stderr}"
-    );
+    assert!(stderr.ends_with("analects: interrupted; what came so far is kept\n"), "{stderr}");
     assert_eq!(sandbox.texts("a.msg.md"), ["tell me", "half an ans"]);
-    assert!(
-        sandbox
-            .read("a.msg.md")
-            .contains("stop_reason=\"interrupted\"")
-    );
+    assert!(sandbox.read("a.msg.md").contains("stop_reason=\"interrupted\""));
 }
 
 #[test]
@@ -126,37 +90,20 @@ fn a_connection_that_breaks_keeps_what_came_and_fails() {
     let server = Server::new(vec![vec![stream_head(), piece("half an ans")]]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
-    assert_eq!(
-        (run.code, &*run.stdout),
-        (Some(5), "half an ans\n"),
-        "{}",
-        run.stderr
-    );
+    assert_eq!((run.code, &*run.stdout), (Some(5), "half an ans\n"), "{}", run.stderr);
     assert_eq!(sandbox.texts("a.msg.md"), ["tell me", "half an ans"]);
-    assert!(
-        sandbox
-            .read("a.msg.md")
-            .contains("stop_reason=\"interrupted\"")
-    );
+    assert!(sandbox.read("a.msg.md").contains("stop_reason=\"interrupted\""));
 }
 
 #[test]
 fn an_editor_that_saves_meanwhile_loses_nothing() {
-    let script = vec![
-        stream_head(),
-        piece("one "),
-        Step::Pause(400),
-        piece("two"),
-        Step::Pause(50),
-        done(),
-    ];
+    let script =
+        vec![stream_head(), piece("one "), Step::Pause(400), piece("two"), Step::Pause(50), done()];
     let server = Server::new(vec![script]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let mut child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
     sandbox.wait_for("a.msg.md", "one ");
-    let edited = sandbox
-        .read("a.msg.md")
-        .replace("tell me", "tell me, please");
+    let edited = sandbox.read("a.msg.md").replace("tell me", "tell me, please");
     sandbox.write("a.msg.md", edited);
     assert!(child.wait().unwrap().success());
     assert_eq!(sandbox.texts("a.msg.md"), ["tell me, please", "one two"]);

@@ -21,10 +21,7 @@ pub struct Run {
 
 impl Sandbox {
     pub fn new() -> Sandbox {
-        Sandbox {
-            folder: tempfile::tempdir().unwrap(),
-            base_url: None,
-        }
+        Sandbox { folder: tempfile::tempdir().unwrap(), base_url: None }
     }
 
     /// Lets `openai/…` models answer at this address.
@@ -55,27 +52,15 @@ impl Sandbox {
     }
 
     pub fn texts(&self, name: &str) -> Vec<String> {
-        self.messages(name)
-            .messages
-            .iter()
-            .map(|message| message.text())
-            .collect()
+        self.messages(name).messages.iter().map(|message| message.text()).collect()
     }
 
     /// The command, with nothing of the environment that could reach a real model or a real home.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_analects"));
-        command
-            .args(args)
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null());
-        command
-            .env_remove("OPENAI_API_KEY")
-            .env_remove("OPENAI_API_BASE");
-        command
-            .env_remove("HTTP_PROXY")
-            .env_remove("http_proxy")
-            .env_remove("ALL_PROXY");
+        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.env_remove("OPENAI_API_KEY").env_remove("OPENAI_API_BASE");
+        command.env_remove("HTTP_PROXY").env_remove("http_proxy").env_remove("ALL_PROXY");
         command.env("ANALECTS_HOME", self.path("home"));
         match &self.base_url {
             Some(url) => command.env("OPENAI_BASE_URL", url),
@@ -95,21 +80,14 @@ impl Sandbox {
     }
 
     pub fn spawn(&self, args: &[&str]) -> Child {
-        self.command(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// Waits until a file holds a text: there is no event for that, so it looks again and again.
     #[track_caller]
     pub fn wait_for(&self, name: &str, text: &str) {
         let deadline = Instant::now() + Duration::from_secs(20);
-        while !std::fs::read_to_string(self.path(name))
-            .unwrap_or_default()
-            .contains(text)
-        {
+        while !std::fs::read_to_string(self.path(name)).unwrap_or_default().contains(text) {
             assert!(Instant::now() < deadline, "{text:?} never came to {name}");
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -119,11 +97,7 @@ impl Sandbox {
 impl From<Output> for Run {
     fn from(output: Output) -> Run {
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        Run {
-            code: output.status.code(),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-        }
+        Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 }
 
@@ -131,18 +105,12 @@ impl Run {
     /// The command did what it should, and had nothing to say about it.
     #[track_caller]
     pub fn assert_answer(&self, stdout: &str) {
-        assert_eq!(
-            (self.code, &*self.stdout, &*self.stderr),
-            (Some(0), stdout, "")
-        );
+        assert_eq!((self.code, &*self.stdout, &*self.stderr), (Some(0), stdout, ""));
     }
 
     /// The command failed with this code, these lines on stderr, and nothing on stdout.
     #[track_caller]
     pub fn assert_failure(&self, code: i32, stderr: &str) {
-        assert_eq!(
-            (self.code, &*self.stdout, &*self.stderr),
-            (Some(code), "", stderr)
-        );
+        assert_eq!((self.code, &*self.stdout, &*self.stderr), (Some(code), "", stderr));
     }
 }

@@ -40,9 +40,7 @@ impl Server {
 
     /// The body of the next request that came.
     pub fn request(&self) -> String {
-        self.requests
-            .recv_timeout(std::time::Duration::from_secs(20))
-            .unwrap()
+        self.requests.recv_timeout(std::time::Duration::from_secs(20)).unwrap()
     }
 }
 
@@ -50,11 +48,7 @@ fn play(stream: &mut TcpStream, script: &[Step]) {
     for step in script {
         match step {
             Step::Send(text) => {
-                if stream
-                    .write_all(text.as_bytes())
-                    .and_then(|()| stream.flush())
-                    .is_err()
-                {
+                if stream.write_all(text.as_bytes()).and_then(|()| stream.flush()).is_err() {
                     return;
                 }
             }
@@ -76,8 +70,7 @@ fn read_request(stream: &mut TcpStream) -> String {
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
             let length = head.lines().find_map(|line| {
                 let (name, value) = line.split_once(':')?;
-                name.eq_ignore_ascii_case("content-length")
-                    .then(|| value.trim().parse().unwrap())
+                name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().unwrap())
             });
             if body.len() >= length.unwrap_or(0) {
                 return body.to_string();
@@ -118,11 +111,7 @@ fn chunk(delta: &serde_json::Value, finish: Option<&str>) -> String {
 /// A whole answer in these pieces.
 pub fn answer(pieces: &[&str]) -> Vec<Step> {
     let pieces = pieces.iter().map(|text| piece(text));
-    [stream_head()]
-        .into_iter()
-        .chain(pieces)
-        .chain([done()])
-        .collect()
+    [stream_head()].into_iter().chain(pieces).chain([done()]).collect()
 }
 
 /// An answer that is an error.

@@ -4,23 +4,13 @@ use super::*;
 
 /// How a cell reads, apart from where it stands.
 fn reading(document: &Document, cell: &Cell) -> String {
-    let meta = cell
-        .meta
-        .as_ref()
-        .map(|meta| (&meta.type_word, &meta.attributes));
+    let meta = cell.meta.as_ref().map(|meta| (&meta.type_word, &meta.attributes));
     let content = document.content(cell);
-    format!(
-        "{:?} {} {:?} {:?} {meta:?} {content:?}",
-        cell.kind, cell.level, cell.title, cell.id
-    )
+    format!("{:?} {} {:?} {:?} {meta:?} {content:?}", cell.kind, cell.level, cell.title, cell.id)
 }
 
 fn readings(document: &Document) -> Vec<String> {
-    document
-        .cells
-        .iter()
-        .map(|cell| reading(document, cell))
-        .collect()
+    document.cells.iter().map(|cell| reading(document, cell)).collect()
 }
 
 /// The cells that stay when another is appended: all but the empty one that waits at the end.
@@ -144,9 +134,6 @@ fn ids_are_never_created_twice() {
     assert_eq!(document.cells.len(), 40);
     assert!(document.problems.is_empty(), "{:?}", document.problems);
     assert_eq!(decode(b"# %% [^41x]\n").next_id(), "42");
-    assert_eq!(
-        decode(b"# %% [^99999999999999999999999999]\n").next_id(),
-        "2"
-    );
+    assert_eq!(decode(b"# %% [^99999999999999999999999999]\n").next_id(), "2");
     assert_eq!(CountingIds::default().nonce().len(), 8);
 }

@@ -9,26 +9,12 @@ fn check(file: &str, expected: &[&str]) {
         .cells
         .iter()
         .map(|cell| {
-            let kind = if cell.kind == CellKind::Message {
-                "message"
-            } else {
-                "output"
-            };
+            let kind = if cell.kind == CellKind::Message { "message" } else { "output" };
             let content = document.content(cell);
-            format!(
-                "{kind} {} {} {:?} = {content:?}",
-                cell.name(),
-                cell.type_word(),
-                cell.title
-            )
+            format!("{kind} {} {} {:?} = {content:?}", cell.name(), cell.type_word(), cell.title)
         })
         .collect();
-    found.extend(
-        document
-            .problems
-            .iter()
-            .map(|p| format!("{}:{} {}", p.line, p.column, p.code)),
-    );
+    found.extend(document.problems.iter().map(|p| format!("{}:{} {}", p.line, p.column, p.code)));
     assert_eq!(found, expected, "{file}");
     assert_eq!(document.to_bytes(), file.as_bytes());
 }
@@ -38,42 +24,24 @@ fn heads() {
     check("", &[]);
     check("just text\n", &[]);
     check("# %%\nhi", &[r#"message 1 markdown "" = "hi""#]);
-    check(
-        "##### %%%\tA [b] title [^x-1]  \nhi",
-        &[r#"output x-1 markdown "A [b] title" = "hi""#],
-    );
+    check("##### %%%\tA [b] title [^x-1]  \nhi", &[r#"output x-1 markdown "A [b] title" = "hi""#]);
     check("# %%[^1]\n", &[r#"message 1 markdown "" = """#]);
     // Not heads: six hashes, no blank, four percent signs, a title without a blank, indented.
     check("###### %%\n#%%\n# %%%%\n# %%title\n # %%\n", &[]);
     // What cannot be an id is part of the title.
     check(
         "# %% a[^b c]\n# %% [^a^b]",
-        &[
-            r#"message 1 markdown "a[^b c]" = """#,
-            r#"message 2 markdown "[^a^b]" = """#,
-        ],
+        &[r#"message 1 markdown "a[^b c]" = """#, r#"message 2 markdown "[^a^b]" = """#],
     );
     check("# %%[^b c]\n", &[]);
 }
 
 #[test]
 fn metadata_is_the_first_line_after_its_own_head() {
-    check(
-        "# %% [^1]\n\n[^1]: [code] a=1\n\nx\n",
-        &[r#"message 1 code "" = "x""#],
-    );
-    check(
-        "# %% [^1]\n[^2]: [code]\n",
-        &[r#"message 1 markdown "" = "[^2]: [code]""#],
-    );
-    check(
-        "# %% [^1]\nx\n[^1]: [code]\n",
-        &[r#"message 1 markdown "" = "x\n[^1]: [code]""#],
-    );
-    check(
-        "# %% [^1]\n [^1]: [code]\n",
-        &[r#"message 1 markdown "" = " [^1]: [code]""#],
-    );
+    check("# %% [^1]\n\n[^1]: [code] a=1\n\nx\n", &[r#"message 1 code "" = "x""#]);
+    check("# %% [^1]\n[^2]: [code]\n", &[r#"message 1 markdown "" = "[^2]: [code]""#]);
+    check("# %% [^1]\nx\n[^1]: [code]\n", &[r#"message 1 markdown "" = "x\n[^1]: [code]""#]);
+    check("# %% [^1]\n [^1]: [code]\n", &[r#"message 1 markdown "" = " [^1]: [code]""#]);
 }
 
 #[test]
@@ -104,27 +72,16 @@ fn attributes() {
     assert_eq!(document.content(cell), "  k=4 text");
     check(
         "# %% [^1]\n[^1]: [x] [y] =1 a=\"open\n",
-        &[
-            r#"message 1 x "" = """#,
-            "2:1 bad-metadata",
-            "2:1 bad-metadata",
-            "2:1 bad-metadata",
-        ],
+        &[r#"message 1 x "" = """#, "2:1 bad-metadata", "2:1 bad-metadata", "2:1 bad-metadata"],
     );
 }
 
 #[test]
 fn content_and_stored() {
-    check(
-        "# %%\n\n \n a\n\nb \n\n",
-        &[r#"message 1 markdown "" = " a\n\nb ""#],
-    );
+    check("# %%\n\n \n a\n\nb \n\n", &[r#"message 1 markdown "" = " a\n\nb ""#]);
     let stored = "# %% [^1]\n\n[^1]: [x] stored=\"lines=3\"\n\n\na\n\n";
     check(stored, &[r#"message 1 x "" = "\na\n""#]);
-    check(
-        &format!("{stored}more\n"),
-        &[r#"message 1 x "" = "a\n\nmore""#, "3:1 stored-mismatch"],
-    );
+    check(&format!("{stored}more\n"), &[r#"message 1 x "" = "a\n\nmore""#, "3:1 stored-mismatch"]);
     check(
         "# %% [^1]\n[^1]: [x] stored=\"lines=9\"\n\na\n",
         &[r#"message 1 x "" = "a""#, "2:1 stored-mismatch"],
@@ -138,10 +95,7 @@ fn frontmatter_ends_where_it_ends() {
     assert_eq!(document.preamble, Span::new(20, 29));
     check("---\n# %%\nhi\n", &[r#"message 1 markdown "" = "hi""#]);
     // A sealed head is always a head.
-    check(
-        "---\n# %% [^1]\n\n[^1]: [x]\n\nhi\n---\n",
-        &[r#"message 1 x "" = "hi\n---""#],
-    );
+    check("---\n# %% [^1]\n\n[^1]: [x]\n\nhi\n---\n", &[r#"message 1 x "" = "hi\n---""#]);
 }
 
 #[test]
@@ -157,10 +111,7 @@ fn problems_have_a_place() {
     );
     let document = decode(b"# %%\nok \xff\xfe ok\n");
     assert_eq!(document.problems[0].code, "not-utf8");
-    assert_eq!(
-        (document.problems[0].line, document.problems[0].column),
-        (2, 4)
-    );
+    assert_eq!((document.problems[0].line, document.problems[0].column), (2, 4));
     assert!(document.why_not_writable().is_some());
 }
 
