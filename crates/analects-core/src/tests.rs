@@ -8,3 +8,4 @@ mod chains;
 mod folds;
 mod generate;
 mod round_trips;
+mod texts;
