@@ -4,15 +4,12 @@
 /// The size of the largest event, in bytes, unless [`Splitter::with_limit`] says otherwise.
 pub const DEFAULT_LIMIT: usize = 64 * 1024 * 1024;
 
-/// One event.
+/// One event. Its type and its id are not kept: no provider says anything with them that the data
+/// does not say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SseEvent {
-    /// Its type; `message` where the server named none.
-    pub event: String,
     /// Its data lines, joined by `\n`.
     pub data: String,
-    /// The last id that the server gave, to this event or an earlier one.
-    pub id: Option<String>,
 }
 
 /// An event was larger than the limit; what follows up to its end is skipped.
@@ -35,10 +32,8 @@ pub struct Splitter {
     at_start: bool,
     /// Whether the event is too long and its rest of no interest.
     skipping: bool,
-    event: String,
     /// The data so far, every line with its `\n`.
     data: String,
-    id: String,
 }
 
 impl Default for Splitter {
@@ -56,9 +51,7 @@ impl Splitter {
             after_cr: false,
             at_start: true,
             skipping: false,
-            event: String::new(),
             data: String::new(),
-            id: String::new(),
         }
     }
 
@@ -95,7 +88,6 @@ impl Splitter {
         if !self.skipping && self.data.len() + self.line.len() + bytes.len() > self.limit {
             out.push(Err(TooLong { limit: self.limit }));
             self.skipping = true;
-            self.event.clear();
             self.data = String::new();
             // One byte is enough to know later that the line is not blank.
             self.line = self.line.first().copied().into_iter().collect();
@@ -129,29 +121,20 @@ impl Splitter {
             Some(at) => (&line[..at], &line[at + 1..]),
             None => (line, &line[line.len()..]),
         };
-        let value = String::from_utf8_lossy(value.strip_prefix(b" ").unwrap_or(value));
-        match name {
-            b"event" => self.event = value.into_owned(),
-            b"data" => {
-                self.data.push_str(&value);
-                self.data.push('\n');
-            }
-            b"id" if !value.contains('\0') => self.id = value.into_owned(),
-            // Comments (no name), `retry` and unknown fields mean nothing here.
-            _ => {}
+        // `event`, `id`, `retry`, comments (no name) and unknown fields mean nothing here.
+        if name == b"data" {
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            self.data.push_str(&String::from_utf8_lossy(value));
+            self.data.push('\n');
         }
     }
 
     fn dispatch(&mut self, out: &mut Vec<Result<SseEvent, TooLong>>) {
         self.skipping = false;
-        let event = std::mem::take(&mut self.event);
         let mut data = std::mem::take(&mut self.data);
-        if data.pop().is_none() {
-            return;
+        if data.pop().is_some() {
+            out.push(Ok(SseEvent { data }));
         }
-        let event = if event.is_empty() { "message".to_string() } else { event };
-        let id = (!self.id.is_empty()).then(|| self.id.clone());
-        out.push(Ok(SseEvent { event, data, id }));
     }
 }
 

@@ -10,33 +10,37 @@ fn split(pieces: &[&[u8]]) -> Vec<Result<SseEvent, TooLong>> {
     pieces.iter().flat_map(|piece| splitter.push(piece)).collect()
 }
 
-fn event(event: &str, data: &str) -> Result<SseEvent, TooLong> {
-    Ok(SseEvent { event: event.to_string(), data: data.to_string(), id: None })
+fn event(data: &str) -> Result<SseEvent, TooLong> {
+    Ok(SseEvent { data: data.to_string() })
 }
 
 #[test]
 fn all_line_ends_comments_and_several_data_lines() {
     let stream = "\u{feff}: hello\r\nevent: a\r\ndata: 1\r\ndata:2\r\n\r\ndata\rdata:  3\r\r: x\n\ndata: 4\n\n";
-    let expected = [event("a", "1\n2"), event("message", "\n 3"), event("message", "4")];
+    let expected = [event("1\n2"), event("\n 3"), event("4")];
     assert_eq!(split(&[stream.as_bytes()]), expected);
 }
 
 #[test]
-fn ids_stay_and_an_id_with_nul_does_not_count() {
-    let events = split(&[b"id: 7\ndata: a\n\nid: \0\ndata: b\n\nid\ndata: c\n\n"]);
-    let ids: Vec<_> = events.into_iter().map(|event| event.unwrap().id).collect();
-    assert_eq!(ids, [Some("7".to_string()), Some("7".to_string()), None]);
+fn types_and_ids_are_not_kept_however_long() {
+    const LONG: usize = 1024 * 1024;
+    let names = format!("id: {0}\nevent: {0}\nretry: {0}\n", "7".repeat(LONG));
+    let mut splitter = Splitter::default();
+    assert_eq!(splitter.push(format!("{names}\n").as_bytes()), []);
+    let events = splitter.push("data: a\n\n".repeat(10_000).as_bytes());
+    let kept: usize = events.iter().map(|event| event.as_ref().unwrap().data.capacity()).sum();
+    assert!(events.len() == 10_000 && kept < LONG, "{kept}");
 }
 
 #[test]
 fn an_event_without_data_is_none() {
-    assert_eq!(split(&[b"event: a\n\n\n\ndata: b\n\n"]), [event("message", "b")]);
+    assert_eq!(split(&[b"event: a\n\n\n\ndata: b\n\n"]), [event("b")]);
 }
 
 #[test]
 fn broken_utf8_becomes_replacement_characters() {
     let stream = b"data: a\xff\xc3\ndata: \xe4\xbd\xa0\n\n";
-    assert_eq!(split(&[stream]), [event("message", "a\u{fffd}\u{fffd}\n你")]);
+    assert_eq!(split(&[stream]), [event("a\u{fffd}\u{fffd}\n你")]);
 }
 
 #[test]
@@ -44,7 +48,7 @@ fn what_is_unfinished_comes_at_the_end() {
     for stream in ["data: a\n", "data: a", "data: a\r"] {
         let mut splitter = Splitter::default();
         assert_eq!(splitter.push(stream.as_bytes()), []);
-        assert_eq!(splitter.finish(), [event("message", "a")]);
+        assert_eq!(splitter.finish(), [event("a")]);
         assert_eq!(splitter.finish(), []);
     }
 }
@@ -55,7 +59,7 @@ fn an_event_over_the_limit_is_reported_once_and_skipped() {
         let mut splitter = Splitter::with_limit(16);
         let stream = b"data: 0123456789abcdef\ndata: more\n\ndata: next\n\n";
         let events: Vec<_> = stream.chunks(piece).flat_map(|bytes| splitter.push(bytes)).collect();
-        assert_eq!(events, [Err(TooLong { limit: 16 }), event("message", "next")], "{piece}");
+        assert_eq!(events, [Err(TooLong { limit: 16 }), event("next")], "{piece}");
     }
 }
 
@@ -75,7 +79,7 @@ fn reference(bytes: &[u8]) -> Vec<Result<SseEvent, TooLong>> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    let (mut event, mut data, mut id) = (String::new(), String::new(), String::new());
+    let mut data = String::new();
     let mut lines: Vec<_> = text.split('\n').collect();
     lines.pop();
     let mut out = Vec::new();
@@ -85,15 +89,11 @@ fn reference(bytes: &[u8]) -> Vec<Result<SseEvent, TooLong>> {
         match name {
             _ if line.is_empty() => {
                 if let Some(data) = data.strip_suffix('\n') {
-                    let event = if event.is_empty() { "message" } else { &event };
-                    let id = (!id.is_empty()).then(|| id.clone());
-                    out.push(Ok(SseEvent { event: event.into(), data: data.into(), id }));
+                    out.push(event(data));
                 }
-                (event, data) = (String::new(), String::new());
+                data = String::new();
             }
-            "event" => event = value.to_string(),
             "data" => data = format!("{data}{value}\n"),
-            "id" if !value.contains('\0') => id = value.to_string(),
             _ => {}
         }
     }
