@@ -109,9 +109,10 @@ fn push_turn<'a>(turn: &'a Turn, out: &mut Vec<wire::Message<'a>>) {
 
 /// What the model said, as one string: many servers take nothing else from it.
 fn assistant(blocks: &[Block]) -> Option<wire::Message<'_>> {
-    let texts: Vec<_> = blocks.iter().filter_map(text).filter(|text| !text.is_empty()).collect();
+    let texts: Vec<_> = blocks.iter().filter_map(text).collect();
+    let said = joined(texts.iter().map(Cow::as_ref));
     let calls: Vec<_> = blocks.iter().filter_map(as_tool_use).map(tool_call).collect();
-    let content = (!texts.is_empty()).then(|| wire::Content::Text(texts.join("\n\n").into()));
+    let content = (!said.is_empty()).then(|| wire::Content::Text(said.into()));
     let says_something = content.is_some() || !calls.is_empty();
     says_something.then_some(wire::Message {
         role: "assistant",
@@ -121,16 +122,28 @@ fn assistant(blocks: &[Block]) -> Option<wire::Message<'_>> {
     })
 }
 
-/// A string where one is enough, since not every server reads parts.
-fn content(mut parts: Vec<wire::Part<'_>>) -> Option<wire::Content<'_>> {
-    match (parts.pop(), parts.is_empty()) {
-        (None, _) => None,
-        (Some(wire::Part::Text { text }), true) => Some(wire::Content::Text(text)),
-        (Some(last), _) => {
-            parts.push(last);
-            Some(wire::Content::Parts(parts))
-        }
+/// A string where there is text only, since not every server reads parts.
+fn content(parts: Vec<wire::Part<'_>>) -> Option<wire::Content<'_>> {
+    if parts.is_empty() {
+        return None;
     }
+    let texts: Option<Vec<_>> = parts.iter().map(as_text).collect();
+    match texts {
+        Some(texts) => Some(wire::Content::Text(joined(texts.into_iter()).into())),
+        None => Some(wire::Content::Parts(parts)),
+    }
+}
+
+fn as_text<'a>(part: &'a wire::Part<'_>) -> Option<&'a str> {
+    match part {
+        wire::Part::Text { text } => Some(text),
+        wire::Part::ImageUrl { .. } => None,
+    }
+}
+
+/// Texts that stood in blocks of their own, as one.
+fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
 fn parts(content: &Content) -> Vec<wire::Part<'_>> {

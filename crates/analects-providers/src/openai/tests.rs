@@ -351,6 +351,18 @@ fn calls_and_results_become_messages_of_their_own() {
     );
 }
 
+#[test]
+fn texts_go_as_one_string() {
+    let texts = || vec![Block::from_text("a"), Block::from_text(""), Block::from_text("b")];
+    let turns = vec![blocks(Role::User, texts()), blocks(Role::System, texts())];
+    assert_eq!(
+        messages(turns),
+        r#"[{"role":"user","content":"a\n\nb"},{"role":"system","content":"a\n\nb"}]"#
+    );
+    let empty = vec![blocks(Role::User, vec![Block::from_text("")])];
+    assert_eq!(messages(empty), r#"[{"role":"user","content":""}]"#);
+}
+
 fn image(source: Source) -> Block {
     Block::Image(Image { source: source.to_raw(), extra: RawMap::new() })
 }
