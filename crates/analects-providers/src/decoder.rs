@@ -36,7 +36,8 @@ impl Decoder {
         self.take(events)
     }
 
-    /// Ends the answer. Without a `MessageStop` among all events, it was cut off.
+    /// Ends the answer. Without a `MessageStop` among all events, it was cut off. After that, and
+    /// after an `Error`, which is the last of its events, nothing more comes.
     pub fn finish(&mut self) -> Vec<StreamEvent> {
         let events = self.splitter.finish();
         let mut out = self.take(events);
@@ -55,8 +56,8 @@ impl Decoder {
             match event {
                 Ok(event) => self.answer.event(&event.data, &mut out),
                 Err(TooLong { limit }) => {
-                    let text = format!("an event of more than {limit} bytes was left out");
-                    out.push(StreamEvent::Error(ApiError::new(ApiErrorKind::Malformed, text)));
+                    let text = format!("an event of more than {limit} bytes cannot be read");
+                    self.answer.fail(ApiError::new(ApiErrorKind::Malformed, text), &mut out);
                 }
             }
         }
@@ -71,16 +72,11 @@ impl Decoder {
         if body.starts_with('{') && Raw::parse(body).is_ok() {
             self.answer.event(body, out);
         } else if !is_stream_start(body) {
-            out.push(malformed_chunk(body));
+            self.answer.keep_malformed(body);
             let text = "the answer is neither a stream of events nor JSON";
-            out.push(StreamEvent::Error(ApiError::new(ApiErrorKind::Malformed, text)));
+            self.answer.fail(ApiError::new(ApiErrorKind::Malformed, text), out);
         }
     }
-}
-
-/// Data that cannot be read is kept with the message, and the rest of the answer is read on.
-pub(crate) fn malformed_chunk(data: &str) -> StreamEvent {
-    StreamEvent::Extra { key: "malformed_chunk".to_string(), value: Raw::string(data) }
 }
 
 /// Whether this may be the cut-off start of a stream, such as `dat`, or one of comments alone.

@@ -1,7 +1,9 @@
 //! OpenAI's Chat Completions, and what its compatible vendors made of them.
 
+mod calls;
 mod decode;
 mod encode;
+mod extras;
 mod wire;
 
 pub(crate) use decode::Decoder;

@@ -1,10 +1,13 @@
 //! Chunks in, events out. Blocks are numbered in the order in which they appear; a tool call is
 //! complete only when the answer is, because nothing before that says so.
 
-use analects_core::{BlockStart, Delta, Raw, RawMap, StopReason, StreamEvent, Text, TokenUsage};
+use analects_core::{
+    ApiError, BlockStart, Delta, Raw, RawMap, StopReason, StreamEvent, Text, TokenUsage,
+};
 
+use super::calls::{Calls, join};
+use super::extras::{Extras, list};
 use super::wire::{self, CallDelta, Choice, Chunk};
-use crate::decoder::malformed_chunk;
 use crate::error::error_in_stream;
 
 /// Reads the events of one answer.
@@ -15,10 +18,12 @@ pub(crate) struct Decoder {
     next_index: usize,
     /// The block of text or thinking that is being written.
     open: Option<(usize, Kind)>,
-    calls: Vec<Call>,
+    /// Half a character at the end of that block, which waits for its other half.
+    held: Text,
+    calls: Calls,
     stop_reason: Option<StopReason>,
     refused: bool,
-    failed: bool,
+    /// Whether the answer ended, well or badly: what comes after is not part of it.
     done: bool,
     usage: TokenUsage,
     extras: Extras,
@@ -30,15 +35,13 @@ enum Kind {
     Thinking,
 }
 
-/// A tool call in the making.
-#[derive(Debug)]
-struct Call {
-    index: usize,
-    /// Its number on the wire, where the vendor gives one.
-    number: Option<u64>,
-    id: String,
-    name: String,
-    json: Text,
+impl Kind {
+    fn delta(self, text: Text) -> Delta {
+        match self {
+            Kind::Text => Delta::Text(text),
+            Kind::Thinking => Delta::Thinking(text),
+        }
+    }
 }
 
 impl Decoder {
@@ -53,7 +56,21 @@ impl Decoder {
         }
         match Chunk::read(data) {
             Some(chunk) => self.chunk(chunk, out),
-            None => out.push(malformed_chunk(data)),
+            None => self.keep_malformed(data),
+        }
+    }
+
+    /// Keeps data that is not a JSON object with the message; what follows it is read on.
+    pub fn keep_malformed(&mut self, data: &str) {
+        self.extras.add("malformed_chunk", Raw::string(data));
+    }
+
+    /// Ends the answer with an error: nothing comes after it. Blocks stay open, as when it is cut
+    /// off.
+    pub fn fail(&mut self, error: ApiError, out: &mut Vec<StreamEvent>) {
+        if !std::mem::replace(&mut self.done, true) {
+            self.flush(out);
+            out.push(StreamEvent::Error(error));
         }
     }
 
@@ -66,24 +83,25 @@ impl Decoder {
             return self.end(out);
         }
         // Cut off: blocks stay open and there is no stop, so that nobody takes it for the whole.
+        self.flush(out);
+    }
+
+    /// Gives everything that was held back.
+    fn flush(&mut self, out: &mut Vec<StreamEvent>) {
+        self.flush_open(out);
+        self.calls.flush(out);
         out.extend(self.extras.drain());
     }
 
     fn end(&mut self, out: &mut Vec<StreamEvent>) {
         self.close_all(out);
         out.extend(self.extras.drain());
-        if !self.failed {
-            let refused = self.refused.then_some(StopReason::Refusal);
-            let stop_reason = refused.or_else(|| self.stop_reason.take());
-            out.push(StreamEvent::MessageStop { stop_reason });
-        }
+        let refused = self.refused.then_some(StopReason::Refusal);
+        let stop_reason = refused.or_else(|| self.stop_reason.take());
+        out.push(StreamEvent::MessageStop { stop_reason });
     }
 
     fn chunk(&mut self, chunk: Chunk, out: &mut Vec<StreamEvent>) {
-        if let Some(error) = &chunk.error {
-            self.failed = true;
-            out.push(StreamEvent::Error(error_in_stream(error)));
-        }
         self.start(&chunk, out);
         for raw in &chunk.choices {
             match Choice::read(raw) {
@@ -99,6 +117,9 @@ impl Decoder {
         }
         for (key, value) in chunk.rest {
             self.extras.set(&key, value);
+        }
+        if let Some(error) = &chunk.error {
+            self.fail(error_in_stream(error), out);
         }
     }
 
@@ -142,7 +163,7 @@ impl Decoder {
                     self.write(Kind::Text, text, out);
                     true
                 }
-                None => false,
+                None => key == "content" && self.parts(value, out),
             },
             "tool_calls" => self.calls(value, out),
             "function_call" => value.as_object().is_some_and(|function| {
@@ -156,16 +177,46 @@ impl Decoder {
         }
     }
 
+    /// Some vendors send text as a list of parts; `false` if `value` is none. What is not text in
+    /// them is kept.
+    fn parts(&mut self, value: &Raw, out: &mut Vec<StreamEvent>) -> bool {
+        let Some(parts) = value.as_array() else {
+            return false;
+        };
+        let mut rest = Vec::new();
+        for part in parts {
+            match wire::text_part(&part) {
+                Some((text, more)) => {
+                    rest.extend((!more.is_empty()).then(|| more.to_raw()));
+                    if !text.is_empty() {
+                        self.write(Kind::Text, text, out);
+                    }
+                }
+                None => rest.push(part),
+            }
+        }
+        if !rest.is_empty() {
+            self.extras.add("content", list(&rest));
+        }
+        true
+    }
+
     fn write(&mut self, kind: Kind, text: Text, out: &mut Vec<StreamEvent>) {
         let index = match self.open {
             Some((index, open)) if open == kind => index,
             _ => self.open(kind, out),
         };
-        let delta = match kind {
-            Kind::Text => Delta::Text(text),
-            Kind::Thinking => Delta::Thinking(text),
-        };
-        out.push(StreamEvent::BlockDelta { index, delta });
+        let text = join(&mut self.held, &text);
+        if !text.is_empty() {
+            out.push(StreamEvent::BlockDelta { index, delta: kind.delta(text) });
+        }
+    }
+
+    fn flush_open(&mut self, out: &mut Vec<StreamEvent>) {
+        let held = std::mem::take(&mut self.held);
+        if let Some((index, kind)) = self.open.filter(|_| !held.is_empty()) {
+            out.push(StreamEvent::BlockDelta { index, delta: kind.delta(held) });
+        }
     }
 
     fn open(&mut self, kind: Kind, out: &mut Vec<StreamEvent>) -> usize {
@@ -187,6 +238,7 @@ impl Decoder {
     }
 
     fn close_open(&mut self, out: &mut Vec<StreamEvent>) {
+        self.flush_open(out);
         if let Some((index, _)) = self.open.take() {
             out.push(StreamEvent::BlockStop { index });
         }
@@ -194,9 +246,7 @@ impl Decoder {
 
     fn close_all(&mut self, out: &mut Vec<StreamEvent>) {
         self.close_open(out);
-        for call in std::mem::take(&mut self.calls) {
-            call.close(out);
-        }
+        self.calls.close(out);
     }
 
     /// Whether `value` was a list of calls.
@@ -214,19 +264,8 @@ impl Decoder {
     }
 
     fn call(&mut self, delta: CallDelta, out: &mut Vec<StreamEvent>) {
-        let at = self.calls.iter().rposition(|call| call.goes_on_with(&delta));
-        let at = at.unwrap_or_else(|| self.open_call(&delta, out));
-        let Some(call) = self.calls.get_mut(at) else {
-            return;
-        };
-        if !delta.arguments.is_empty() {
-            call.json.push(&delta.arguments);
-            let delta = Delta::PartialJson(delta.arguments.as_str().into_owned());
-            out.push(StreamEvent::BlockDelta { index: call.index, delta });
-        }
-        if call.name.is_empty() {
-            call.name = delta.name.unwrap_or_default();
-        }
+        let at = self.calls.find(&delta).unwrap_or_else(|| self.open_call(&delta, out));
+        self.calls.add(at, delta, out);
     }
 
     fn open_call(&mut self, delta: &CallDelta, out: &mut Vec<StreamEvent>) -> usize {
@@ -238,76 +277,7 @@ impl Decoder {
         let id = given.unwrap_or_else(|| format!("call_{answer}_{}", self.next_index));
         let block = BlockStart::ToolUse { id: id.clone(), name: name.clone() };
         let index = self.new_block(block, out);
-        self.calls.push(Call { index, number: delta.index, id, name, json: Text::default() });
-        self.calls.len() - 1
-    }
-}
-
-impl Call {
-    /// Whether `delta` adds to this call. A number says so; but some vendors give every call the
-    /// number 0, or none: then a new id or, without ids, a name begins a new call.
-    fn goes_on_with(&self, delta: &CallDelta) -> bool {
-        let new_id = delta.id.as_ref().is_some_and(|id| *id != self.id);
-        let begins = new_id && delta.name.is_some();
-        match delta.index {
-            Some(number) => self.number == Some(number) && !begins,
-            None => !new_id && (delta.id.is_some() || delta.name.is_none()),
-        }
-    }
-
-    fn close(self, out: &mut Vec<StreamEvent>) {
-        let Call { index, id, name, json, .. } = self;
-        let json = json.as_str();
-        let json = if json.trim().is_empty() { "{}" } else { &json };
-        // Arguments that are not JSON stay as the text of the deltas; folding marks them.
-        if let Ok(input) = Raw::parse(json) {
-            out.push(StreamEvent::ToolUse { index, id, name, input });
-        }
-        out.push(StreamEvent::BlockStop { index });
-    }
-}
-
-/// Fields that no event has a place for, in the order of their first appearance.
-#[derive(Debug, Default)]
-struct Extras {
-    entries: Vec<(String, Vec<Raw>)>,
-}
-
-impl Extras {
-    /// Keeps the last value: chunks repeat their outer fields.
-    fn set(&mut self, key: &str, value: Raw) {
-        *self.values(key) = vec![value];
-    }
-
-    /// Keeps every value: inner fields go on from chunk to chunk.
-    fn add(&mut self, key: &str, value: Raw) {
-        self.values(key).push(value);
-    }
-
-    fn values(&mut self, key: &str) -> &mut Vec<Raw> {
-        let at = self.entries.iter().position(|(name, _)| name == key).unwrap_or_else(|| {
-            self.entries.push((key.to_string(), Vec::new()));
-            self.entries.len() - 1
-        });
-        &mut self.entries[at].1
-    }
-
-    fn drain(&mut self) -> impl Iterator<Item = StreamEvent> {
-        std::mem::take(&mut self.entries)
-            .into_iter()
-            .map(|(key, values)| StreamEvent::Extra { key, value: one_or_list(values) })
-    }
-}
-
-fn one_or_list(mut values: Vec<Raw>) -> Raw {
-    match values.pop() {
-        Some(value) if values.is_empty() => value,
-        last => {
-            values.extend(last);
-            let items: Vec<_> = values.iter().map(Raw::as_str).collect();
-            let list = format!("[{}]", items.join(","));
-            Raw::parse(&list).unwrap_or_else(|_| Raw::string(&list))
-        }
+        self.calls.push(index, delta.index, id, name)
     }
 }
 
@@ -350,3 +320,6 @@ fn token_usage(map: &RawMap) -> TokenUsage {
 fn detail(usage: &RawMap, group: &str, name: &str) -> Option<u64> {
     usage.get(group)?.as_object()?.get(name)?.to()
 }
+
+#[cfg(test)]
+mod tests;

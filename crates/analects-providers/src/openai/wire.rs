@@ -179,6 +179,25 @@ impl CallDelta {
     }
 }
 
+/// The text of a part, and what else the part says; `None` for parts of other types.
+pub(super) fn text_part(raw: &Raw) -> Option<(Text, RawMap)> {
+    let mut text = None;
+    let mut is_text = false;
+    let rest = take(&raw.as_object()?, |key, value| match key {
+        "type" => {
+            is_text = value.as_str() == "\"text\"";
+            is_text
+        }
+        "text" => put(&mut text, Text::from_raw(value)).is_some(),
+        _ => false,
+    });
+    let mut more = RawMap::new();
+    for (key, value) in rest {
+        more.push(&key, value);
+    }
+    is_text.then(|| (text.unwrap_or_default(), more))
+}
+
 /// Some vendors send the arguments as an object instead of a string that spells one.
 fn arguments(value: &Raw) -> Text {
     match value.as_str() {

@@ -1,0 +1,176 @@
+//! Answers that few servers send: large, broken, or in shapes of their own.
+#![allow(clippy::unwrap_used)]
+
+use std::time::{Duration, Instant};
+
+use analects_core::{ApiErrorKind, Folded, Message, StreamEvent, fold};
+
+use crate::{Api, decoder};
+
+fn events(stream: &str) -> Vec<StreamEvent> {
+    let mut decoder = decoder(Api::OpenAiChat);
+    let mut events = decoder.push(stream.as_bytes());
+    events.extend(decoder.finish());
+    events
+}
+
+fn folded(events: &[StreamEvent]) -> Folded {
+    fold(events, Message::assistant("a", ""))
+}
+
+/// A chunk whose delta is given.
+fn chunk(delta: &str) -> String {
+    format!("data: {{\"id\":\"r\",\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n")
+}
+
+const STOP: &str =
+    "data: {\"choices\":[{\"index\":0,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+fn within(limit: Duration, work: impl FnOnce()) {
+    let begin = Instant::now();
+    work();
+    assert!(begin.elapsed() < limit, "{:?}", begin.elapsed());
+}
+
+const LIMIT: Duration = Duration::from_secs(5);
+
+#[test]
+fn many_unknown_fields_take_time_in_proportion() {
+    const FIELDS: usize = 100_000;
+    let fields: Vec<_> = (0..FIELDS).map(|n| format!("\"k{n}\":{n}")).collect();
+    let fields = fields.join(",");
+    let outer = format!("data: {{{fields},\"id\":\"r\",\"choices\":[]}}\n\n");
+    let inner = chunk(&format!("{{{fields}}}"));
+    let single: String = (0..FIELDS).map(|n| format!("data: {{\"k{n}\":{n}}}\n\n")).collect();
+    for stream in [outer, inner, single] {
+        within(LIMIT, || {
+            let extras = events(&(stream + STOP));
+            let extras = extras.iter().filter(|event| matches!(event, StreamEvent::Extra { .. }));
+            assert_eq!(extras.count(), FIELDS);
+        });
+    }
+}
+
+#[test]
+fn many_calls_take_time_in_proportion() {
+    const CALLS: usize = 30_000;
+    let call = |n| {
+        let function = "{\"name\":\"f\",\"arguments\":\"{}\"}";
+        chunk(&format!(
+            "{{\"tool_calls\":[{{\"index\":{n},\"id\":\"c{n}\",\"function\":{function}}}]}}"
+        ))
+    };
+    let stream: String = (0..CALLS).map(call).collect();
+    within(LIMIT, || {
+        let calls = events(&(stream + STOP));
+        let calls = calls.iter().filter(|event| matches!(event, StreamEvent::ToolUse { .. }));
+        assert_eq!(calls.count(), CALLS);
+    });
+}
+
+/// Every piece as somebody would show it.
+fn shown(events: &[StreamEvent]) -> Vec<String> {
+    let delta = |event: &StreamEvent| match event {
+        StreamEvent::BlockDelta { delta, .. } => Some(match delta {
+            analects_core::Delta::Text(text) => text.as_str().into_owned(),
+            analects_core::Delta::Thinking(text) => format!("({})", text.as_str()),
+            analects_core::Delta::PartialJson(json) => format!("<{json}>"),
+            analects_core::Delta::Signature(seal) => seal.clone(),
+        }),
+        _ => None,
+    };
+    events.iter().filter_map(delta).collect()
+}
+
+#[test]
+fn halves_of_a_character_are_shown_together() {
+    let content = |left: &str, right: &str| chunk(left) + &chunk(right);
+    let cases = [
+        (r#"{"content":"a\ud83d"}"#, r#"{"content":"\ude00b"}"#, vec!["a", "😀b"]),
+        (r#"{"content":"\ud83d"}"#, r#"{"content":"\ude00"}"#, vec!["😀"]),
+        (r#"{"reasoning":"\ud83d"}"#, r#"{"reasoning":"\ude00"}"#, vec!["(😀)"]),
+        // Where the other half does not come, the half is told when its block ends.
+        (
+            r#"{"content":"a\ud83d"}"#,
+            r#"{"reasoning":"\ude00"}"#,
+            vec!["a", "\u{fffd}", "(\u{fffd})"],
+        ),
+        (r#"{"content":"a\ud83d"}"#, r#"{"content":"b"}"#, vec!["a", "\u{fffd}b"]),
+        (r#"{"content":"a"}"#, r#"{"content":"b\ud83d"}"#, vec!["a", "b", "\u{fffd}"]),
+    ];
+    for (left, right, expected) in cases {
+        for end in [STOP, "", "data: {\"error\":\"busy\"}\n\n"] {
+            assert_eq!(shown(&events(&(content(left, right) + end))), expected, "{left} {right}");
+        }
+    }
+    let call = |json: &str| {
+        let function = format!("{{\"name\":\"f\",\"arguments\":\"{json}\"}}");
+        chunk(&format!("{{\"tool_calls\":[{{\"index\":0,\"id\":\"c\",\"function\":{function}}}]}}"))
+    };
+    let halves = content_of(&[call(r#"[\"\ud83d"#), call(r#"\ude00\"]"#)]);
+    assert_eq!(shown(&events(&halves)), ["<[\">", "<😀\"]>"]);
+}
+
+fn content_of(chunks: &[String]) -> String {
+    chunks.concat() + STOP
+}
+
+#[test]
+fn text_in_parts_is_text() {
+    let parts = concat!(
+        r#"{"content":[{"type":"text","text":"Hel"},{"type":"image_url","image_url":{"url":"u"}},"#,
+        r#"{"type":"text","text":"lo","annotations":[1]},{"type":"text"},7]}"#,
+    );
+    let plain = format!(
+        "{{\"id\":\"r\",\"choices\":[{{\"index\":0,\"message\":{parts},\"finish_reason\":\"stop\"}}]}}"
+    );
+    for stream in [chunk(parts) + STOP, plain] {
+        let folded = folded(&events(&stream));
+        assert!(folded.complete);
+        assert_eq!(folded.message.text(), "Hello");
+        assert_eq!(
+            folded.message.extra.to_raw().as_str(),
+            r#"{"content":[{"type":"image_url","image_url":{"url":"u"}},{"annotations":[1]},7]}"#
+        );
+    }
+    assert_eq!(folded(&events(&(chunk(r#"{"content":[]}"#) + STOP))).message.extra.len(), 0);
+}
+
+#[test]
+fn an_error_is_the_last_event_and_loses_nothing_that_came_before() {
+    let error = r#"data: {"error":{"message":"busy"},"id":"r","note":1,"choices":[{"index":0,"delta":{"content":"b"},"finish_reason":"error"}]}"#;
+    let stream = format!("{}{error}\n\n{}{STOP}", chunk(r#"{"content":"a"}"#), chunk("{}"));
+    let events = events(&stream);
+    assert!(matches!(events.last(), Some(StreamEvent::Error(error)) if error.message == "busy"));
+    let folded = folded(&events);
+    assert!(!folded.complete);
+    assert_eq!(folded.message.text(), "ab");
+    assert_eq!(folded.message.extra.to_raw().as_str(), r#"{"note":1}"#);
+}
+
+#[test]
+fn an_event_that_is_too_long_ends_the_answer() {
+    let mut decoder = decoder(Api::OpenAiChat);
+    let mut events = decoder.push(chunk(r#"{"content":"a"}"#).as_bytes());
+    let piece = vec![b'x'; 1024 * 1024];
+    events.extend(decoder.push(b"data: "));
+    for _ in 0..65 {
+        events.extend(decoder.push(&piece));
+    }
+    events.extend(decoder.push(format!("\n\n{STOP}").as_bytes()));
+    events.extend(decoder.finish());
+    let folded = folded(&events);
+    assert!(!folded.complete);
+    assert_eq!(folded.message.text(), "a");
+    assert_eq!(folded.error.unwrap().kind, ApiErrorKind::Malformed);
+    assert!(matches!(events.last(), Some(StreamEvent::Error(_))));
+}
+
+#[test]
+fn every_malformed_chunk_is_kept_under_one_name() {
+    let stream = format!("data: {{oops\n\n{}data: [1]\n\n{STOP}", chunk(r#"{"content":"a"}"#));
+    let folded = folded(&events(&stream));
+    assert!(folded.complete);
+    assert_eq!(folded.message.text(), "a");
+    assert_eq!(folded.message.extra.to_raw().as_str(), r#"{"malformed_chunk":["{oops","[1]"]}"#);
+}
