@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use analects_core::StreamEvent;
+use analects_core::{ApiErrorKind, StreamEvent};
 use analects_providers::{Decoder, decoder};
 
 use crate::{ByteStream, ClientError, Key, Model, Transport};
@@ -15,8 +15,8 @@ pub struct EventStream {
     ready: VecDeque<StreamEvent>,
     /// What ended the bytes too early; it is told after the events that came.
     failure: Option<ClientError>,
-    /// Whether the provider said that this is all.
-    complete: bool,
+    /// Whether the provider said that this is all, or that it gives up.
+    settled: bool,
     ended: bool,
     key: Option<Key>,
 }
@@ -32,13 +32,14 @@ impl EventStream {
             decoder: decoder(model.api),
             ready: VecDeque::new(),
             failure: None,
-            complete: false,
+            settled: false,
             ended: false,
             key,
         }
     }
 
-    /// The next event; `None` at the end, and after an error. A call that is dropped while it waits
+    /// The next event; `None` at the end, and after an error, be it the provider's (an event) or the
+    /// connection's: of the two, only the one that came first is given. A call that is dropped while it waits
     /// loses nothing.
     pub async fn next(&mut self) -> Option<Result<StreamEvent, ClientError>> {
         loop {
@@ -61,8 +62,8 @@ impl EventStream {
     fn take(&mut self, events: Vec<StreamEvent>) {
         for event in events {
             // Some servers keep the connection open after the last event: do not wait for them.
-            let last = matches!(event, StreamEvent::MessageStop { .. });
-            self.complete |= last;
+            let last = matches!(event, StreamEvent::MessageStop { .. } | StreamEvent::Error(_));
+            self.settled |= last;
             self.ended |= last;
             self.ready.push_back(self.without_key(event));
         }
@@ -70,10 +71,15 @@ impl EventStream {
 
     fn end(&mut self, failure: Option<ClientError>) {
         self.ended = true;
-        let events = self.decoder.finish();
+        let mut events = self.decoder.finish();
+        if failure.is_some() {
+            // An answer of which only a part came cannot be blamed for its shape.
+            events.retain(|event| !is_malformed(event));
+        }
         self.take(events);
-        // A connection that breaks after the end of the answer took nothing away.
-        self.failure = failure.filter(|_| !self.complete);
+        // A connection that breaks after the end of the answer took nothing away, and after an
+        // error of the provider it is the provider's words that matter.
+        self.failure = failure.filter(|_| !self.settled);
     }
 
     fn without_key(&self, event: StreamEvent) -> StreamEvent {
@@ -85,4 +91,8 @@ impl EventStream {
             (event, _) => event,
         }
     }
+}
+
+fn is_malformed(event: &StreamEvent) -> bool {
+    matches!(event, StreamEvent::Error(error) if error.kind == ApiErrorKind::Malformed)
 }

@@ -99,6 +99,6 @@ fn many_pieces_take_time_in_proportion() {
         for piece in pieces.iter().cycle().take(PIECES) {
             whole.push(piece);
         }
-        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
     }
 }
