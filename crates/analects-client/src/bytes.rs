@@ -56,12 +56,8 @@ impl ByteStream {
     }
 
     pub(crate) fn replay(path: &Path) -> Result<ByteStream, ClientError> {
-        match std::fs::read(path) {
-            Ok(bytes) => Ok(ByteStream { source: Source::Replay(bytes) }),
-            Err(error) => {
-                Err(ClientError::Replay { path: path.to_path_buf(), reason: reason(&error) })
-            }
-        }
+        let bytes = std::fs::read(path).map_err(|error| ClientError::replay(path, &error))?;
+        Ok(ByteStream { source: Source::Replay(bytes) })
     }
 
     /// The next bytes; `None` at the end, and after an error. A call that is dropped while it waits

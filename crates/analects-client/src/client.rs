@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use crate::address::shown;
 use crate::bytes::Limits;
 use crate::error::{Wait, reason};
-use crate::{BaseUrl, ByteStream, ClientError, EventStream, Key, Model, Transport};
+use crate::{BaseUrl, ByteStream, ClientError, EventStream, Key, Model, Proxies, Transport};
 
-/// How long to wait for what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How long to wait for what, and which way to go.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// For a connection.
     pub connect: Duration,
@@ -22,6 +22,8 @@ pub struct Options {
     pub first_byte: Duration,
     /// From one piece of the answer to the next.
     pub idle: Duration,
+    /// The proxies on the way.
+    pub proxies: Proxies,
 }
 
 impl Default for Options {
@@ -30,6 +32,7 @@ impl Default for Options {
             connect: Duration::from_secs(10),
             first_byte: Duration::from_secs(120),
             idle: Duration::from_secs(90),
+            proxies: Proxies::default(),
         }
     }
 }
@@ -69,7 +72,7 @@ impl Client {
         match &model.transport {
             Transport::Replay(path) => ByteStream::replay(path),
             Transport::Http { base_url, key } => {
-                let call = Call { model, base_url, key: key.as_ref(), options: self.options };
+                let call = Call { model, base_url, key: key.as_ref(), options: &self.options };
                 call.send(self.http_client(base_url)?, request).await
             }
         }
@@ -83,11 +86,20 @@ impl Client {
         }
         // Fails where a provider is installed already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = reqwest::Client::builder()
+        let proxy = self.options.proxies.of_scheme(https)?;
+        let mut builder = reqwest::Client::builder()
             .user_agent(concat!("analects/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(self.options.connect)
             .redirect(reqwest::redirect::Policy::none());
-        let builder = if https { builder } else { builder.no_proxy().tls_certs_only([]) };
+        // Without this, the environment would be asked.
+        builder = builder.no_proxy();
+        let needs_certificates = https || proxy.as_ref().is_some_and(|way| way.is_https);
+        if let Some(way) = proxy {
+            builder = builder.proxy(way.proxy);
+        }
+        if !needs_certificates {
+            builder = builder.tls_certs_only([]);
+        }
         let client = builder.build().map_err(|error| ClientError::Setup(reason(&error)))?;
         Ok(cell.get_or_init(|| client))
     }
@@ -98,7 +110,7 @@ struct Call<'a> {
     model: &'a Model,
     base_url: &'a BaseUrl,
     key: Option<&'a Key>,
-    options: Options,
+    options: &'a Options,
 }
 
 impl Call<'_> {

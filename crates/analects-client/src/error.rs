@@ -1,13 +1,15 @@
 //! Everything that can go wrong between a request and the last byte of its answer.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_core::{ApiError, ApiErrorKind};
 use thiserror::Error;
 
-/// Why there is no answer, or not all of it. No message holds a key.
+/// Why there is no answer, or not all of it. No message holds a key, but it may name addresses and
+/// files of this machine; [`ClientError::public_message`] does not.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ClientError {
     /// No provider goes by this name.
@@ -75,6 +77,8 @@ pub enum ClientError {
     Replay {
         /// Where it should be.
         path: PathBuf,
+        /// What kind of error reading it is.
+        kind: io::ErrorKind,
         /// Why.
         reason: String,
     },
@@ -95,6 +99,49 @@ pub enum Wait {
 }
 
 impl ClientError {
+    pub(crate) fn replay(path: &Path, error: &io::Error) -> ClientError {
+        let (path, kind) = (path.to_path_buf(), error.kind());
+        ClientError::Replay { path, kind, reason: reason(error) }
+    }
+
+    /// What went wrong, in words that may be kept and passed on: with what the provider said, but
+    /// without the addresses and files of this machine, which are in the message for its user.
+    pub fn public_message(&self) -> String {
+        match self {
+            ClientError::UnknownModel(_) => "unknown model".to_string(),
+            ClientError::Setup(reason) => because("cannot set up connections", reason, ""),
+            ClientError::Unreachable { url, reason } => {
+                because("cannot reach the provider", reason, url)
+            }
+            ClientError::Broken { url, reason } => {
+                because("the connection to the provider broke", reason, url)
+            }
+            ClientError::TimedOut { wait, limit, .. } => {
+                format!("the provider {wait} within {} s", limit.as_secs_f64())
+            }
+            ClientError::Redirected { .. } => {
+                "the provider redirects to another address, which is not followed".to_string()
+            }
+            ClientError::Api { error, .. } => match error.status {
+                Some(status) => format!("the provider answered {status}: {error}"),
+                None => format!("the provider answered: {error}"),
+            },
+            ClientError::Replay { kind: io::ErrorKind::NotFound, .. } => {
+                "cannot read the recording: no such file".to_string()
+            }
+            ClientError::Replay { reason, .. } => because("cannot read the recording", reason, ""),
+            ClientError::NoKey(_)
+            | ClientError::BadHeader(_)
+            | ClientError::BadAddress(_)
+            | ClientError::BrokeOff(_) => self.to_string(),
+        }
+    }
+
+    /// Whether a file is missing that should hold the answer.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, ClientError::Replay { kind: io::ErrorKind::NotFound, .. })
+    }
+
     /// What went wrong, in the words that hold for every provider.
     pub fn kind(&self) -> ApiErrorKind {
         match self {
@@ -156,6 +203,18 @@ impl ClientError {
     }
 }
 
+/// What happened, and why, as far as the reason names neither the host of `url` (as errors of
+/// certificates do) nor anything else that looks like an address or a path.
+fn because(what: &str, reason: &str, url: &str) -> String {
+    let host = reqwest::Url::parse(url).ok().and_then(|url| Some(url.host_str()?.to_string()));
+    let names_host = host.is_some_and(|host| reason.contains(&host));
+    // What stands before these names is still worth telling.
+    let general = reason.split(" for name").next().unwrap_or_default();
+    let told = if names_host { general } else { reason };
+    let told = if told.contains(['/', '\\', '"']) { "" } else { told };
+    if told.is_empty() { what.to_string() } else { format!("{what}: {told}") }
+}
+
 /// The words of the innermost cause. Outer ones only repeat that sending failed, and where to.
 pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
     let mut inner = error;
@@ -170,3 +229,6 @@ pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,8 @@
 //! The only crate that talks to the network: HTTP requests out, streams of bytes in.
 //!
-//! What the bytes mean is not its business: `analects-providers` encodes and decodes. It reads no
-//! environment variable for keys or addresses either; the command does that and hands them over as
-//! plain data.
+//! What the bytes mean is not its business: `analects-providers` encodes and decodes. It does not
+//! look at the environment either: the command does that, and hands keys, addresses and proxies over
+//! as plain data.
 //!
 //! # Types, in reading order
 //!
@@ -10,7 +10,8 @@
 //!    [`Transport`], with what the [`Surroundings`] hold: [`BaseUrl`] and [`Key`].
 //! 2. [`Client`] sends: [`Client::send`] takes bytes and gives a [`ByteStream`]; [`Client::stream`]
 //!    takes a request and gives an [`EventStream`]. Dropping either stream cancels the request.
-//! 3. [`ClientError`] is everything that can go wrong; callers branch on what it answers.
+//! 3. [`Options`] say how long to wait and through which [`Proxies`] to go.
+//! 4. [`ClientError`] is everything that can go wrong; callers branch on what it answers.
 //!
 //! ```
 //! use analects_client::{Client, Options, Surroundings, resolve};
@@ -39,8 +40,8 @@
 //! - Nothing is sent twice: there are no retries yet.
 //! - Only `openai/NAME` and `replay:FILE`. Calls are async; blocking ones are to come.
 //! - HTTP/1.1 only. Redirects are not followed, so that no key travels to another host.
-//! - `https` addresses honour the proxy variables of the environment (`HTTPS_PROXY`, `NO_PROXY`) and
-//!   trust the certificates of the operating system; `http` addresses never use a proxy.
+//! - `https` addresses trust the certificates of the operating system. [`Proxies`] speak HTTP, not
+//!   SOCKS, and addresses of this machine never go through one.
 
 mod address;
 mod bytes;
@@ -49,6 +50,7 @@ mod error;
 mod events;
 mod key;
 mod model;
+mod proxies;
 
 pub use address::BaseUrl;
 pub use bytes::ByteStream;
@@ -57,3 +59,4 @@ pub use error::{ClientError, Wait};
 pub use events::EventStream;
 pub use key::Key;
 pub use model::{Model, Surroundings, Transport, resolve};
+pub use proxies::Proxies;

@@ -1,6 +1,7 @@
 //! From a model's name to where and how it is asked.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use analects_providers::Api;
 
@@ -28,6 +29,31 @@ pub struct Model {
     pub api: Api,
     /// The way.
     pub transport: Transport,
+}
+
+impl Model {
+    /// Whether the model can be asked at all, as far as that can be known without asking: a recorded
+    /// answer has to be there. Nothing is sent.
+    pub fn check(&self) -> Result<(), ClientError> {
+        match &self.transport {
+            Transport::Http { .. } => Ok(()),
+            Transport::Replay(path) => {
+                readable(path).map_err(|error| ClientError::replay(path, &error))
+            }
+        }
+    }
+}
+
+fn readable(path: &Path) -> io::Result<()> {
+    let metadata = std::fs::metadata(path)?;
+    if metadata.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    // To open a pipe and close it again would take it away from whoever reads it later.
+    if metadata.is_file() {
+        std::fs::File::open(path)?;
+    }
+    Ok(())
 }
 
 /// How bytes get to a model and back.

@@ -51,7 +51,7 @@ fn read_request(stream: &mut TcpStream) -> String {
             continue;
         };
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-        if count == 0 || body.len() >= length.unwrap().parse().unwrap() {
+        if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
             return text;
         }
     }
@@ -159,6 +159,42 @@ fn the_end_of_the_answer_is_not_waited_for() {
     let (events, error) = ask(&model(&url, None), Options::default());
     assert_eq!(error, None);
     assert!(folded(&events).complete);
+}
+
+const GIVING_UP: &str =
+    "data: {\"error\":{\"message\":\"busy\",\"type\":\"overloaded_error\"}}\n\n";
+
+#[test]
+fn after_an_error_in_the_stream_nothing_is_waited_for() {
+    // One server goes on, one keeps the connection open, one breaks it.
+    for (rest, waits) in [(ANSWER, true), ("", true), ("", false)] {
+        let (url, _) = serve(move |stream| {
+            stream.write_all(STREAM.as_bytes()).unwrap();
+            let begin = &ANSWER[..ANSWER.find("data: {\"id\":\"r\",\"choices\"").unwrap()];
+            write_chunks(stream, format!("{begin}{GIVING_UP}{rest}").as_bytes(), 1000);
+            if waits {
+                wait_for_close(stream);
+            }
+        });
+        let (events, error) = ask(&model(&url, None), Options::default());
+        assert_eq!(error, None);
+        assert!(
+            matches!(events.last(), Some(StreamEvent::Error(error)) if error.message == "busy")
+        );
+        assert_eq!(folded(&events).error.unwrap().kind, ApiErrorKind::Overloaded);
+        assert_eq!(folded(&events).message.text(), "Grüße, ");
+    }
+}
+
+#[test]
+fn a_broken_connection_is_named_and_not_the_shape_of_what_came() {
+    let (url, _) = serve(|stream| {
+        stream.write_all(STREAM.as_bytes()).unwrap();
+        write_chunks(stream, b"{\"id\":\"r\",\"choi", 1000);
+    });
+    let (events, error) = ask(&model(&url, None), Options::default());
+    assert_eq!(error.unwrap().kind(), ApiErrorKind::Network);
+    assert_eq!(folded(&events).error, None);
 }
 
 #[test]
@@ -319,5 +355,18 @@ fn a_recorded_answer_that_is_missing_is_named() {
     let path = folder.path().join("none.sse");
     let (_, error) = ask(&replay(&path), Options::default());
     let text = format!("cannot read {}: no such file or directory", path.display());
-    assert_eq!(error.unwrap().to_string(), text);
+    assert_eq!(error.as_ref().unwrap().to_string(), text);
+    assert!(error.as_ref().unwrap().is_not_found());
+    assert_eq!(replay(&path).check().err(), error);
+}
+
+#[test]
+fn a_recorded_answer_is_looked_for_before_anything_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("answer.sse");
+    std::fs::write(&path, ANSWER).unwrap();
+    assert_eq!(replay(&path).check(), Ok(()));
+    let error = replay(folder.path()).check().unwrap_err();
+    assert!(!error.is_not_found(), "{error}");
+    assert_eq!(model("http://127.0.0.1:9/v1", None).check(), Ok(()));
 }

@@ -1,0 +1,128 @@
+//! Proxies: a listener on the loopback interface plays one.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use analects_client::{Client, ClientError, Options, Proxies, Surroundings, resolve};
+use analects_core::{ApiErrorKind, Request};
+
+/// Its address, and the first line of what it was asked.
+fn listener() -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (sender, lines) = channel();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut bytes = Vec::new();
+        while !bytes.windows(4).any(|end| end == b"\r\n\r\n") {
+            let mut buffer = [0; 4096];
+            let count = stream.read(&mut buffer).unwrap();
+            bytes.extend_from_slice(&buffer[..count]);
+            if count == 0 || bytes.starts_with(&[0x16]) {
+                break;
+            }
+        }
+        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
+        let _ = stream.write_all(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 4\r\n\r\nbusy");
+    });
+    (address, lines)
+}
+
+fn error_of(base_url: &str, proxies: Proxies) -> ClientError {
+    let surroundings =
+        Surroundings { openai_base_url: Some(base_url.into()), ..Surroundings::default() };
+    let model = resolve("openai/tiny", &surroundings).unwrap();
+    let client = Client::new(Options { proxies, ..Options::default() });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(client.stream(&model, &Request::default())).unwrap_err()
+}
+
+#[test]
+fn plain_http_goes_through_its_proxy() {
+    for prefix in ["http://anna:password@", ""] {
+        let (proxy, lines) = listener();
+        let http = Some(format!("{prefix}{proxy}"));
+        let error = error_of("http://model.invalid/v1", Proxies { http, ..Proxies::default() });
+        assert_eq!(error.to_string(), "http://model.invalid/v1 answered 502: busy");
+        let request = lines.recv().unwrap();
+        let line = "POST http://model.invalid/v1/chat/completions HTTP/1.1\r\n";
+        assert!(request.starts_with(line), "{request}");
+        let authorized = request.contains("proxy-authorization: Basic YW5uYTpwYXNzd29yZA==");
+        assert_eq!(authorized, !prefix.is_empty(), "{request}");
+    }
+}
+
+#[test]
+fn https_goes_through_a_tunnel() {
+    let (proxy, lines) = listener();
+    let proxies = Proxies { https: Some(proxy), ..Proxies::default() };
+    let error = error_of("https://model.invalid/v1", proxies);
+    assert_eq!(error.kind(), ApiErrorKind::Network);
+    // A machine without certificates has no https at all.
+    if !matches!(error, ClientError::Setup(_)) {
+        assert!(lines.recv().unwrap().starts_with("CONNECT model.invalid:443 HTTP/1.1\r\n"));
+    }
+}
+
+#[test]
+fn this_machine_is_reached_without_a_proxy() {
+    let (proxy, visits) = listener();
+    let (server, lines) = listener();
+    let port = server.rsplit(':').next().unwrap();
+    let proxies = Proxies { http: Some(proxy.clone()), ..Proxies::default() };
+    error_of(&format!("http://127.0.0.1:{port}/v1"), proxies.clone());
+    assert!(lines.recv().unwrap().starts_with("POST /v1/chat/completions HTTP/1.1\r\n"));
+    for host in ["localhost", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]"] {
+        error_of(&format!("http://{host}:9/v1"), proxies.clone());
+    }
+    assert!(visits.try_recv().is_err());
+}
+
+#[test]
+fn hosts_of_the_list_are_reached_without_a_proxy() {
+    let (proxy, visits) = listener();
+    for list in ["other.example, model.invalid", ".invalid", "*"] {
+        let (http, no_proxy) = (Some(proxy.clone()), Some(list.to_string()));
+        error_of("http://model.invalid/v1", Proxies { http, no_proxy, https: None });
+    }
+    assert!(visits.try_recv().is_err());
+}
+
+#[test]
+fn a_proxy_that_cannot_be_used_is_an_error_without_its_password() {
+    for proxy in ["socks5://anna:password@host:1", "http://anna:password@host:no"] {
+        let proxies = Proxies { http: Some(proxy.into()), ..Proxies::default() };
+        let printed = format!("{proxies:?}");
+        let error = error_of("http://model.invalid/v1", proxies);
+        assert!(matches!(error, ClientError::Setup(_)), "{error}");
+        let printed = format!("{printed} {error} {error:?} {}", error.public_message());
+        assert!(!printed.contains("password") && !printed.contains("anna"), "{printed}");
+    }
+}
+
+/// The name under which this test runs itself with proxies in the environment.
+const INSIDE: &str = "ANALECTS_TEST_INSIDE";
+
+#[test]
+fn the_environment_is_not_asked() {
+    if std::env::var_os(INSIDE).is_some() {
+        for scheme in ["http", "https"] {
+            error_of(&format!("{scheme}://model.invalid/v1"), Proxies::default());
+        }
+        return;
+    }
+    let (proxy, visits) = listener();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+    {
+        child.env(name, format!("http://{proxy}"));
+    }
+    child.env_remove("no_proxy").env_remove("NO_PROXY").env(INSIDE, "1");
+    let output = child.args(["--exact", "the_environment_is_not_asked"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(visits.recv_timeout(Duration::from_millis(50)).is_err());
+}
