@@ -48,6 +48,8 @@ mod message;
 mod problem;
 mod raw;
 mod request;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod text;
 mod usage;
 mod words;

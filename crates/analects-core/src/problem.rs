@@ -88,9 +88,15 @@ impl Problem {
     }
 
     /// Says where, in bytes; the line and column come from `lines`.
-    pub fn at(mut self, span: Span, lines: &LineIndex) -> Problem {
+    pub fn at(mut self, span: Span, lines: &LineIndex<'_>) -> Problem {
         self.span = Some(span);
         (self.line, self.column) = lines.position(span.start);
+        self
+    }
+
+    /// Says how bad it is.
+    pub fn with(mut self, severity: Severity) -> Problem {
+        self.severity = severity;
         self
     }
 
@@ -101,24 +107,35 @@ impl Problem {
     }
 }
 
-/// Where the lines of a source start, so that an offset can be said as line and column.
-#[derive(Debug, Clone, Default)]
-pub struct LineIndex {
+/// Every how many lines the index keeps an offset.
+const STRIDE: usize = 256;
+
+/// Finds the line and column of an offset. It keeps few offsets, so that it stays small for files
+/// of any size.
+#[derive(Debug, Clone)]
+pub struct LineIndex<'a> {
+    source: &'a [u8],
+    /// The start of every `STRIDE`th line.
     starts: Vec<usize>,
 }
 
-impl LineIndex {
+impl<'a> LineIndex<'a> {
     /// Finds the lines of `source`; a line ends with `\n`.
-    pub fn new(source: &[u8]) -> LineIndex {
-        let ends = source.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-        let starts = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
-        LineIndex { starts }
+    pub fn new(source: &'a [u8]) -> LineIndex<'a> {
+        let nth = memchr::memchr_iter(b'\n', source).skip(STRIDE - 1).step_by(STRIDE);
+        let starts = std::iter::once(0).chain(nth.map(|at| at + 1)).collect();
+        LineIndex { source, starts }
     }
 
     /// Line and column of an offset, both from 1; the column counts bytes.
     pub fn position(&self, offset: usize) -> (usize, usize) {
-        let line = self.starts.partition_point(|start| *start <= offset);
-        let start = line.checked_sub(1).and_then(|at| self.starts.get(at));
-        (line, offset - start.copied().unwrap_or(0) + 1)
+        let offset = offset.min(self.source.len());
+        let known = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
+        let start = self.starts.get(known).copied().unwrap_or(0);
+        let before = &self.source[start..offset];
+        let line = known * STRIDE + 1 + memchr::memchr_iter(b'\n', before).count();
+        let column =
+            memchr::memrchr(b'\n', before).map_or(before.len() + 1, |at| before.len() - at);
+        (line, column)
     }
 }

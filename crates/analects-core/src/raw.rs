@@ -126,6 +126,11 @@ impl RawMap {
         self.entries.push((Raw::string(key), value));
     }
 
+    /// Adds an entry whose key is a JSON string in its raw form, as [`RawMap::iter`] gives it.
+    pub fn push_raw(&mut self, key: Raw, value: Raw) {
+        self.entries.push((key, value));
+    }
+
     /// The value of a key; of a repeated key, the last.
     pub fn get(&self, key: &str) -> Option<&Raw> {
         self.position(key).map(|at| &self.entries[at].1)

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
+use crate::testing as generate;
 use crate::*;
 
 mod chains;
 mod folds;
-mod generate;
 mod round_trips;
 mod texts;

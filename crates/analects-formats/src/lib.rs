@@ -46,8 +46,8 @@ pub fn decode(bytes: &[u8], name: &str) -> Decoded {
     if name.ends_with(".jsonl") {
         return transcript::decode(bytes);
     }
-    let document = msgfile::decode(bytes);
+    let document = msgfile::decode_named(bytes, name);
     let mut decoded = msgfile::messages(&document, &msgfile::session_of(name));
-    decoded.problems.splice(0..0, document.problems);
+    decoded.problems.splice(0..0, document.problems());
     decoded
 }

@@ -3,41 +3,67 @@
 //!
 //! A cell starts with a **head** (`# %% title[^id]`). A head is *sealed* when it has an id and the
 //! first line after it that is not blank is its metadata (`[^id]: [type] key="value"`); every cell
-//! that this program writes is sealed, and every line of a text that looks like a head is escaped
-//! with a backslash, so that no text can pass for a cell.
+//! that this program writes is sealed. A sealed head always starts a cell, and the sealed heads cut
+//! a file into regions. A *loose* head, typed by hand, counts unless a fenced code block hides it
+//! that opens and closes within its region. Every line of a text that could pass for a head is
+//! escaped with a backslash when it is written, so no text can forge a cell.
 
+mod agents;
+pub mod base64;
+pub mod code;
 mod decode;
 mod edit;
 mod encode;
+mod fence;
+pub mod frontmatter;
+pub mod invoke;
 mod line;
 mod messages;
 mod meta;
+pub mod output;
+mod problems;
+mod scan;
 mod show;
 mod stream;
 
-use analects_core::{Agent, LineIndex, Problem, Span};
+use std::borrow::Cow;
 
-pub use decode::decode;
-pub use edit::{Splice, append, replace};
+use analects_core::{Agent, History, LineIndex, Span};
+
+pub use agents::is_fixed_word;
+pub use decode::{decode, decode_named};
+pub use edit::{Splice, append, append_all, replace, replace_with};
 pub use encode::NewCell;
-pub use messages::{messages, session_of};
+pub use frontmatter::Frontmatter;
+pub use messages::{add_residue, answer, encode, messages, session_of};
 pub use meta::Meta;
+pub use scan::Section;
 pub use show::{Show, role, show};
 pub use stream::CellStream;
 
 /// A message file, read: the source, and where its parts are.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Document {
     source: Vec<u8>,
-    lines: LineIndex,
+    kind: Kind,
     /// From the opening `---` line to the closing one, line ends included.
-    pub frontmatter: Option<Span>,
-    /// What stands before the first cell; never sent.
-    pub preamble: Span,
-    /// The cells, in order.
-    pub cells: Vec<Cell>,
-    /// What was odd.
-    pub problems: Vec<Problem>,
+    frontmatter: Option<Span>,
+    front: Frontmatter,
+    /// Where the frontmatter, or else the byte-order mark, ends.
+    body: usize,
+    scan: scan::Scan,
+    utf8: bool,
+}
+
+/// Where a file's messages are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Everywhere: the file's name ends in `.msg.md`.
+    Whole,
+    /// In the section that the frontmatter names.
+    Section,
+    /// Nowhere: a Markdown file that is no message file.
+    Plain,
 }
 
 /// Who wrote a cell: a person (`%%`) or somebody who answered (`%%%`).
@@ -49,39 +75,20 @@ pub enum CellKind {
     Output,
 }
 
-/// One cell of a message file.
-#[derive(Debug, Clone)]
-pub struct Cell {
-    /// Who wrote it.
-    pub kind: CellKind,
-    /// The number of `#` in its head, 1 to 5.
-    pub level: usize,
-    /// The head's title, trimmed.
-    pub title: String,
-    /// The id that closes the head.
-    pub id: Option<String>,
-    /// Its place in the file, from 1; the name of a cell without id.
-    pub ordinal: usize,
-    /// The metadata line, if the cell is sealed.
-    pub meta: Option<Meta>,
-    /// All of its bytes, from its head to the next.
-    pub span: Span,
-    /// The head's line, with its line end.
-    pub head: Span,
-    /// The content as it stands in the file, still escaped.
-    pub body: Span,
+/// One cell of a document: a cheap handle, from which its parts are read when asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Cell<'a> {
+    document: &'a Document,
+    at: usize,
 }
 
 impl Document {
     /// The bytes that were read, put together again from the parts.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let front = self.frontmatter.map_or(self.preamble.start, |span| span.start);
-        let mut bytes = self.source[..front].to_vec();
-        let parts = self.frontmatter.into_iter().chain([self.preamble]);
-        for part in parts.chain(self.cells.iter().map(|cell| cell.span)) {
-            bytes.extend_from_slice(part.of(&self.source));
-        }
-        bytes
+        let front = self.frontmatter.map_or(self.body, |span| span.start);
+        let parts = [Span::new(0, front), Span::new(front, self.body), self.preamble()];
+        let spans = parts.into_iter().chain(self.cells().map(Cell::span));
+        spans.flat_map(|span| span.of(&self.source)).copied().collect()
     }
 
     /// The bytes that were read.
@@ -89,71 +96,215 @@ impl Document {
         &self.source
     }
 
+    /// Where the file's messages are.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// A name by which [`decode_named`] reads a file of this kind.
+    fn name_of_kind(&self) -> &'static str {
+        if self.kind == Kind::Whole { "x.msg.md" } else { "x.md" }
+    }
+
     /// Where the lines are.
-    pub fn lines(&self) -> &LineIndex {
-        &self.lines
+    pub fn lines(&self) -> LineIndex<'_> {
+        LineIndex::new(&self.source)
     }
 
-    /// What a cell says: its text, with the escapes taken off.
-    pub fn content(&self, cell: &Cell) -> String {
-        encode::unescape(&String::from_utf8_lossy(cell.body.of(&self.source)))
+    /// Whether every byte is part of a character.
+    pub fn is_utf8(&self) -> bool {
+        self.utf8
     }
 
-    /// The cell of that id, or of that ordinal.
-    pub fn cell(&self, name: &str) -> Option<&Cell> {
-        self.cells.iter().find(|cell| cell.name() == name)
+    /// Where the frontmatter is, with its `---` lines.
+    pub fn frontmatter_span(&self) -> Option<Span> {
+        self.frontmatter
     }
 
-    /// The agents that cells define, in order; the first one answers unless told otherwise.
+    /// What the frontmatter says.
+    pub fn frontmatter(&self) -> &Frontmatter {
+        &self.front
+    }
+
+    /// The heading of the section that holds the messages.
+    pub fn section(&self) -> Option<Section> {
+        self.scan.section
+    }
+
+    /// What stands between the frontmatter and the first cell; never sent.
+    pub fn preamble(&self) -> Span {
+        Span::new(self.body, self.scan.cells.first().map_or(self.source.len(), |cell| cell.start))
+    }
+
+    /// The cells, in order.
+    pub fn cells(&self) -> impl DoubleEndedIterator<Item = Cell<'_>> + ExactSizeIterator {
+        (0..self.scan.cells.len()).map(|at| Cell { document: self, at })
+    }
+
+    /// The cell of that id, else the cell without id of that ordinal.
+    pub fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        let by_id = self.cells().find(|cell| cell.id() == Some(name));
+        by_id.or_else(|| self.cells().find(|cell| cell.name() == name))
+    }
+
+    /// The agents, frontmatter first, then those that cells define. The first of a name counts.
     pub fn agents(&self) -> Vec<Agent> {
-        self.cells.iter().filter_map(messages::agent).collect()
+        let mut agents = self.front.agents.clone();
+        let mut names: std::collections::HashSet<String> =
+            agents.iter().map(|agent| agent.name.clone()).collect();
+        for agent in self.cells().filter_map(agents::agent) {
+            if names.insert(agent.name.clone()) {
+                agents.push(agent);
+            }
+        }
+        agents
     }
 
-    /// The cells at the end of the file that nobody has answered yet: messages with content and no
-    /// answer (other than a failed one) after them.
-    pub fn unanswered(&self) -> Vec<&Cell> {
-        let answered = |cell: &&Cell| cell.kind == CellKind::Output && !cell.is_failed();
-        let open = self.cells.iter().rev().take_while(|cell| !answered(cell));
-        let mut open: Vec<&Cell> =
-            open.filter(|cell| cell.is_prompt() && !cell.body.is_empty()).collect();
+    /// Who answers unless told otherwise: the one that the frontmatter names, else the first.
+    pub fn default_agent(&self) -> Option<Agent> {
+        let agents = self.agents();
+        let named = self.front.default_agent.as_ref();
+        let chosen = named.and_then(|name| agents.iter().find(|agent| agent.name == *name));
+        chosen.or(agents.first()).cloned()
+    }
+
+    /// The cells at the end of the file that nobody has answered yet: messages that the model sees
+    /// and that no answer follows. An answer that failed, or that broke off before its first word,
+    /// is none.
+    pub fn unanswered(&self) -> Vec<Cell<'_>> {
+        let open = self.cells().rev().take_while(|cell| !cell.is_answer());
+        let mut open: Vec<Cell<'_>> = open.filter(|cell| cell.is_question()).collect();
         open.reverse();
         open
     }
-
-    /// The line end of the file's first line; `\n` where there is none.
-    fn line_end(&self) -> &'static str {
-        let first = self.source.iter().position(|byte| *byte == b'\n');
-        match first.and_then(|at| at.checked_sub(1)).map(|at| self.source[at]) {
-            Some(b'\r') => "\r\n",
-            _ => "\n",
-        }
-    }
 }
 
-impl Cell {
+impl<'a> Cell<'a> {
+    fn spans(self) -> &'a scan::CellSpans {
+        &self.document.scan.cells[self.at]
+    }
+
+    fn bytes(self, span: Span) -> &'a [u8] {
+        span.of(&self.document.source)
+    }
+
+    /// Who wrote it.
+    pub fn kind(self) -> CellKind {
+        self.spans().kind
+    }
+
+    /// The number of `#` in its head, 1 to 5.
+    pub fn level(self) -> usize {
+        usize::from(self.spans().level)
+    }
+
+    /// Its place in the file, from 1; the name of a cell without id.
+    pub fn ordinal(self) -> usize {
+        self.at + 1
+    }
+
+    /// The head's title, trimmed.
+    pub fn title(self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.bytes(self.spans().title))
+    }
+
+    /// The id that closes the head.
+    pub fn id(self) -> Option<&'a str> {
+        let id = std::str::from_utf8(self.bytes(self.spans().id)).ok();
+        id.filter(|id| !id.is_empty())
+    }
+
     /// Its id, or else its ordinal.
-    pub fn name(&self) -> String {
-        self.id.clone().unwrap_or_else(|| self.ordinal.to_string())
+    pub fn name(self) -> Cow<'a, str> {
+        self.id().map_or_else(|| self.ordinal().to_string().into(), Cow::Borrowed)
+    }
+
+    /// All of its bytes, from its head to the next.
+    pub fn span(self) -> Span {
+        let next = self.document.scan.cells.get(self.at + 1).map(|next| next.start);
+        Span::new(self.spans().start, next.unwrap_or(self.document.source.len()))
+    }
+
+    /// The head's line, with its line end.
+    pub fn head(self) -> Span {
+        Span::new(self.spans().start, self.spans().head_end)
+    }
+
+    /// Whether it is sealed: it has an id and metadata.
+    pub fn is_sealed(self) -> bool {
+        self.spans().meta > 0
+    }
+
+    /// The metadata, if the cell is sealed. Read anew at each call.
+    pub fn meta(self) -> Option<Meta> {
+        let spans = self.spans();
+        let source = &self.document.source[..self.span().end];
+        self.is_sealed().then(|| decode::read_meta(source, spans.meta, self.bytes(spans.id)))
     }
 
     /// The type word of its metadata; `markdown` where it has none.
-    pub fn type_word(&self) -> &str {
-        self.meta.as_ref().and_then(|meta| meta.type_word.as_deref()).unwrap_or("markdown")
+    pub fn type_word(self) -> String {
+        self.meta().and_then(|meta| meta.type_word).unwrap_or_else(|| "markdown".to_string())
     }
 
     /// The value of an attribute; of a repeated one, the last.
-    pub fn attribute(&self, key: &str) -> Option<&str> {
-        self.meta.as_ref()?.get(key)
+    pub fn attribute(self, key: &str) -> Option<String> {
+        self.meta()?.get(key).map(str::to_string)
+    }
+
+    /// The content as it stands in the file, still escaped.
+    pub fn body(self) -> Span {
+        let rest = self.below_meta();
+        let stored = self.attribute("stored");
+        let body =
+            stored.and_then(|stored| decode::stored_body(&self.document.source, rest, &stored));
+        body.unwrap_or_else(|| decode::trimmed(&self.document.source, rest))
+    }
+
+    /// What it says: its text, with the escapes taken off.
+    pub fn content(self) -> Cow<'a, str> {
+        encode::unescape(String::from_utf8_lossy(self.bytes(self.body())))
     }
 
     /// Whether it is something that a person says to the model, not the definition of an agent.
-    pub fn is_prompt(&self) -> bool {
-        self.kind == CellKind::Message && self.type_word() != "agent"
+    pub fn is_prompt(self) -> bool {
+        self.kind() == CellKind::Message && self.type_word() != "agent"
+    }
+
+    /// Whether it is a prompt with content that the model sees.
+    fn is_question(self) -> bool {
+        let history = self.attribute("history").and_then(|word| History::parse(&word));
+        self.is_prompt()
+            && !self.body().is_empty()
+            && history.is_none_or(|history| history == History::Include)
+    }
+
+    /// Whether it is something that came back from somebody, however little.
+    fn is_answer(self) -> bool {
+        let broke_off = self.attribute("status").as_deref() == Some("streaming")
+            || self.attribute("stop_reason").as_deref() == Some("interrupted");
+        let silent = broke_off && self.body().is_empty();
+        let is_output = self.kind() == CellKind::Output && self.type_word() != "residue";
+        is_output && !silent && !self.is_failed()
     }
 
     /// Whether it only reports that the model's side failed.
-    pub fn is_failed(&self) -> bool {
-        self.attribute("error") == Some("1")
+    pub fn is_failed(self) -> bool {
+        self.attribute("error").as_deref() == Some("1")
+    }
+
+    /// Whether its text is what its `stored` attribute says, if it has one.
+    fn is_stored_as_it_says(self) -> bool {
+        let stored = self.attribute("stored");
+        stored.is_none_or(|stored| {
+            decode::stored_body(&self.document.source, self.below_meta(), &stored).is_some()
+        })
+    }
+
+    /// Everything below the head and the metadata, as it stands in the file.
+    pub fn below_meta(self) -> Span {
+        let start = self.meta().map_or(self.spans().head_end, |meta| meta.span.end);
+        Span::new(start, self.span().end)
     }
 }
 

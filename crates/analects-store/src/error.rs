@@ -21,9 +21,21 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// The name does not say what kind of file it is.
-    #[error("{}: not a message file; its name must end in .msg.md", path.display())]
+    /// Neither the name nor the frontmatter says that it is one.
+    #[error("{}: not a message file", path.display())]
     NotAMessageFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A folder, a pipe, or a circle of symbolic links.
+    #[error("{}: not a regular file", path.display())]
+    NotAFile {
+        /// What it is instead is for the system to say.
+        path: PathBuf,
+    },
+    /// A conversation was used in a way that makes no sense; the program is at fault.
+    #[error("{}: the conversation is not in a state for this", path.display())]
+    Misused {
         /// The file.
         path: PathBuf,
     },
@@ -51,14 +63,18 @@ impl StoreError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            StoreError::NotFound { .. } => None,
+            StoreError::NotFound { .. }
+            | StoreError::NotAFile { .. }
+            | StoreError::Misused { .. } => None,
             StoreError::Locked { .. } => Some("try again when it is done".to_string()),
             StoreError::NotAMessageFile { path } => {
-                Some(format!("use {}", path.with_extension("msg.md").display()))
+                let name = path.with_extension("msg.md");
+                let name = name.file_name().unwrap_or_default().to_string_lossy();
+                Some(format!("name it {name}, or put message_section: into its frontmatter"))
             }
             StoreError::NotWritable { problem, .. } => problem.hint.clone(),
             StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                Some("free some space; the file is as it was".to_string())
+                Some("free some space; nothing that was in the file is lost".to_string())
             }
             StoreError::Io { .. } => None,
         }

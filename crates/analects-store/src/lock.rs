@@ -17,12 +17,12 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of a file, or says that somebody else has it.
-    pub(crate) fn take(places: &Places, path: &Path) -> Result<Lock, StoreError> {
+    /// Takes the lock of a file; `None` if somebody else has it.
+    pub(crate) fn take(places: &Places, path: &Path) -> Result<Option<Lock>, StoreError> {
         let (file, lock) = open(places, path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Lock { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(StoreError::Locked { path: path.to_path_buf() }),
+            Ok(()) => Ok(Some(Lock { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(to("lock", &lock)(error)),
         }
     }

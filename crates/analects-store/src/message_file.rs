@@ -1,18 +1,23 @@
 //! An open message file: read, locked, and ready for more cells.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
-use analects_formats::msgfile::{self, Document, NewCell, Splice};
+use analects_formats::msgfile::{self, Document, Kind, NewCell};
 
 use crate::error::to;
 use crate::lock::Lock;
 use crate::replace::replace;
 use crate::{Places, Reply, StoreError};
 
+/// How many symbolic links are followed; more are a circle.
+const MAX_LINKS: usize = 40;
+
 /// A message file that this process may write to.
 #[derive(Debug)]
 pub struct MessageFile {
+    /// The name by which the person knows the file.
+    name: PathBuf,
     path: PathBuf,
     document: Document,
     _lock: Lock,
@@ -21,26 +26,31 @@ pub struct MessageFile {
 impl MessageFile {
     /// Reads a message file without the right to write to it.
     pub fn read(path: &Path) -> Result<Document, StoreError> {
+        let facts = fs::metadata(path).map_err(to("read", path))?;
+        if !facts.is_file() {
+            return Err(StoreError::NotAFile { path: path.to_path_buf() });
+        }
         let bytes = fs::read(path).map_err(to("read", path))?;
-        Ok(msgfile::decode(&bytes))
+        Ok(msgfile::decode_named(bytes, &path.to_string_lossy()))
     }
 
     /// Opens a message file for writing. One that is not there yet is empty, and is made by the
     /// first write.
-    pub fn open(path: &Path, places: &Places) -> Result<MessageFile, StoreError> {
-        if !path.to_string_lossy().ends_with(".msg.md") {
-            return Err(StoreError::NotAMessageFile { path: path.to_path_buf() });
+    pub fn open(name: &Path, places: &Places) -> Result<MessageFile, StoreError> {
+        let name = name.to_path_buf();
+        let path = real_path(&name)?;
+        let lock = Lock::take(places, &path)?.ok_or(StoreError::Locked { path: name.clone() })?;
+        let document = read_or_new(&path)?;
+        if document.kind() == Kind::Plain {
+            return Err(StoreError::NotAMessageFile { path: name });
         }
-        let path = real_path(path)?;
-        let lock = Lock::take(places, &path)?;
-        let document = match MessageFile::read(&path) {
-            Err(error) if error.is_not_found() => msgfile::decode(b""),
-            read => read?,
-        };
-        if let Some(problem) = document.why_not_writable().cloned().map(Box::new) {
-            return Err(StoreError::NotWritable { path, problem });
+        if path.exists() {
+            // A rename would get around a write protection that somebody meant.
+            OpenOptions::new().append(true).open(&path).map_err(to("write to", &name))?;
         }
-        Ok(MessageFile { path, document, _lock: lock })
+        let file = MessageFile { name, path, document, _lock: lock };
+        file.check_writable()?;
+        Ok(file)
     }
 
     /// The file's path, without symbolic links.
@@ -53,41 +63,67 @@ impl MessageFile {
         &self.document
     }
 
-    /// Adds a cell at the end. When this returns, it survives a power cut.
-    pub fn append(&mut self, cell: &NewCell) -> Result<(), StoreError> {
-        self.splice(&msgfile::append(&self.document, cell))
+    /// Adds the cell that `make` makes for the file as it is now. When this returns, it survives a
+    /// power cut.
+    pub fn append(&mut self, make: impl FnOnce(&Document) -> NewCell) -> Result<(), StoreError> {
+        self.edit(|document| msgfile::append(document, &make(document)).apply(document.source()))
     }
 
-    /// Makes a change. When this returns, it survives a power cut.
-    pub fn splice(&mut self, splice: &Splice) -> Result<(), StoreError> {
-        self.write(splice.apply(self.document.source()))
+    /// Makes a change to the file as it is now: an editor may have saved it since it was read. When
+    /// this returns, the change survives a power cut.
+    pub fn edit(&mut self, change: impl FnOnce(&Document) -> Vec<u8>) -> Result<(), StoreError> {
+        self.read_again()?;
+        let bytes = change(&self.document);
+        replace(&self.path, &bytes)?;
+        self.document = msgfile::decode_named(bytes, &self.path.to_string_lossy());
+        Ok(())
     }
 
     /// Starts a reply that grows in the file while it comes.
-    pub fn start_reply(self, cell: NewCell) -> Result<Reply, StoreError> {
-        Reply::start(self, cell)
+    pub fn start_reply(self, make: impl FnOnce(&Document) -> NewCell) -> Result<Reply, StoreError> {
+        Reply::start(self, make)
     }
 
-    /// Reads the file again: an editor may have saved it meanwhile.
-    pub(crate) fn read_again(&mut self) -> Result<(), StoreError> {
-        self.document = MessageFile::read(&self.path)?;
-        Ok(())
+    /// Reads the file again. One that was removed comes back as it was.
+    fn read_again(&mut self) -> Result<(), StoreError> {
+        match MessageFile::read(&self.path) {
+            Err(error) if error.is_not_found() => {}
+            read => self.document = read?,
+        }
+        self.check_writable()
     }
 
-    fn write(&mut self, bytes: Vec<u8>) -> Result<(), StoreError> {
-        replace(&self.path, &bytes)?;
-        self.document = msgfile::decode(&bytes);
-        Ok(())
+    fn check_writable(&self) -> Result<(), StoreError> {
+        match self.document.why_not_writable().map(Box::new) {
+            Some(problem) => Err(StoreError::NotWritable { path: self.name.clone(), problem }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn read_or_new(path: &Path) -> Result<Document, StoreError> {
+    match MessageFile::read(path) {
+        Err(error) if error.is_not_found() => {
+            Ok(msgfile::decode_named(*b"", &path.to_string_lossy()))
+        }
+        read => read,
     }
 }
 
 /// The path that a name leads to, for a file that may not be there yet.
 fn real_path(path: &Path) -> Result<PathBuf, StoreError> {
-    if let Ok(real) = fs::canonicalize(path) {
-        return Ok(real);
+    let mut path = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).to_path_buf();
+        match fs::read_link(&path) {
+            Ok(target) => path = folder.join(target),
+            Err(_) => {
+                let real = fs::canonicalize(&folder).map_err(to("open this folder", &folder))?;
+                let name = path.file_name().ok_or(StoreError::NotAFile { path: path.clone() })?;
+                return Ok(real.join(name));
+            }
+        }
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let real = fs::canonicalize(folder).map_err(to("open this folder", folder))?;
-    Ok(real.join(path.file_name().unwrap_or_default()))
+    Err(StoreError::NotAFile { path })
 }

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::StoreError;
 use crate::error::to;
+use crate::replace::sync_folder;
 
 /// The folders of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +37,10 @@ pub(crate) fn create_private_folder(path: &Path) -> Result<(), StoreError> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).map_err(to("create this folder", path))
+    let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();
+    builder.create(path).map_err(to("create this folder", path))?;
+    // A new folder survives a power cut only if the one that holds it was synced, too.
+    missing.into_iter().try_for_each(sync_folder)
 }
 
 /// Options for files that only their owner can read.

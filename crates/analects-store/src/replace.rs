@@ -24,8 +24,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 }
 
 fn temporary(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}.tmp", OsIds.nonce()))
+    path.with_file_name(format!(".analects-{}.tmp", OsIds.nonce()))
 }
 
 fn write_new(temporary: &Path, original: &Path, bytes: &[u8]) -> Result<(), StoreError> {

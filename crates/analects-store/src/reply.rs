@@ -2,10 +2,10 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::path::Path;
 
-use analects_formats::msgfile::{self, CellStream, NewCell};
+use analects_formats::msgfile::{self, Cell, CellStream, Document, NewCell};
 
-use crate::error::to;
 use crate::{MessageFile, StoreError};
 
 /// A reply in the making.
@@ -16,6 +16,8 @@ pub struct Reply {
     /// Where the reply grows; `None` once somebody else changed the file, for then the rest is kept
     /// in memory and put in its place at the end.
     growing: Option<Growing>,
+    /// What is in the file of the reply's text, and what is not yet.
+    written: String,
     waiting: String,
 }
 
@@ -27,14 +29,26 @@ struct Growing {
 }
 
 impl Reply {
-    pub(crate) fn start(mut file: MessageFile, cell: NewCell) -> Result<Reply, StoreError> {
-        let (stream, splice) = CellStream::open(file.document(), cell);
-        file.splice(&splice)?;
-        let handle = OpenOptions::new().append(true).open(file.path());
-        let handle = handle.map_err(to("open", file.path()))?;
+    pub(crate) fn start(
+        mut file: MessageFile,
+        make: impl FnOnce(&Document) -> NewCell,
+    ) -> Result<Reply, StoreError> {
+        let mut opened = None;
+        file.edit(|document| {
+            let (stream, splice) = CellStream::open(document, make(document));
+            opened = Some(stream);
+            splice.apply(document.source())
+        })?;
         let length = file.document().source().len() as u64;
-        let growing = Some(Growing { handle, length });
-        Ok(Reply { file, stream, growing, waiting: String::new() })
+        let handle = OpenOptions::new().append(true).open(file.path()).ok();
+        let growing = handle.map(|handle| Growing { handle, length });
+        let stream = opened.unwrap_or_default();
+        Ok(Reply { file, stream, growing, written: String::new(), waiting: String::new() })
+    }
+
+    /// The id of the reply's cell.
+    pub fn id(&self) -> &str {
+        self.stream.id()
     }
 
     /// Takes more text; it reaches the file with the next [`Reply::flush`].
@@ -58,51 +72,68 @@ impl Reply {
             return;
         };
         match growing.handle.write_all(waiting.as_bytes()) {
-            Ok(()) => growing.length += waiting.len() as u64,
-            // A full disk, perhaps. The text is still in memory, and the end reports the error.
+            Ok(()) => {
+                growing.length += waiting.len() as u64;
+                self.written.push_str(&waiting);
+            }
+            // A full disk, perhaps. The end tries again, and reports the error.
             Err(_) => self.growing = None,
         }
     }
 
     /// Puts the reply in its final form. When this returns, it survives a power cut.
     ///
-    /// `cell` has the attributes that are known in the end; its id is taken from the reply. If the
-    /// file changed meanwhile, the reply's own cell is found by its id, and if that is gone, the
-    /// reply is added at the end: nothing that anybody wrote is lost.
-    pub fn finish(mut self, mut cell: NewCell) -> Result<MessageFile, StoreError> {
-        cell.id.clone_from(&self.stream.cell().id);
-        match self.file.read_again() {
-            // The file was removed: it comes back as it was when the reply began.
-            Err(error) if error.is_not_found() => {}
-            read => read?,
-        }
-        let document = self.file.document();
-        if let Some(problem) = document.why_not_writable().cloned().map(Box::new) {
-            return Err(StoreError::NotWritable { path: self.file.path().to_path_buf(), problem });
-        }
-        let own = document
-            .cell(&cell.id)
-            .filter(|own| own.meta.is_some() && own.attribute("status") == Some("streaming"));
-        let splice = match own {
-            Some(own) => msgfile::replace(document, own, &cell),
-            None => {
-                cell.id = document.next_id();
-                msgfile::append(document, &cell)
+    /// `make` gives the cells, the first of which takes the place of the growing one. If the file
+    /// changed meanwhile, that cell is found by its id, what a person wrote below its text becomes
+    /// a cell of its own, and if the text itself was changed or is gone, the reply is added at the
+    /// end: nothing that anybody wrote is lost.
+    pub fn finish(
+        mut self,
+        make: impl FnOnce(&Document, &str) -> Vec<NewCell>,
+    ) -> Result<MessageFile, StoreError> {
+        self.flush();
+        let (id, written) = (self.stream.id().to_string(), self.written);
+        self.file.edit(|document| match own_cell(document, &id, &written) {
+            Some((own, below)) => {
+                let mut cells = make(document, &id);
+                keep_attributes(&mut cells, own);
+                msgfile::replace_with(document, own, &cells, &below).apply(document.source())
             }
-        };
-        self.file.splice(&splice)?;
+            None => {
+                let id = document.next_id();
+                msgfile::append_all(document, &make(document, &id)).apply(document.source())
+            }
+        })?;
         Ok(self.file)
     }
+}
 
-    /// The id of the reply's cell.
-    pub fn id(&self) -> &str {
-        &self.stream.cell().id
+/// The cell in which the reply grew, and what a person wrote below its text; `None` if the cell is
+/// gone or its text is no longer ours.
+fn own_cell<'a>(document: &'a Document, id: &str, written: &str) -> Option<(Cell<'a>, String)> {
+    let mut own = document.cells().filter(|cell| cell.id() == Some(id));
+    let cell = own.find(|cell| cell.attribute("status").as_deref() == Some("streaming"))?;
+    let text = String::from_utf8_lossy(cell.below_meta().of(document.source()));
+    // An empty line follows the metadata; an editor may have changed its line end.
+    let text = text.strip_prefix("\r\n").or(text.strip_prefix('\n')).unwrap_or(&text);
+    // A file that was removed comes back as it was when the reply began.
+    let below = if text.is_empty() { text } else { text.strip_prefix(written)? };
+    Some((cell, below.trim().to_string()))
+}
+
+/// Attributes that a person gave to the growing cell stay.
+fn keep_attributes(cells: &mut [NewCell], own: Cell<'_>) {
+    let Some((first, meta)) = cells.first_mut().zip(own.meta()) else { return };
+    for (key, value) in meta.attributes {
+        if key != "status" && first.attributes.iter().all(|(known, _)| *known != key) {
+            first.attributes.push((key, value));
+        }
     }
 }
 
 impl Growing {
     /// Whether the path still leads to the file that we opened, with nothing in it but our text.
-    fn is_untouched(&self, path: &std::path::Path) -> bool {
+    fn is_untouched(&self, path: &Path) -> bool {
         let (Ok(ours), Ok(now)) = (self.handle.metadata(), fs::metadata(path)) else {
             return false;
         };

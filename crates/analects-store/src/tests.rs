@@ -3,7 +3,7 @@
 use std::fs;
 
 use analects_core::{Ids, Message};
-use analects_formats::msgfile::NewCell;
+use analects_formats::msgfile::{Document, NewCell};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -36,7 +36,7 @@ impl Disk {
 
     fn contents(&self, name: &str) -> Vec<String> {
         let document = MessageFile::read(&self.path(name)).unwrap();
-        document.cells.iter().map(|cell| document.content(cell)).collect()
+        document.cells().map(|cell| cell.content().into_owned()).collect()
     }
 }
 
@@ -46,7 +46,7 @@ fn cells_are_added_to_what_is_there() {
     let before = "---\ntitle: x\n---\n\n# %%\n\ntyped by hand";
     fs::write(disk.path("a.msg.md"), before).unwrap();
     let mut file = disk.open("a.msg.md").unwrap();
-    file.append(&NewCell::message("2", "hello")).unwrap();
+    file.append(|document| NewCell::message(document.next_id(), "hello")).unwrap();
     assert!(disk.text("a.msg.md").starts_with(before));
     assert_eq!(disk.contents("a.msg.md"), ["typed by hand", "hello"]);
     assert_eq!(fs::read_dir(disk.folder.path()).unwrap().count(), 2, "only the file and its state");
@@ -65,7 +65,8 @@ fn a_second_writer_is_told_to_wait() {
 fn names_folders_and_encodings_that_do_not_fit_are_refused() {
     let disk = Disk::new();
     let refused = |name: &str| disk.open(name).unwrap_err().to_string();
-    assert!(refused("a.txt").ends_with("not a message file; its name must end in .msg.md"));
+    assert!(refused("a.txt").ends_with("a.txt: not a message file"));
+    assert!(refused("plain.md").ends_with("plain.md: not a message file"));
     assert!(refused("no/such/a.msg.md").ends_with("no/such: not found"));
     fs::write(disk.path("b.msg.md"), b"# %%\n\xff\n").unwrap();
     assert!(refused("b.msg.md").contains("b.msg.md:2:1: the bytes at offset 5 are not UTF-8"));
@@ -80,7 +81,7 @@ fn mode_and_symbolic_link_survive() {
     fs::write(disk.path("real.msg.md"), "").unwrap();
     fs::set_permissions(disk.path("real.msg.md"), fs::Permissions::from_mode(0o640)).unwrap();
     std::os::unix::fs::symlink(disk.path("real.msg.md"), disk.path("link.msg.md")).unwrap();
-    disk.open("link.msg.md").unwrap().append(&NewCell::message("1", "x")).unwrap();
+    disk.open("link.msg.md").unwrap().append(|_| NewCell::message("1", "x")).unwrap();
     assert!(disk.path("link.msg.md").is_symlink());
     assert_eq!(disk.contents("real.msg.md"), ["x"]);
     assert_eq!(disk.path("real.msg.md").metadata().unwrap().permissions().mode() & 0o777, 0o640);
@@ -89,15 +90,70 @@ fn mode_and_symbolic_link_survive() {
 /// A reply that has begun and grown a little.
 fn growing_reply(disk: &Disk) -> Reply {
     let mut file = disk.open("a.msg.md").unwrap();
-    file.append(&NewCell::message("1", "question")).unwrap();
-    let mut reply = file.start_reply(NewCell::reply("2", "quick", "")).unwrap();
+    file.append(|_| NewCell::message("1", "question")).unwrap();
+    let mut reply = file.start_reply(|_| NewCell::reply("2", "quick", "")).unwrap();
     reply.push("one\n# %%");
     reply.flush();
     reply
 }
 
-fn whole() -> NewCell {
-    NewCell::reply("", "quick", "one\n# %% two\nthree")
+fn whole(_: &Document, id: &str) -> Vec<NewCell> {
+    vec![NewCell::reply(id, "quick", "one\n# %% two\nthree")]
+}
+
+#[test]
+fn an_editor_may_save_before_anything_is_written() {
+    let disk = Disk::new();
+    let mut file = disk.open("a.msg.md").unwrap();
+    file.append(|_| NewCell::message("1", "question")).unwrap();
+    let typed = disk.text("a.msg.md") + "\n# %%\n\ntyped meanwhile\n";
+    fs::write(disk.path("a.msg.md"), &typed).unwrap();
+    let start = |document: &Document| NewCell::reply(document.next_id(), "quick", "");
+    let reply = file.start_reply(start).unwrap();
+    assert!(disk.text("a.msg.md").starts_with(&typed));
+    reply.finish(whole).unwrap();
+    let expected = ["question", "typed meanwhile", "one\n# %% two\nthree"];
+    assert_eq!(disk.contents("a.msg.md"), expected);
+}
+
+#[test]
+fn what_a_person_writes_into_a_growing_reply_stays() {
+    // Below the text, it becomes a cell of its own.
+    let disk = Disk::new();
+    let reply = growing_reply(&disk);
+    let text = disk.text("a.msg.md").replace("streaming\"", "streaming\" mine=1");
+    fs::write(disk.path("a.msg.md"), text + "\n\nMY REMARK\n").unwrap();
+    reply.finish(whole).unwrap();
+    assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree", "MY REMARK"]);
+    assert!(disk.text("a.msg.md").contains("[quick] mine=1"));
+
+    // Within the text, it stays, and the reply is added at the end.
+    let disk = Disk::new();
+    let reply = growing_reply(&disk);
+    let text = disk.text("a.msg.md").replace("one", "one (really?)");
+    fs::write(disk.path("a.msg.md"), text).unwrap();
+    reply.finish(whole).unwrap();
+    let expected = ["question", "one (really?)", "one\n# %% two\nthree"];
+    assert_eq!(disk.contents("a.msg.md"), expected);
+}
+
+#[cfg(unix)]
+#[test]
+fn special_files_are_left_alone() {
+    let disk = Disk::new();
+    let fifo = disk.path("pipe.msg.md");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    fs::create_dir(disk.path("folder.msg.md")).unwrap();
+    std::os::unix::fs::symlink(disk.path("loop.msg.md"), disk.path("loop.msg.md")).unwrap();
+    for name in ["pipe.msg.md", "folder.msg.md", "loop.msg.md"] {
+        let error = disk.open(name).unwrap_err().to_string();
+        assert!(error.ends_with("not a regular file"), "{error}");
+    }
+    // A link to a file that is not there yet leads to that file.
+    std::os::unix::fs::symlink("target.msg.md", disk.path("link.msg.md")).unwrap();
+    disk.open("link.msg.md").unwrap().append(|_| NewCell::message("1", "x")).unwrap();
+    assert!(disk.path("link.msg.md").is_symlink());
+    assert_eq!(disk.contents("target.msg.md"), ["x"]);
 }
 
 #[test]
@@ -111,7 +167,7 @@ fn a_reply_grows_in_the_file() {
     assert!(reply.is_waiting());
     reply.flush();
     assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree"]);
-    reply.finish(whole()).unwrap();
+    reply.finish(whole).unwrap();
     assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree"]);
     assert!(!disk.text("a.msg.md").contains("streaming"));
 }
@@ -132,7 +188,7 @@ fn an_editor_may_save_while_a_reply_grows() {
         reply.push(" two\nthree");
         reply.flush();
         assert_eq!(disk.text("a.msg.md"), edited, "an edited file is not written into");
-        reply.finish(whole()).unwrap();
+        reply.finish(whole).unwrap();
         assert_eq!(disk.contents("a.msg.md"), ["a better question", "one\n# %% two\nthree"]);
     }
 }
@@ -142,13 +198,13 @@ fn a_reply_whose_cell_is_gone_is_added_at_the_end() {
     let disk = Disk::new();
     let reply = growing_reply(&disk);
     fs::write(disk.path("a.msg.md"), "# %%\n\nquite another text\n").unwrap();
-    reply.finish(whole()).unwrap();
+    reply.finish(whole).unwrap();
     assert_eq!(disk.contents("a.msg.md"), ["quite another text", "one\n# %% two\nthree"]);
 
     let disk = Disk::new();
     let reply = growing_reply(&disk);
     fs::remove_file(disk.path("a.msg.md")).unwrap();
-    reply.finish(whole()).unwrap();
+    reply.finish(whole).unwrap();
     assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree"]);
 }
 

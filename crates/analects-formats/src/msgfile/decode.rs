@@ -1,188 +1,150 @@
 //! Bytes in, document out. Every byte string is a document, perhaps one with problems.
 
-use analects_core::{History, LineIndex, Problem, Span};
+use analects_core::Span;
+use memchr::memrchr;
 
-use super::line::{Head, Line, head, is_blank, lines, metadata_of};
-use super::{Cell, Document, Meta};
+use super::fence::Fence;
+use super::line::{is_blank, is_blank_line, metadata_of};
+use super::scan::{self, line_text, lines};
+use super::{Document, Frontmatter, Kind, Meta, frontmatter};
 
-const BOM: &[u8] = b"\xef\xbb\xbf";
+pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a message file. What is odd about it is in the document's problems.
-pub fn decode(source: &[u8]) -> Document {
+/// Reads a message file (`*.msg.md`): all of it is messages.
+pub fn decode(source: impl Into<Vec<u8>>) -> Document {
+    read(source.into(), Kind::Whole)
+}
+
+/// Reads a file by its name: a message file, or a plain Markdown file whose frontmatter names the
+/// section that holds its messages.
+pub fn decode_named(source: impl Into<Vec<u8>>, name: &str) -> Document {
+    let kind = if name.ends_with(".msg.md") { Kind::Whole } else { Kind::Section };
+    read(source.into(), kind)
+}
+
+fn read(source: Vec<u8>, kind: Kind) -> Document {
     let start = if source.starts_with(BOM) { BOM.len() } else { 0 };
-    let frontmatter = frontmatter(source, start);
-    let body_start = frontmatter.map_or(start, |span| span.end);
-    let all: Vec<Line<'_>> = lines(source, body_start).collect();
-    let mut document = Document {
-        source: source.to_vec(),
-        lines: LineIndex::new(source),
-        frontmatter,
-        preamble: Span::new(body_start, source.len()),
-        cells: Vec::new(),
-        problems: Vec::new(),
+    let front_span = scan::frontmatter(&source, start);
+    let front = front_span.map(|span| read_front(&source, span)).unwrap_or_default();
+    let body = front_span.map_or(start, |span| span.end);
+    let (kind, section) = match (kind, &front.message_section) {
+        (Kind::Section, None) => (Kind::Plain, Some("")),
+        (Kind::Section, Some(name)) => (Kind::Section, Some(name.as_str())),
+        _ => (Kind::Whole, None),
     };
-    let heads: Vec<(usize, Head<'_>)> =
-        all.iter().enumerate().filter_map(|(at, line)| Some((at, head(line.text)?))).collect();
-    for (ordinal, (at, head)) in heads.iter().enumerate() {
-        let end = heads.get(ordinal + 1).map_or(all.len(), |(next, _)| *next);
-        document.cells.push(cell(source, &all[*at..end], head, ordinal + 1));
-    }
-    if let Some(first) = document.cells.first() {
-        document.preamble.end = first.span.start;
-    }
-    document.problems = problems(&document);
-    document
+    let scan = if kind == Kind::Plain {
+        scan::Scan::default()
+    } else {
+        scan::scan(&source, body, section)
+    };
+    let utf8 = simdutf8::basic::from_utf8(&source).is_ok();
+    Document { source, kind, frontmatter: front_span, front, body, scan, utf8 }
 }
 
-/// From a `---` line at the start to the next one, unless a sealed head or the end comes first.
-fn frontmatter(source: &[u8], start: usize) -> Option<Span> {
+/// The YAML between the two `---` lines.
+pub(super) fn yaml_span(source: &[u8], span: Span) -> Span {
+    let mut inner = lines(&source[..span.end], span.start);
+    let first = inner.next().map_or(0, |(_, line)| line.len());
+    let last = inner.last().map_or(span.end, |(at, _)| at);
+    Span::new(span.start + first, last)
+}
+
+fn read_front(source: &[u8], span: Span) -> Frontmatter {
+    frontmatter::read(&String::from_utf8_lossy(yaml_span(source, span).of(source)))
+}
+
+/// Reads the metadata line at `start` and the indented lines of attributes that continue it.
+pub(super) fn read_meta(source: &[u8], start: usize, id: &[u8]) -> Meta {
     let mut rest = lines(source, start);
-    rest.next().filter(|line| line.text == b"---")?;
-    let mut open_id = None;
-    for line in rest.filter(|line| !line.is_blank()) {
-        if open_id.is_some_and(|id| metadata_of(line.text, id).is_some()) {
-            return None;
-        }
-        if line.text == b"---" {
-            return Some(Span::new(start, line.span.end));
-        }
-        open_id = head(line.text).and_then(|head| head.id);
-    }
-    None
-}
-
-/// The metadata line of `id`, if it is the first that is not blank: its index and its text.
-fn metadata_line<'a>(after_head: &[Line<'a>], id: &str) -> Option<(usize, &'a [u8])> {
-    let at = after_head.iter().position(|line| !line.is_blank())?;
-    Some((at, metadata_of(after_head[at].text, id)?))
-}
-
-fn cell(source: &[u8], all: &[Line<'_>], head: &Head<'_>, ordinal: usize) -> Cell {
-    let mut rest = &all[1..];
-    let meta = head.id.and_then(|id| {
-        let (at, text) = metadata_line(rest, id)?;
-        let (meta, lines) = read_meta(&rest[at..], text);
-        rest = &rest[at + lines..];
-        Some(meta)
-    });
-    let span = Span::new(all[0].span.start, all[all.len() - 1].span.end);
-    let mut cell = Cell {
-        kind: head.kind,
-        level: head.level,
-        title: String::from_utf8_lossy(head.title).into_owned(),
-        id: head.id.map(str::to_string),
-        ordinal,
-        meta,
-        span,
-        head: all[0].span,
-        body: trimmed_body(rest, span.end),
-    };
-    if let Some(stored) = cell.attribute("stored").and_then(|stored| stored_body(rest, stored)) {
-        cell.body = stored;
-    }
-    debug_assert!(cell.body.end <= source.len());
-    cell
-}
-
-/// Reads the metadata line and the indented lines of attributes that continue it.
-fn read_meta(all: &[Line<'_>], text: &[u8]) -> (Meta, usize) {
+    let Some((_, line)) = rest.next() else { return Meta::default() };
+    let text = metadata_of(line_text(line), id).unwrap_or_default();
     let mut meta = Meta::parse(&String::from_utf8_lossy(text));
-    let mut count = 1;
-    for line in &all[1..] {
-        let more = Meta::parse(&String::from_utf8_lossy(line.text));
-        if !line.text.first().is_some_and(|byte| is_blank(*byte)) || !more.is_only_attributes() {
+    let mut end = start + line.len();
+    for (at, line) in rest {
+        let text = line_text(line);
+        if !text.first().is_some_and(|byte| is_blank(*byte)) || is_blank_line(text) {
+            break;
+        }
+        let more = Meta::parse(&String::from_utf8_lossy(text));
+        if !more.is_only_attributes() {
             break;
         }
         meta.attributes.extend(more.attributes);
-        count += 1;
+        end = at + line.len();
     }
-    meta.span = Span::new(all[0].span.start, all[count - 1].span.end);
-    (meta, count)
+    meta.span = Span::new(start, end);
+    meta
 }
 
 /// From the first to the last line that is not blank, without the last one's line end.
-fn trimmed_body(rest: &[Line<'_>], end: usize) -> Span {
-    let first = rest.iter().find(|line| !line.is_blank());
-    let last = rest.iter().rev().find(|line| !line.is_blank());
-    match (first, last) {
-        (Some(first), Some(last)) => Span::new(first.span.start, last.text_span().end),
-        _ => Span::new(end, end),
-    }
-}
-
-/// `lines=N`: exactly N lines after the blank one. `None` if the file no longer looks like that,
-/// because a person has typed there since.
-fn stored_body(rest: &[Line<'_>], stored: &str) -> Option<Span> {
-    let count: usize = stored.strip_prefix("lines=")?.parse().ok().filter(|count| *count > 0)?;
-    let (gap, content) = rest.split_first()?;
-    let (own, beyond) = content.split_at_checked(count)?;
-    let untouched = gap.is_blank() && beyond.iter().all(Line::is_blank);
-    untouched.then(|| Span::new(own[0].span.start, own[count - 1].text_span().end))
-}
-
-fn problems(document: &Document) -> Vec<Problem> {
-    let mut found = Vec::new();
-    encoding_problems(document, &mut found);
-    let mut ids = std::collections::HashSet::new();
-    for cell in &document.cells {
-        let problem = |problem: Problem| problem.at(cell.head, &document.lines);
-        if let Some(id) = &cell.id
-            && !ids.insert(id)
-        {
-            let text = format!("the id {id} is used by an earlier cell");
-            found.push(problem(
-                Problem::error("duplicate-id", text).hint("give this cell another id"),
-            ));
-        }
-        found.extend(meta_problems(document, cell));
-    }
-    found
-}
-
-/// One problem for each run of bytes that is not UTF-8.
-fn encoding_problems(document: &Document, found: &mut Vec<Problem>) {
-    let mut at = 0;
-    for chunk in document.source.utf8_chunks() {
-        let start = at + chunk.valid().len();
-        at = start + chunk.invalid().len();
-        if at > start {
-            let text = format!("the bytes at offset {start} are not UTF-8");
-            found.push(
-                Problem::error("not-utf8", text)
-                    .at(Span::new(start, at), &document.lines)
-                    .hint("convert the file to UTF-8; until then nothing is written to it"),
-            );
-        }
-    }
-}
-
-fn meta_problems(document: &Document, cell: &Cell) -> Vec<Problem> {
-    let Some(meta) = &cell.meta else {
-        return Vec::new();
+pub(super) fn trimmed(source: &[u8], rest: Span) -> Span {
+    let mut all = lines(&source[..rest.end], rest.start);
+    let Some((start, _)) = all.find(|(_, line)| !is_blank_line(line_text(line))) else {
+        return Span::new(rest.end, rest.end);
     };
-    let mut found: Vec<Problem> = Vec::new();
-    for junk in &meta.junk {
-        let text = format!("cannot read {junk:?} in the metadata; expected key=\"value\"");
-        found.push(Problem::warning("bad-metadata", text));
+    let mut end = rest.end;
+    loop {
+        let line = last_line(source, Span::new(start, end));
+        let text = line_text(line.of(source));
+        if !is_blank_line(text) || line.start == start {
+            return Span::new(start, line.start + text.len());
+        }
+        end = line.start;
     }
-    if let Some(value) = meta.get("history").filter(|value| History::parse(value).is_none()) {
-        let text = format!("unknown history value {value:?}; expected include, exclude or summary");
-        found.push(Problem::warning("unknown-history", text).hint("it is read as include"));
-    }
-    if let Some(stored) = meta.get("stored")
-        && !is_stored_as(document, cell, stored)
-    {
-        let text = format!("stored=\"{stored}\" does not fit this cell's text; it is ignored");
-        let hint = "the text was edited: remove the attribute to keep it as it is now";
-        found.push(Problem::warning("stored-mismatch", text).hint(hint));
-    }
-    found.into_iter().map(|problem| problem.at(meta.span, &document.lines)).collect()
 }
 
-/// Whether a cell's text is what its `stored` attribute says.
-pub(super) fn is_stored_as(document: &Document, cell: &Cell, stored: &str) -> bool {
-    let after = cell.meta.as_ref().map_or(cell.head.end, |meta| meta.span.end);
-    let source = &document.source[..cell.span.end];
-    let rest: Vec<Line<'_>> = lines(source, after).collect();
-    stored_body(&rest, stored) == Some(cell.body)
+/// The last line of a span, with its line end.
+fn last_line(source: &[u8], span: Span) -> Span {
+    let before = Span::new(span.start, span.end.saturating_sub(1).max(span.start));
+    let start = memrchr(b'\n', before.of(source)).map_or(span.start, |at| span.start + at + 1);
+    Span::new(start, span.end)
+}
+
+/// The content that a `stored` attribute describes; `None` if the cell no longer looks like that,
+/// because a person has typed there since.
+///
+/// `lines=N`: exactly the N lines after the blank one. `closed`: the last line closes a fence that
+/// the text left open, and is not part of it.
+pub(super) fn stored_body(source: &[u8], rest: Span, stored: &str) -> Option<Span> {
+    let (mut count, mut closed) = (None, false);
+    for word in stored.split(' ') {
+        match word.strip_prefix("lines=") {
+            Some(number) => count = Some(number.parse().ok().filter(|count| *count > 0)?),
+            None if word == "closed" => closed = true,
+            None => return None,
+        }
+    }
+    match count {
+        Some(count) => counted_body(source, rest, count, closed),
+        None => closed_body(source, rest),
+    }
+}
+
+fn counted_body(source: &[u8], rest: Span, count: usize, closed: bool) -> Option<Span> {
+    let mut all = lines(&source[..rest.end], rest.start);
+    all.next().filter(|(_, gap)| is_blank_line(line_text(gap)))?;
+    let (start, first) = all.next()?;
+    let (mut last_at, mut last) = (start, first);
+    for _ in 1..count {
+        (last_at, last) = all.next()?;
+    }
+    if closed {
+        all.next().filter(|(_, line)| is_closing_line(line_text(line)))?;
+    }
+    let untouched = all.all(|(_, line)| is_blank_line(line_text(line)));
+    untouched.then(|| Span::new(start, last_at + line_text(last).len()))
+}
+
+fn closed_body(source: &[u8], rest: Span) -> Option<Span> {
+    let whole = trimmed(source, rest);
+    let closing = last_line(source, whole);
+    if closing.start == whole.start || !is_closing_line(closing.of(source)) {
+        return None;
+    }
+    let last = last_line(source, Span::new(whole.start, closing.start));
+    Some(Span::new(whole.start, last.start + line_text(last.of(source)).len()))
+}
+
+fn is_closing_line(text: &[u8]) -> bool {
+    Fence::parse(text).is_some_and(|fence| fence.closer().as_bytes() == text)
 }

@@ -1,9 +1,9 @@
 //! Changes to a message file as splices: what goes where, and not a byte more.
 
-use analects_core::{Problem, Span};
+use analects_core::Span;
 
-use super::decode::is_stored_as;
-use super::{Cell, CellKind, Document, NewCell};
+use super::decode::BOM;
+use super::{Cell, CellKind, Document, Kind, NewCell};
 
 /// Bytes to put in the place of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,45 +25,59 @@ impl Document {
     /// The id that a new cell gets: one more than the number of cells and than every number that an
     /// id starts with.
     pub fn next_id(&self) -> String {
-        let numbers = self.cells.iter().filter_map(|cell| leading_number(cell.id.as_deref()?));
-        let largest = numbers.chain([self.cells.len() as u64]).max().unwrap_or(0);
-        let free = |id: &String| self.cells.iter().all(|cell| cell.id.as_ref() != Some(id));
-        let mut ids = (largest + 1..).map(|number| number.to_string());
-        ids.find(free).unwrap_or_default()
+        let numbers = self.cells().filter_map(|cell| leading_number(cell.id()?));
+        let largest = numbers.chain([self.scan.cells.len() as u64]).max().unwrap_or(0);
+        (largest + 1).to_string()
     }
 
-    /// The problem that keeps this file from being written, if there is one.
-    pub fn why_not_writable(&self) -> Option<&Problem> {
-        self.problems.iter().find(|problem| problem.code == "not-utf8")
+    /// The number of `#` of new cells: one more than their section's heading, at most five.
+    pub fn new_cell_level(&self) -> usize {
+        match self.kind {
+            Kind::Section => self.scan.section.map_or(3, |section| section.level + 1).min(5),
+            _ => 1,
+        }
+    }
+
+    /// The line end of the file's first line; `\n` where there is none.
+    pub(super) fn line_end(&self) -> &'static str {
+        let first = memchr::memchr(b'\n', &self.source);
+        match first.and_then(|at| at.checked_sub(1)).map(|at| self.source[at]) {
+            Some(b'\r') => "\r\n",
+            _ => "\n",
+        }
     }
 
     /// The empty `# %%` at the end of a file that waits for somebody to type into it.
-    pub(super) fn ready_cell(&self) -> Option<&Cell> {
-        let ready = |cell: &&Cell| {
-            cell.kind == CellKind::Message
-                && cell.id.is_none()
-                && cell.title.is_empty()
-                && cell.body.is_empty()
-        };
-        self.cells.last().filter(ready)
+    pub(super) fn ready_cell(&self) -> Option<Cell<'_>> {
+        self.cells().next_back().filter(|cell| {
+            cell.kind() == CellKind::Message
+                && cell.id().is_none()
+                && cell.title().is_empty()
+                && cell.body().is_empty()
+        })
     }
 
     /// Where a new cell goes, and what must stand before its head.
     pub(super) fn place_for_new_cell(&self) -> (Span, String) {
-        let end = self.source.len();
         if let Some(ready) = self.ready_cell() {
-            return (ready.span, String::new());
+            return (ready.span(), String::new());
         }
-        let line_end = self.line_end();
+        let (end, line_end) = (self.source.len(), self.line_end());
         let mut before = String::new();
         match self.source.last() {
-            None => return (Span::new(0, 0), before),
+            _ if end == 0 || self.source == BOM => {}
             Some(b'\n') => {}
             Some(b'\r') => before.push_str("\r\n"),
-            Some(_) => before.push_str(line_end),
+            _ => before.push_str(line_end),
         }
-        if !self.last_cell_waits_for_lines() {
+        let is_first = end == 0 || self.source == BOM;
+        if !is_first && !self.last_cell_waits_for_lines() {
             before.push_str(line_end);
+        }
+        if let (Kind::Section, None, Some(name)) =
+            (self.kind, self.scan.section, &self.front.message_section)
+        {
+            before.push_str(&format!("## {name}{line_end}{line_end}"));
         }
         (Span::new(end, end), before)
     }
@@ -71,31 +85,50 @@ impl Document {
     /// Whether the last cell has fewer lines than its `stored` says. One more, and it would read
     /// differently, so nothing may be added between it and the next head.
     fn last_cell_waits_for_lines(&self) -> bool {
-        self.cells.last().is_some_and(|cell| {
-            let stored = cell.attribute("stored");
-            stored.is_some_and(|stored| !is_stored_as(self, cell, stored))
-        })
+        self.cells().next_back().is_some_and(|cell| !cell.is_stored_as_it_says())
     }
 }
 
 fn leading_number(id: &str) -> Option<u64> {
     let digits = id.len() - id.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    // Longer numbers are nobody's count of cells.
+    // Longer numbers are nobody's count of cells, and the next number must fit its own id.
     (1..=15).contains(&digits).then(|| id[..digits].parse().ok()).flatten()
 }
 
 /// Adds a cell at the end of the file, or in the place of the empty one that is ready there.
 pub fn append(document: &Document, cell: &NewCell) -> Splice {
+    append_all(document, std::slice::from_ref(cell))
+}
+
+/// Adds cells at the end of the file, or in the place of the empty one that is ready there.
+pub fn append_all(document: &Document, cells: &[NewCell]) -> Splice {
     let (at, mut text) = document.place_for_new_cell();
-    text.push_str(&cell.to_text(document.line_end()));
+    text.push_str(&joined(document, cells, document.new_cell_level()));
     Splice { at, bytes: text.into_bytes() }
 }
 
-/// Writes a cell in the place of another.
-pub fn replace(document: &Document, old: &Cell, cell: &NewCell) -> Splice {
-    let mut text = cell.to_text(document.line_end());
-    if old.span.end < document.source.len() {
-        text.push_str(document.line_end());
+/// Writes a cell in the place of another. Without a level of its own it keeps the other's.
+pub fn replace(document: &Document, old: Cell<'_>, cell: &NewCell) -> Splice {
+    replace_with(document, old, std::slice::from_ref(cell), "")
+}
+
+/// Writes cells in the place of another; `below` is text of a person that stood in it, and becomes
+/// a cell of its own.
+pub fn replace_with(document: &Document, old: Cell<'_>, cells: &[NewCell], below: &str) -> Splice {
+    let line_end = document.line_end();
+    let mut text = joined(document, cells, old.level());
+    if !below.is_empty() {
+        let head = "#".repeat(old.level());
+        text.push_str(&format!("{line_end}{head} %%{line_end}{line_end}{below}{line_end}"));
     }
-    Splice { at: old.span, bytes: text.into_bytes() }
+    if old.span().end < document.source.len() {
+        text.push_str(line_end);
+    }
+    Splice { at: old.span(), bytes: text.into_bytes() }
+}
+
+fn joined(document: &Document, cells: &[NewCell], level: usize) -> String {
+    let line_end = document.line_end();
+    let texts: Vec<String> = cells.iter().map(|cell| cell.to_text(level, line_end)).collect();
+    texts.join(line_end)
 }

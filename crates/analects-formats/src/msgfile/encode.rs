@@ -3,17 +3,21 @@
 
 use std::borrow::Cow;
 
+use analects_core::Span;
+
 use super::CellKind;
-use super::line::{is_blank, is_head_like};
+use super::fence::{Fence, FenceLine, Region};
+use super::line::{head, is_blank_line, is_head_like};
 use super::meta::write_attribute;
+use super::scan::{line_text, lines};
 
 /// A cell that is to be written. Every cell that is written is sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCell {
     /// Who wrote it.
     pub kind: CellKind,
-    /// The number of `#` in its head, 1 to 5.
-    pub level: usize,
+    /// The number of `#` in its head, 1 to 5; `None` leaves it to the file.
+    pub level: Option<usize>,
     /// The title, which may be empty.
     pub title: String,
     /// The id.
@@ -29,17 +33,30 @@ pub struct NewCell {
 impl NewCell {
     /// A message as a person types it.
     pub fn message(id: impl Into<String>, content: impl Into<String>) -> NewCell {
-        NewCell::new(CellKind::Message, id.into(), "markdown", content.into())
+        NewCell::new(CellKind::Message, id, "markdown", content)
     }
 
     /// A reply of the agent of that name.
     pub fn reply(id: impl Into<String>, agent: &str, content: impl Into<String>) -> NewCell {
-        NewCell::new(CellKind::Output, id.into(), agent, content.into())
+        NewCell::new(CellKind::Output, id, agent, content)
     }
 
-    fn new(kind: CellKind, id: String, type_word: &str, content: String) -> NewCell {
-        let (level, title, attributes) = (1, String::new(), Vec::new());
-        NewCell { kind, level, title, id, type_word: type_word.into(), attributes, content }
+    /// Any cell.
+    pub fn new(
+        kind: CellKind,
+        id: impl Into<String>,
+        type_word: &str,
+        content: impl Into<String>,
+    ) -> NewCell {
+        NewCell {
+            kind,
+            level: None,
+            title: String::new(),
+            id: id.into(),
+            type_word: type_word.to_string(),
+            attributes: Vec::new(),
+            content: content.into(),
+        }
     }
 
     /// Adds an attribute.
@@ -49,21 +66,28 @@ impl NewCell {
     }
 
     /// The whole cell, with `line_end` after each of its own lines.
-    pub(super) fn to_text(&self, line_end: &str) -> String {
-        let mut out = self.opening(stored(&self.content), line_end);
-        if !self.content.is_empty() {
-            out.push_str(line_end);
-            out.push_str(&escape(&self.content));
-            // A line end right after a lone `\r` would make it part of the line end.
-            out.push_str(if self.content.ends_with('\r') { "\r\n" } else { line_end });
+    pub(super) fn to_text(&self, level: usize, line_end: &str) -> String {
+        let closer = open_fence(&self.content);
+        let mut out = self.opening(level, stored(&self.content, closer.is_some()), line_end);
+        if self.content.is_empty() {
+            return out;
         }
+        // A line end right after a lone `\r` would make it part of the line end.
+        let after = if self.content.ends_with('\r') { "\r\n" } else { line_end };
+        let mut content = format!("{}{after}", self.content);
+        if let Some(closer) = closer {
+            content.push_str(&closer);
+            content.push_str(line_end);
+        }
+        out.push_str(line_end);
+        out.push_str(&escape(&content));
         out
     }
 
     /// Head and metadata, each with its line end.
-    pub(super) fn opening(&self, stored: Option<String>, line_end: &str) -> String {
+    pub(super) fn opening(&self, level: usize, stored: Option<String>, line_end: &str) -> String {
         let marker = if self.kind == CellKind::Message { "%%" } else { "%%%" };
-        let hashes = "#".repeat(self.level.clamp(1, 5));
+        let hashes = "#".repeat(self.level.unwrap_or(level).clamp(1, 5));
         let plain = self.title.trim_matches([' ', '\t']) == self.title
             && !self.title.contains(char::is_control);
         let title = if plain { &*self.title } else { "" };
@@ -84,56 +108,95 @@ impl NewCell {
     }
 }
 
-fn type_word(word: &str) -> String {
+/// A type word as it can be written.
+pub(super) fn type_word(word: &str) -> String {
     let ends = |c: char| "[]=".contains(c) || c.is_control();
     if word.is_empty() { "-".to_string() } else { word.replace(ends, "-") }
 }
 
 /// What the `stored` attribute must say so that this text comes back: nothing for text that starts
-/// and ends with a line that is not blank.
-fn stored(content: &str) -> Option<String> {
-    let mut lines = content.split('\n');
-    let blank = |line: &str| line.strip_suffix('\r').unwrap_or(line).bytes().all(is_blank);
-    let (first, count) = (lines.next()?, content.split('\n').count());
+/// and ends with a line that is not blank, and leaves no fence open.
+fn stored(content: &str, closed: bool) -> Option<String> {
+    let mut all = lines(content.as_bytes(), 0);
+    let (_, first) = all.next()?;
+    let count = content.split('\n').count();
     // The last line has no line end of its own, so a `\r` there is text.
-    let last = content.rsplit('\n').next()?;
-    let needed = (count > 1 && blank(first)) || last.bytes().all(is_blank);
-    (needed && !content.is_empty()).then(|| format!("lines={count}"))
+    let last = content.rsplit('\n').next().unwrap_or_default();
+    let first_is_blank = count > 1 && is_blank_line(line_text(first));
+    match (first_is_blank || is_blank_line(last.as_bytes()), closed) {
+        (true, true) => Some(format!("lines={count} closed")),
+        (true, false) => Some(format!("lines={count}")),
+        (false, true) => Some("closed".to_string()),
+        (false, false) => None,
+    }
 }
 
-/// Puts a `\` before every line that is a head, or a head with `\` before it.
-pub(super) fn escape(content: &str) -> Cow<'_, str> {
-    map_head_lines(content, |line, out| {
-        out.push('\\');
-        out.push_str(line);
-    })
+/// The line that closes the fence which a text leaves open for every reader of Markdown: whatever
+/// came after the cell would be shown as code.
+fn open_fence(content: &str) -> Option<String> {
+    if !content.contains("```") && !content.contains("~~~") {
+        return None;
+    }
+    let mut open: Option<Fence> = None;
+    for (_, line) in lines(content.as_bytes(), 0) {
+        let fence = match FenceLine::parse(line_text(line)) {
+            Some(FenceLine::Flush(fence) | FenceLine::Indented(fence)) => fence,
+            _ => continue,
+        };
+        open = match open {
+            Some(opener) if fence.closes(opener) => None,
+            Some(opener) => Some(opener),
+            None => fence.opens().then_some(fence),
+        };
+    }
+    open.map(|fence| fence.closer())
 }
 
-/// Takes one `\` off every line that is a head with `\` before it.
-pub(super) fn unescape(content: &str) -> String {
-    let unescaped = map_head_lines(content, |line, out| {
-        out.push_str(line.strip_prefix('\\').unwrap_or(line));
-    });
-    unescaped.into_owned()
-}
-
-fn map_head_lines(content: &str, map: impl Fn(&str, &mut String)) -> Cow<'_, str> {
+/// Puts a `\` before every line that is a head, or a head with `\` before it. A loose head inside a
+/// closed fence is hidden anyway and stays as it is: code in percent format remains readable.
+fn escape(content: &str) -> Cow<'_, str> {
     // Nothing to do for nearly every text; a head always holds this.
     if !content.contains("%%") {
         return Cow::Borrowed(content);
     }
+    let mut hidden = closed_fences(content).into_iter().peekable();
     let mut out = String::with_capacity(content.len() + 8);
+    let mut at = 0;
     for line in content.split_inclusive('\n') {
-        if is_head_like(line_text(line).as_bytes()) {
-            map(line, &mut out);
-        } else {
-            out.push_str(line);
+        while hidden.next_if(|fence| fence.end <= at).is_some() {}
+        let text = line_text(line.as_bytes());
+        let is_hidden = hidden.peek().is_some_and(|fence| fence.start <= at);
+        let may_stay = is_hidden && head(text).is_some() && !line.contains("[^");
+        if is_head_like(text) && !may_stay {
+            out.push('\\');
         }
+        out.push_str(line);
+        at += line.len();
     }
     Cow::Owned(out)
 }
 
-/// A line without its line end; a `\r` that no `\n` follows is text.
-pub(super) fn line_text(line: &str) -> &str {
-    line.strip_suffix('\n').map_or(line, |text| text.strip_suffix('\r').unwrap_or(text))
+/// The closed fences of a text, in order, each from the line that opens it to the one that closes
+/// it. Heads do not matter here: those that no fence hides will be escaped.
+fn closed_fences(content: &str) -> Vec<Span> {
+    let mut region: Region<()> = Region::new();
+    for (at, line) in lines(content.as_bytes(), 0) {
+        let text = line_text(line);
+        if !is_blank_line(text) {
+            region.line(text, at);
+        }
+    }
+    let mut fences = Vec::new();
+    region.end(|()| {}, |open, close| fences.push(Span::new(open, close)));
+    fences
+}
+
+/// Takes one `\` off every line that is a head with `\` before it.
+pub(super) fn unescape(content: Cow<'_, str>) -> Cow<'_, str> {
+    let escaped = |line: &str| line.starts_with('\\') && is_head_like(line_text(line.as_bytes()));
+    if !content.contains("%%") || !content.split_inclusive('\n').any(escaped) {
+        return content;
+    }
+    let lines = content.split_inclusive('\n');
+    Cow::Owned(lines.map(|line| if escaped(line) { &line[1..] } else { line }).collect())
 }

@@ -1,130 +1,139 @@
-//! Lines and heads: what a single line is, whatever stands around it.
+//! What a single line is, whatever stands around it: a head, a heading, a metadata line.
 
 use analects_core::Span;
 
 use super::CellKind;
 
-/// The longest id.
+/// The longest id, in characters.
 const MAX_ID: usize = 64;
-
-/// A line: its text, and where it is with and without its line end.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Line<'a> {
-    pub(super) text: &'a [u8],
-    /// The whole line, line end included.
-    pub(super) span: Span,
-}
-
-impl Line<'_> {
-    /// The line without its line end.
-    pub(super) fn text_span(&self) -> Span {
-        Span::new(self.span.start, self.span.start + self.text.len())
-    }
-
-    pub(super) fn is_blank(&self) -> bool {
-        self.text.iter().all(|byte| is_blank(*byte))
-    }
-}
 
 pub(super) fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-/// Splits a source into lines. A line ends with `\n` or `\r\n`, nothing else.
-pub(super) fn lines(source: &[u8], from: usize) -> impl Iterator<Item = Line<'_>> {
-    let mut start = from;
-    source[from..].split_inclusive(|byte| *byte == b'\n').map(move |whole| {
-        let span = Span::new(start, start + whole.len());
-        start = span.end;
-        let text = whole
-            .strip_suffix(b"\n")
-            .map_or(whole, |text| text.strip_suffix(b"\r").unwrap_or(text));
-        Line { text, span }
-    })
+pub(super) fn is_blank_line(text: &[u8]) -> bool {
+    text.iter().all(|byte| is_blank(*byte))
 }
 
-/// A line that starts a cell.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Head<'a> {
-    pub(super) level: usize,
+/// A line that starts a cell; spans count from the start of the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) level: u8,
     pub(super) kind: CellKind,
-    pub(super) title: &'a [u8],
-    pub(super) id: Option<&'a str>,
+    pub(super) title: Span,
+    pub(super) id: Option<Span>,
 }
 
 /// Reads a line as a head: 1 to 5 `#` in the first column, a blank, `%%` or `%%%`, then nothing, or
 /// an id, or a blank and a title that an id may close.
-pub(super) fn head(line: &[u8]) -> Option<Head<'_>> {
-    let level = line.iter().take_while(|byte| **byte == b'#').count();
-    let after_hashes = &line[level..];
-    let blanks = after_hashes.iter().take_while(|byte| is_blank(**byte)).count();
+pub(super) fn head(line: &[u8]) -> Option<Head> {
+    let level = count(line, |byte| byte == b'#');
+    let blanks = count(&line[level..], is_blank);
     if !(1..=5).contains(&level) || blanks == 0 {
         return None;
     }
-    let marker = after_hashes[blanks..].strip_prefix(b"%%")?;
-    let (kind, rest) = match marker.strip_prefix(b"%") {
-        Some(rest) => (CellKind::Output, rest),
-        None => (CellKind::Message, marker),
+    let marker = level + blanks;
+    let percents = count(&line[marker..], |byte| byte == b'%');
+    let kind = match percents {
+        2 => CellKind::Message,
+        3 => CellKind::Output,
+        _ => return None,
     };
-    let (title, id) = split_id(rest);
-    if !title.is_empty() && !is_blank(title[0]) {
+    let (title, id) = split_id(line, marker + percents);
+    let starts_blank = line.get(title.start).is_none_or(|byte| is_blank(*byte));
+    if !title.is_empty() && !starts_blank {
         return None;
     }
-    Some(Head { level, kind, title: trim(title), id })
+    Some(Head { level: level as u8, kind, title: trim(line, title), id })
 }
 
-/// Takes the id off the end of what follows the marker.
-fn split_id(rest: &[u8]) -> (&[u8], Option<&str>) {
-    let trimmed = trim_end(rest);
-    let inner = trimmed.strip_suffix(b"]").and_then(|open| {
-        let at = open.iter().rposition(|byte| *byte == b'[')?;
-        Some((&open[..at], open[at + 1..].strip_prefix(b"^")?))
+fn count(bytes: &[u8], test: impl Fn(u8) -> bool) -> usize {
+    bytes.iter().take_while(|byte| test(**byte)).count()
+}
+
+/// Takes the id off the end of what follows the marker: the title with its blanks, and the id.
+fn split_id(line: &[u8], start: usize) -> (Span, Option<Span>) {
+    let rest = Span::new(start, line.len());
+    let end = trim(line, rest).end;
+    let id = line[start..end].strip_suffix(b"]").and_then(|open| {
+        let bracket = start + open.iter().rposition(|byte| *byte == b'[')?;
+        let id = Span::new(bracket + 2, end - 1);
+        (line.get(bracket + 1) == Some(&b'^') && is_id(id.of(line))).then_some((bracket, id))
     });
-    match inner {
-        Some((title, id)) if let Some(id) = as_id(id) => (title, Some(id)),
-        _ => (rest, None),
+    match id {
+        Some((bracket, id)) => (Span::new(start, bracket), Some(id)),
+        None => (rest, None),
     }
 }
 
-/// An id: 1 to 64 characters, no blank, control character or any of `[ ] ^`.
-fn as_id(bytes: &[u8]) -> Option<&str> {
-    let id = std::str::from_utf8(bytes).ok()?;
+/// Whether this is an id: 1 to 64 characters, no blank, control character or any of `[ ] ^`.
+pub(super) fn is_id(bytes: &[u8]) -> bool {
     let allowed = |c: char| !c.is_whitespace() && !c.is_control() && !"[]^".contains(c);
-    ((1..=MAX_ID).contains(&id.chars().count()) && id.chars().all(allowed)).then_some(id)
+    std::str::from_utf8(bytes)
+        .is_ok_and(|id| (1..=MAX_ID).contains(&id.chars().count()) && id.chars().all(allowed))
+}
+
+/// The level of an ATX heading whose text is `name`.
+pub(super) fn heading(line: &[u8], name: &str) -> Option<usize> {
+    heading_text(line).filter(|(_, text)| *text == name.trim()).map(|(level, _)| level)
+}
+
+/// The level and the text of an ATX heading, closing `#`s taken off.
+pub(super) fn heading_text(line: &[u8]) -> Option<(usize, &str)> {
+    let line = std::str::from_utf8(line).ok()?;
+    let text = line.trim_start_matches('#');
+    let level = line.len() - text.len();
+    if !(1..=6).contains(&level) || !(text.is_empty() || text.starts_with([' ', '\t'])) {
+        return None;
+    }
+    let text = text.trim();
+    let open = text.trim_end_matches('#');
+    let closed = open.is_empty() || open.ends_with([' ', '\t']);
+    Some((level, if closed { open.trim() } else { text }))
 }
 
 /// What follows `[^id]:` if the line is the metadata line of that id.
-pub(super) fn metadata_of<'a>(line: &'a [u8], id: &str) -> Option<&'a [u8]> {
-    line.strip_prefix(b"[^")?.strip_prefix(id.as_bytes())?.strip_prefix(b"]:")
+pub(super) fn metadata_of<'a>(line: &'a [u8], id: &[u8]) -> Option<&'a [u8]> {
+    line.strip_prefix(b"[^")?.strip_prefix(id)?.strip_prefix(b"]:")
 }
 
 /// Whether a line of text must be escaped: any number of `\`, then a head.
 pub(super) fn is_head_like(line: &[u8]) -> bool {
-    let escapes = line.iter().take_while(|byte| **byte == b'\\').count();
-    head(&line[escapes..]).is_some()
+    head(&line[count(line, |byte| byte == b'\\')..]).is_some()
 }
 
-/// Whether more text could still turn the beginning of a line into one that must be escaped.
-pub(super) fn may_become_head(start: &[u8]) -> bool {
-    let escapes = start.iter().take_while(|byte| **byte == b'\\').count();
-    let hashes = start[escapes..].iter().take_while(|byte| **byte == b'#').count();
+/// Whether more text could still decide if the beginning of a line is one that must be escaped.
+pub(super) fn is_undecided(start: &[u8]) -> bool {
+    let escapes = count(start, |byte| byte == b'\\');
+    let hashes = count(&start[escapes..], |byte| byte == b'#');
     let rest = &start[escapes + hashes..];
-    let blanks = rest.iter().take_while(|byte| is_blank(**byte)).count();
+    let blanks = count(rest, is_blank);
     let rest = &rest[blanks..];
-    match (hashes, blanks) {
-        (0, 0) => rest.is_empty(),
-        (1..=5, 0) => rest.is_empty(),
-        (1..=5, _) => rest.starts_with(b"%%") || b"%%".starts_with(rest),
+    let percents = count(rest, |byte| byte == b'%');
+    match (hashes, blanks, percents, rest.get(percents)) {
+        (0..=5, 0, 0, next) => next.is_none(),
+        (1..=5, 1.., 0..=3, None) => true,
+        // `# %%[^1]` is a head, `# %%[x` is not; with a blank it is one whatever follows.
+        (1..=5, 1.., 2..=3, Some(b'[')) => true,
+        // Part of a line end, perhaps.
+        (1..=5, 1.., 2..=3, Some(b'\r')) => rest.len() == percents + 1,
         _ => false,
     }
 }
 
-fn trim(text: &[u8]) -> &[u8] {
-    let start = text.iter().take_while(|byte| is_blank(**byte)).count();
-    trim_end(&text[start..])
+/// Whether a line looks as if its author meant a head: six `#`, no blank before or after the
+/// marker, four `%`, or blanks in front.
+pub(super) fn is_nearly_head(line: &[u8]) -> bool {
+    let text = &line[count(line, is_blank).min(3)..];
+    let hashes = count(text, |byte| byte == b'#');
+    let rest = &text[hashes..];
+    let marker = &rest[count(rest, is_blank)..];
+    (1..=6).contains(&hashes) && marker.starts_with(b"%%") && head(line).is_none()
 }
 
-fn trim_end(text: &[u8]) -> &[u8] {
+fn trim(line: &[u8], span: Span) -> Span {
+    let text = span.of(line);
+    let start = span.start + count(text, is_blank);
     let blanks = text.iter().rev().take_while(|byte| is_blank(**byte)).count();
-    &text[..text.len() - blanks]
+    Span::new(start, (span.end - blanks).max(start))
 }

@@ -1,11 +1,12 @@
 //! The JSON that `show` prints, on which other tools build: its shape is documented and fixed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use analects_core::{Agent, History, Problem};
+use analects_core::{Agent, History, LineIndex, Problem};
 use serde::Serialize;
 
-use super::{Cell, CellKind, Document};
+use super::code::code;
+use super::{Cell, CellKind, Document, Kind};
 
 /// A message file, as JSON.
 #[derive(Debug, Clone, Serialize)]
@@ -53,90 +54,100 @@ struct ShowProblem {
 
 /// Describes a document for other programs.
 pub fn show(document: &Document, path: &str) -> Show {
-    let agents = document.agents();
-    let valid = document.why_not_writable().is_none();
-    let frontmatter = document
-        .frontmatter
-        .map(|span| String::from_utf8_lossy(span.of(document.source())).into_owned());
+    let front = document.frontmatter_span().map(|span| span.of(document.source()));
     Show {
         path: path.to_string(),
-        kind: "msgfile",
-        encoding: if valid { "utf-8" } else { "unknown" },
-        frontmatter,
-        default_agent: agents.first().map(|agent| agent.name.clone()),
-        agents,
+        kind: match document.kind() {
+            Kind::Whole => "msgfile",
+            Kind::Section => "section",
+            Kind::Plain => "plain",
+        },
+        encoding: if document.is_utf8() { "utf-8" } else { "unknown" },
+        frontmatter: front.map(|text| String::from_utf8_lossy(text).into_owned()),
+        default_agent: document.default_agent().map(|agent| agent.name),
+        agents: document.agents(),
         cells: cells(document),
-        problems: document.problems.iter().map(show_problem).collect(),
+        problems: document.problems().iter().map(show_problem).collect(),
     }
 }
 
 fn cells(document: &Document) -> Vec<ShowCell> {
+    let lines = document.lines();
     let mut shown: Vec<ShowCell> = Vec::new();
+    let mut names: HashMap<String, usize> = HashMap::new();
     let mut last_message = None;
-    for cell in &document.cells {
-        let mut row = show_cell(document, cell);
-        if cell.is_prompt() {
+    for cell in document.cells() {
+        let mut row = show_cell(&lines, cell);
+        if row.role == "user" {
             last_message = Some(shown.len());
         }
-        if cell.kind == CellKind::Output {
-            let parent = derived_parent(&shown, &row.name).or(last_message);
+        if cell.kind() == CellKind::Output {
+            // A derived id extends its parent's by a dot; everything else answers what was said last.
+            let derived = row.name.rsplit_once('.').and_then(|(parent, _)| names.get(parent));
+            let part = row.attributes.get("part").and_then(|part| names.get(part));
+            let parent = part.or(derived).copied().or(last_message);
             row.parent = parent.map(|at| shown[at].name.clone());
             if let Some(at) = parent {
                 shown[at].outputs.push(row.name.clone());
             }
         }
+        names.entry(row.name.clone()).or_insert(shown.len());
         shown.push(row);
     }
     shown
 }
 
-/// The cell whose id, followed by a dot, begins this one's.
-fn derived_parent(shown: &[ShowCell], name: &str) -> Option<usize> {
-    let (parent, _) = name.rsplit_once('.')?;
-    shown.iter().position(|row| row.name == parent)
-}
-
-fn show_cell(document: &Document, cell: &Cell) -> ShowCell {
-    let attributes = cell.meta.iter().flat_map(|meta| meta.attributes.iter().cloned());
-    let role = role(cell);
-    let history = cell.attribute("history").and_then(History::parse).unwrap_or_default();
-    let end = cell.span.end.saturating_sub(1).max(cell.span.start);
+fn show_cell(lines: &LineIndex<'_>, cell: Cell<'_>) -> ShowCell {
+    let meta = cell.meta().unwrap_or_default();
+    let (role, span, content) = (role(cell), cell.span(), cell.content().into_owned());
+    let end = span.end.saturating_sub(1).max(span.start);
+    let language = match role {
+        "user" if meta.type_word.as_deref() == Some("code") => {
+            code(&content).ok().and_then(|code| code.language.map(str::to_string))
+        }
+        "code_output" => meta.type_word.clone(),
+        _ => None,
+    };
     ShowCell {
-        id: cell.id.clone(),
-        name: cell.name(),
-        kind: if cell.kind == CellKind::Message { "message" } else { "output" },
+        id: cell.id().map(str::to_string),
+        name: cell.name().into_owned(),
+        kind: if cell.kind() == CellKind::Message { "message" } else { "output" },
         role,
-        type_word: cell.type_word().to_string(),
-        title: cell.attribute("title").unwrap_or(&cell.title).to_string(),
-        heading_level: cell.level,
-        history: history.as_str(),
-        agent: (role == "reply").then(|| cell.type_word().to_string()),
-        attributes: attributes.collect(),
-        content: document.content(cell),
-        language: None,
-        line: document.lines().position(cell.span.start).0,
-        end_line: document.lines().position(end).0,
+        title: meta.get("title").map_or_else(|| cell.title().into_owned(), str::to_string),
+        heading_level: cell.level(),
+        history: meta.get("history").and_then(History::parse).unwrap_or_default().as_str(),
+        agent: (role == "reply").then(|| meta.type_word.clone()).flatten(),
+        type_word: meta.type_word.unwrap_or_else(|| "markdown".to_string()),
+        attributes: meta.attributes.into_iter().collect(),
+        content,
+        language,
+        line: lines.position(span.start).0,
+        end_line: lines.position(end).0,
         parent: None,
         outputs: Vec::new(),
     }
 }
 
 /// What a cell is, in the words of `show`'s JSON.
-pub fn role(cell: &Cell) -> &'static str {
-    match (cell.kind, cell.type_word()) {
-        (CellKind::Message, "agent") => "agent_definition",
-        (CellKind::Message, _) => "user",
-        (CellKind::Output, "tool") if cell.attribute("name").is_some() => "tool_call",
-        (CellKind::Output, "tool") => "tool_result",
-        (CellKind::Output, "system") => "system",
-        (CellKind::Output, "summary") => "summary",
-        (CellKind::Output, "compact_boundary") => "compact_boundary",
-        (CellKind::Output, "attachment") => "attachment",
-        (CellKind::Output, "notification") => "notification",
-        (CellKind::Output, "progress") => "progress",
-        (CellKind::Output, "tombstone") => "tombstone",
-        (CellKind::Output, _) if cell.id.as_deref().unwrap_or("").contains('.') => "code_output",
-        (CellKind::Output, _) => "reply",
+pub fn role(cell: Cell<'_>) -> &'static str {
+    let word = cell.type_word();
+    if cell.kind() == CellKind::Message {
+        return if word == "agent" { "agent_definition" } else { "user" };
+    }
+    match word.as_str() {
+        "tool" if cell.attribute("name").is_some() => "tool_call",
+        "tool" => "tool_result",
+        "system" => "system",
+        "summary" => "summary",
+        "compact_boundary" => "compact_boundary",
+        "attachment" => "attachment",
+        "notification" => "notification",
+        "progress" => "progress",
+        "tombstone" => "tombstone",
+        "block" => "block",
+        "residue" => "residue",
+        _ if cell.id().unwrap_or("").contains('.') => "code_output",
+        _ => "reply",
     }
 }
 

@@ -9,3 +9,4 @@ mod conversations;
 mod generate;
 mod promises;
 mod reading;
+mod round_trips;

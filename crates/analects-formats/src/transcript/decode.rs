@@ -17,7 +17,7 @@ pub fn decode(bytes: &[u8]) -> Decoded {
     decoded
 }
 
-fn decode_line(line: &[u8], span: Span, lines: &LineIndex, decoded: &mut Decoded) {
+fn decode_line(line: &[u8], span: Span, lines: &LineIndex<'_>, decoded: &mut Decoded) {
     if line.iter().all(u8::is_ascii_whitespace) {
         return;
     }

@@ -2,11 +2,15 @@
 
 use std::path::PathBuf;
 
-use analects_formats::msgfile::{self, Cell, Document};
+use analects_core::LineIndex;
+use analects_formats::msgfile::{self, Cell};
 use analects_store::MessageFile;
 
 use crate::failure::Failure;
 use crate::ui;
+
+/// How many characters of a cell's first line are shown.
+const SHOWN: usize = 100;
 
 /// Show the cells of a message file, and what is odd about it
 ///
@@ -30,17 +34,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let shown = msgfile::show(&document, &path);
         return ui::print_json(&shown);
     }
-    for cell in &document.cells {
-        ui::print_line(&describe(&document, cell));
+    let lines = document.lines();
+    for cell in document.cells() {
+        ui::print_line(&describe(&lines, cell));
     }
-    ui::report_problems(&path, &document.problems);
+    ui::report_problems(&path, &document.problems());
     Ok(())
 }
 
-fn describe(document: &Document, cell: &Cell) -> String {
-    let content = document.content(cell);
-    let first = content.lines().next().unwrap_or_default();
-    let line = document.lines().position(cell.span.start).0;
-    let title = if cell.title.is_empty() { String::new() } else { format!(" {}:", cell.title) };
+fn describe(lines: &LineIndex<'_>, cell: Cell<'_>) -> String {
+    let content = cell.content();
+    let first: String = content.lines().next().unwrap_or_default().chars().take(SHOWN).collect();
+    let line = lines.position(cell.span().start).0;
+    let title = cell.title();
+    let title = if title.is_empty() { String::new() } else { format!(" {title}:") };
     format!("{:<6} {:<16} line {line:<5}{title} {first}", cell.name(), msgfile::role(cell))
 }

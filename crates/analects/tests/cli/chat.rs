@@ -99,6 +99,29 @@ fn thinking_is_kept_beside_the_answer() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "really?"]).assert_answer("Yes.\n");
     let file = sandbox.read("a.msg.md");
-    assert!(file.contains("[block] part=3 history=\"none\""), "{file}");
+    assert!(file.contains("[tiny] reasoning=1") && file.contains("[tiny] part=3"), "{file}");
     assert!(file.contains("let me see"), "{file}");
+}
+
+#[test]
+fn what_no_cell_can_say_is_kept_at_the_end_of_the_file() {
+    let chunk = r#"{"choices":[],"service_tier":"flex","odd":12345678901234567890123}"#;
+    let script = |text: &str| {
+        let mut script = answer(&[text]);
+        script.insert(1, crate::server::Step::Send(format!("data: {chunk}\n\n")));
+        script
+    };
+    let server = Server::new(vec![script("one"), script("two")]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "1"]).assert_answer("one\n");
+    sandbox.run(&["chat", "a.msg.md", "2"]).assert_answer("two\n");
+    let decoded = sandbox.messages("a.msg.md");
+    assert_eq!(sandbox.texts("a.msg.md"), ["1", "one", "2", "two"]);
+    for answer in [&decoded.messages[1], &decoded.messages[3]] {
+        let odd = answer.extra.get("odd").map(|raw| raw.as_str().to_string());
+        assert_eq!(odd.as_deref(), Some("12345678901234567890123"));
+    }
+    let file = sandbox.read("a.msg.md");
+    assert_eq!(file.matches("[residue]").count(), 1, "{file}");
+    assert!(file.find("[residue]").unwrap() > file.find("two").unwrap(), "{file}");
 }

@@ -66,7 +66,7 @@ fn not_a_message_file() {
     for name in ["notes.txt", "notes.md"] {
         let run = sandbox.run(&["chat", name, "-m", "openai/tiny", "hi"]);
         assert_eq!(run.code, Some(2), "{}", run.stderr);
-        assert!(run.stderr.contains("must end in .msg.md"), "{}", run.stderr);
+        assert!(run.stderr.contains("not a message file"), "{}", run.stderr);
         assert_eq!(sandbox.read(name), "mine");
     }
 }

@@ -26,7 +26,7 @@ And eight?
 
 #[test]
 fn cells_become_a_conversation() {
-    let document = decode(TALK.as_bytes());
+    let document = decode(TALK);
     let decoded = messages(&document, &session_of("talk.msg.md"));
     assert_eq!(decoded.problems, []);
     let texts: Vec<String> = decoded.messages.iter().map(|message| message.text()).collect();
@@ -47,7 +47,7 @@ fn cells_become_a_conversation() {
 
 #[test]
 fn ids_are_stable_and_differ_between_files() {
-    let document = decode(TALK.as_bytes());
+    let document = decode(TALK);
     let one = messages(&document, &session_of("a.msg.md"));
     assert_eq!(one, messages(&document, &session_of("a.msg.md")));
     assert_ne!(one.messages[0].id, messages(&document, &session_of("b")).messages[0].id);
@@ -56,8 +56,8 @@ fn ids_are_stable_and_differ_between_files() {
 #[test]
 fn what_was_said_last_and_not_answered() {
     let names = |file: &str| {
-        let document = decode(file.as_bytes());
-        document.unanswered().iter().map(|cell| cell.name()).collect::<Vec<_>>()
+        let document = decode(file);
+        document.unanswered().iter().map(|cell| cell.name().into_owned()).collect::<Vec<_>>()
     };
     assert_eq!(names(TALK), ["4"]);
     assert_eq!(names("# %%\na\n# %%\n\n# %%\nb\n# %%\n"), ["1", "3"]);
@@ -67,11 +67,11 @@ fn what_was_said_last_and_not_answered() {
 
 #[test]
 fn an_answer_describes_itself() {
-    let document = decode(TALK.as_bytes());
+    let document = decode(TALK);
     let message = &messages(&document, &session_of("talk")).messages[1];
     let cell = NewCell::reply("5", "quick", message.text()).describe(message);
     let bytes = append(&document, &cell).apply(TALK.as_bytes());
-    let again = decode(&bytes);
+    let again = decode(bytes);
     let copy = messages(&again, &session_of("talk")).messages.pop().unwrap();
     assert_eq!(
         (copy.body, copy.usage, copy.model),
@@ -82,24 +82,16 @@ fn an_answer_describes_itself() {
 
 #[test]
 fn a_stream_without_its_writer_reads_as_interrupted() {
-    let (_, splice) = CellStream::open(&decode(b""), NewCell::reply("1", "quick", ""));
-    let document = decode(&splice.bytes);
+    let (_, splice) = CellStream::open(&decode(""), NewCell::reply("1", "quick", ""));
+    let document = decode(splice.bytes);
     let decoded = messages(&document, &session_of("x"));
     let Body::Assistant(body) = &decoded.messages[0].body else { panic!("not an answer") };
     assert_eq!(body.stop_reason, Some(StopReason::Interrupted));
 }
 
 #[test]
-fn cells_that_are_not_understood_yet_are_kept_and_reported() {
-    let file = "# %%% [^1.k3f9qx7a]\n\n[^1.k3f9qx7a]: [tool] name=\"weather\"\n\n<invoke/>\n";
-    let decoded = crate::decode(file.as_bytes(), "x.msg.md");
-    assert_eq!(decoded.problems[0].code, "unsupported-cell");
-    assert!(matches!(&decoded.messages[0].body, Body::Other(_)));
-}
-
-#[test]
 fn show_has_the_documented_shape() {
-    let document = decode(TALK.as_bytes());
+    let document = decode(TALK);
     let json = serde_json::to_value(show(&document, "talk.msg.md")).unwrap();
     let keys = |value: &serde_json::Value| {
         value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")

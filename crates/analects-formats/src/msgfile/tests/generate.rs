@@ -5,7 +5,17 @@ use proptest::sample::select;
 
 use super::*;
 
-const PIECES: [&str; 37] = [
+const PIECES: [&str; 47] = [
+    "\n```\n",
+    "\n```python\n# %%\nx = 1\n",
+    "\n~~~~\n",
+    "\n   ```\n",
+    "\n- ```\n",
+    "\n  ```\n",
+    "\n1. ~~~ x\n",
+    "\n````\n",
+    "\n# Discussion\n",
+    "---\nmessage_section: Discussion\n---\n",
     "\n# %% [^1]\n\n[^1]: [x] stored=\"lines=3\"\n\n",
     "# %%",
     "# %%%",
@@ -73,7 +83,7 @@ pub fn new_cell(id: String) -> BoxedStrategy<NewCell> {
     (kind, 1..=5_usize, text(), word, text(), text())
         .prop_map(move |(kind, level, title, word, value, content)| NewCell {
             kind,
-            level,
+            level: Some(level),
             title,
             id: id.clone(),
             type_word: word.to_string(),

@@ -4,17 +4,21 @@ use super::*;
 
 #[track_caller]
 fn check(file: &str, expected: &[&str]) {
-    let document = decode(file.as_bytes());
+    check_document(&decode(file), file, expected);
+}
+
+#[track_caller]
+fn check_document(document: &Document, file: &str, expected: &[&str]) {
     let mut found: Vec<String> = document
-        .cells
-        .iter()
+        .cells()
         .map(|cell| {
-            let kind = if cell.kind == CellKind::Message { "message" } else { "output" };
-            let content = document.content(cell);
-            format!("{kind} {} {} {:?} = {content:?}", cell.name(), cell.type_word(), cell.title)
+            let kind = if cell.kind() == CellKind::Message { "message" } else { "output" };
+            let (title, content) = (cell.title(), cell.content());
+            format!("{kind} {} {} {title:?} = {content:?}", cell.name(), cell.type_word())
         })
         .collect();
-    found.extend(document.problems.iter().map(|p| format!("{}:{} {}", p.line, p.column, p.code)));
+    let problems = document.problems();
+    found.extend(problems.iter().map(|p| format!("{}:{} {}", p.line, p.column, p.code)));
     assert_eq!(found, expected, "{file}");
     assert_eq!(document.to_bytes(), file.as_bytes());
 }
@@ -27,13 +31,16 @@ fn heads() {
     check("##### %%%\tA [b] title [^x-1]  \nhi", &[r#"output x-1 markdown "A [b] title" = "hi""#]);
     check("# %%[^1]\n", &[r#"message 1 markdown "" = """#]);
     // Not heads: six hashes, no blank, four percent signs, a title without a blank, indented.
-    check("###### %%\n#%%\n# %%%%\n# %%title\n # %%\n", &[]);
+    check(
+        "###### %%\n#%%\n# %%%%\n# %%title\n # %%\n",
+        &["1:1 near-head", "2:1 near-head", "3:1 near-head", "4:1 near-head", "5:1 near-head"],
+    );
     // What cannot be an id is part of the title.
     check(
         "# %% a[^b c]\n# %% [^a^b]",
         &[r#"message 1 markdown "a[^b c]" = """#, r#"message 2 markdown "[^a^b]" = """#],
     );
-    check("# %%[^b c]\n", &[]);
+    check("# %%[^b c]\n", &["1:1 near-head"]);
 }
 
 #[test]
@@ -54,8 +61,8 @@ fn attributes() {
         "\n",
         "  i=2 j='3'\n  k=4 text\n",
     );
-    let document = decode(line.as_bytes());
-    let cell = &document.cells[0];
+    let document = decode(line);
+    let cell = document.cells().next().unwrap();
     let expected = [
         ("a", "q \" \\ \n\r\té \\d"),
         ("b", "v\"\\n"),
@@ -67,9 +74,9 @@ fn attributes() {
         ("j", "3"),
     ];
     for (key, value) in expected {
-        assert_eq!(cell.attribute(key), Some(value), "{key}");
+        assert_eq!(cell.attribute(key).as_deref(), Some(value), "{key}");
     }
-    assert_eq!(document.content(cell), "  k=4 text");
+    assert_eq!(cell.content(), "  k=4 text");
     check(
         "# %% [^1]\n[^1]: [x] [y] =1 a=\"open\n",
         &[r#"message 1 x "" = """#, "2:1 bad-metadata", "2:1 bad-metadata", "2:1 bad-metadata"],
@@ -90,9 +97,9 @@ fn content_and_stored() {
 
 #[test]
 fn frontmatter_ends_where_it_ends() {
-    let document = decode(b"\xef\xbb\xbf---\ntitle: x\n---\npreamble\n# %%\nhi\n");
+    let document = decode(*b"\xef\xbb\xbf---\ntitle: x\n---\npreamble\n# %%\nhi\n");
     assert_eq!(document.frontmatter, Some(Span::new(3, 20)));
-    assert_eq!(document.preamble, Span::new(20, 29));
+    assert_eq!(document.preamble(), Span::new(20, 29));
     check("---\n# %%\nhi\n", &[r#"message 1 markdown "" = "hi""#]);
     // A sealed head is always a head.
     check("---\n# %% [^1]\n\n[^1]: [x]\n\nhi\n---\n", &[r#"message 1 x "" = "hi\n---""#]);
@@ -109,17 +116,83 @@ fn problems_have_a_place() {
             "4:1 unknown-history",
         ],
     );
-    let document = decode(b"# %%\nok \xff\xfe ok\n");
-    assert_eq!(document.problems[0].code, "not-utf8");
-    assert_eq!((document.problems[0].line, document.problems[0].column), (2, 4));
-    assert!(document.why_not_writable().is_some());
+    let document = decode(*b"# %%\nok \xff\xfe ok\n");
+    let problem = document.why_not_writable().unwrap();
+    assert_eq!((&*problem.code, problem.line, problem.column), ("not-utf8", 2, 4));
+    assert_eq!(document.problems()[0], problem);
 }
 
 #[test]
 fn line_ends_are_kept_and_followed() {
     let file = b"# %% [^1]\r\n\r\n[^1]: [markdown]\r\n\r\nhi\r";
-    let document = decode(file);
-    assert_eq!(document.content(&document.cells[0]), "hi\r");
+    let document = decode(*file);
+    assert_eq!(document.cells().next().unwrap().content(), "hi\r");
     let bytes = append(&document, &NewCell::message("2", "a\nb\r")).apply(file);
     assert!(bytes.ends_with(b"hi\r\r\n\r\n# %% [^2]\r\n\r\n[^2]: [markdown]\r\n\r\na\nb\r\r\n"));
+}
+
+#[test]
+fn closed_fences_hide_loose_heads() {
+    let hidden = "# %%\n\n```python\n# %%\nx = 1\n```\n";
+    check(hidden, &[r#"message 1 markdown "" = "```python\n# %%\nx = 1\n```""#]);
+    // Indented closers, longer closers, tildes; a shorter or different run closes nothing.
+    for (open, close) in [("```", "   ```  "), ("````", "`````"), ("~~~ x", "~~~")] {
+        let file = format!("# %%\n{open}\n```\n~~~~ \n# %%\n{close}\n");
+        let cells = if open.starts_with("````") { 1 } else { 2 };
+        assert_eq!(decode(file.as_str()).cells().len(), cells, "{file}");
+    }
+    // An unclosed fence hides nothing.
+    check(
+        "# %%\n```\n# %%\na",
+        &[r#"message 1 markdown "" = "```""#, r#"message 2 markdown "" = "a""#],
+    );
+    // Neither do fences that are indented or in a list, but their closers open nothing.
+    check(
+        "  ```\n# %%\n  ```\n- ```\n  x\n  ```\n# %%\n",
+        &[r#"message 1 markdown "" = "  ```\n- ```\n  x\n  ```""#, r#"message 2 markdown "" = """#],
+    );
+}
+
+#[test]
+fn a_sealed_head_is_always_a_head() {
+    let file = "```\n# %% [^1]\n\n[^1]: [x]\n\na\n```\n# %%\nb\n";
+    check(
+        file,
+        &[r#"message 1 x "" = "a\n```""#, r#"message 2 markdown "" = "b""#, "2:1 head-in-fence"],
+    );
+}
+
+#[test]
+fn a_plain_markdown_file_keeps_its_messages_in_a_section() {
+    let text = "---\nmessage_section: Talk\n---\n# Notes\n# %%\nmine\n```\n## Talk\n```\n## Talk ##\n\n# %%\nhi\n\n# Talk\n";
+    let document = decode_named(text, "notes.md");
+    check_document(&document, text, &[r#"message 1 markdown "" = "hi\n\n# Talk""#]);
+    assert_eq!((document.kind(), document.new_cell_level()), (Kind::Section, 3));
+    let plain = decode_named("# %%\nhi\n", "notes.md");
+    assert_eq!((plain.kind(), plain.cells().len()), (Kind::Plain, 0));
+    // The heading is added by the first append.
+    let file = "---\nmessage_section:\n---\nmine";
+    let document = decode_named(file, "notes.md");
+    let bytes = append(&document, &NewCell::message("1", "hi")).apply(file.as_bytes());
+    let expected = format!("{file}\n\n## Discussion\n\n### %% [^1]\n\n[^1]: [markdown]\n\nhi\n");
+    assert_eq!(String::from_utf8(bytes.clone()).unwrap(), expected);
+    assert_eq!(decode_named(bytes, "notes.md").cells().len(), 1);
+}
+
+#[test]
+fn an_open_fence_is_closed_for_other_readers_and_comes_back_open() {
+    for text in ["```rust\nlet x", "~~~\n", "\n```\nx\n\n", "  ````\n```", "```\r", "```\n# %%\nx"]
+    {
+        let bytes = append(&decode(""), &NewCell::reply("1", "x", text)).apply(b"");
+        let file = String::from_utf8(bytes).unwrap();
+        let document = decode(file.as_str());
+        assert_eq!(document.cells().next().unwrap().content(), text, "{file}");
+        assert!(file.contains("closed\""), "{file}");
+        assert_eq!(document.problems(), [], "{file}");
+    }
+    // Percent-format code stays readable; a head with an id does not get through.
+    let text = "```python\n# %%\nx\n# %% [^9]\n```\n# %%";
+    let bytes = append(&decode(""), &NewCell::reply("1", "x", text)).apply(b"");
+    let file = String::from_utf8(bytes).unwrap();
+    assert!(file.ends_with("```python\n# %%\nx\n\\# %% [^9]\n```\n\\# %%\n"), "{file}");
 }

@@ -1,10 +1,14 @@
-//! Arbitrary values of the core types, odd JSON included.
+//! Arbitrary values of the core types, odd JSON included, for property tests here and in other
+//! crates (feature `testing`). Not part of any program.
+#![allow(clippy::unwrap_used, missing_docs)]
 
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::string::string_regex;
 
-use super::*;
+use proptest::prelude::*;
+
+use crate::*;
 
 pub fn text() -> BoxedStrategy<String> {
     prop_oneof![

@@ -1,0 +1,80 @@
+//! Agents that cells define: `[agent]` cells, and how one is written.
+
+use analects_core::Agent;
+
+use super::{Cell, CellKind, NewCell};
+
+/// The type words that are no agent's name.
+pub(super) const FIXED_WORDS: [&str; 14] = [
+    "markdown",
+    "code",
+    "raw",
+    "agent",
+    "tool",
+    "system",
+    "summary",
+    "compact_boundary",
+    "attachment",
+    "notification",
+    "progress",
+    "tombstone",
+    "block",
+    "residue",
+];
+
+/// Whether a type word has a meaning of its own, so that no agent can have it for a name.
+pub fn is_fixed_word(word: &str) -> bool {
+    FIXED_WORDS.contains(&word)
+}
+
+/// The agent that an `[agent]` cell defines.
+pub(super) fn agent(cell: Cell<'_>) -> Option<Agent> {
+    let meta = cell.meta()?;
+    if cell.kind() != CellKind::Message || meta.type_word.as_deref() != Some("agent") {
+        return None;
+    }
+    let number = |key: &str| meta.get(key).and_then(|value| value.parse().ok());
+    let flag = |key: &str| meta.get(key).map(|value| value == "1" || value == "true");
+    let (plain, title) = (Agent::default(), cell.title());
+    let temperature = meta.get("temperature").and_then(|value| value.parse().ok());
+    Some(Agent {
+        name: meta.get("name").unwrap_or(&title).to_string(),
+        models: models(meta.get("models").unwrap_or(&title)),
+        context_window: number("context_window").unwrap_or(plain.context_window),
+        max_output_tokens: number("max_output_tokens").unwrap_or(plain.max_output_tokens),
+        reasoning: flag("reasoning").unwrap_or(plain.reasoning),
+        use_temperature: flag("use_temperature").unwrap_or(plain.use_temperature),
+        temperature: temperature.unwrap_or(plain.temperature),
+        system_prompt: None,
+    })
+}
+
+fn models(listed: &str) -> Vec<String> {
+    let names = listed.split(',').map(str::trim).filter(|name| !name.is_empty());
+    names.map(str::to_string).collect()
+}
+
+impl NewCell {
+    /// A cell that defines an agent; its system prompt has no place there.
+    pub fn agent(id: impl Into<String>, agent: &Agent) -> NewCell {
+        let plain = Agent::default();
+        let flag = |value: bool| if value { "1" } else { "0" }.to_string();
+        let settings = [
+            (agent.context_window != plain.context_window)
+                .then(|| ("context_window", agent.context_window.to_string())),
+            (agent.max_output_tokens != plain.max_output_tokens)
+                .then(|| ("max_output_tokens", agent.max_output_tokens.to_string())),
+            (agent.reasoning != plain.reasoning).then(|| ("reasoning", flag(agent.reasoning))),
+            (agent.use_temperature != plain.use_temperature)
+                .then(|| ("use_temperature", flag(agent.use_temperature))),
+            (agent.temperature != plain.temperature)
+                .then(|| ("temperature", agent.temperature.to_string())),
+        ];
+        let cell = NewCell {
+            title: agent.name.clone(),
+            ..NewCell::new(CellKind::Message, id, "agent", "")
+        };
+        let cell = cell.with("name", agent.name.as_str()).with("models", agent.models.join(","));
+        settings.into_iter().flatten().fold(cell, |cell, (key, value)| cell.with(key, value))
+    }
+}

@@ -1,0 +1,263 @@
+//! Fenced code blocks, as far as they matter here: which lines a closed fence hides, and whether a
+//! text leaves a fence open. Linear in the text, whatever it holds.
+
+/// A run of at least three backticks or tildes at the start of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fence {
+    /// `` ` `` or `~`.
+    mark: u8,
+    /// The length of the run.
+    run: usize,
+    /// Whether the line may open a fence.
+    opens: bool,
+    /// Whether the line is nothing but the run, and so may close a fence.
+    closes: bool,
+}
+
+impl Fence {
+    /// Reads what a line says after its indentation.
+    pub(super) fn parse(text: &[u8]) -> Option<Fence> {
+        let mark = *text.first().filter(|byte| matches!(byte, b'`' | b'~'))?;
+        let run = text.iter().take_while(|byte| **byte == mark).count();
+        let rest = &text[run..];
+        // An info string of a backtick fence holds no backtick: that would be inline code.
+        let opens = mark == b'~' || !rest.contains(&b'`');
+        let closes = rest.iter().all(|byte| matches!(byte, b' ' | b'\t'));
+        (run >= 3).then_some(Fence { mark, run, opens, closes })
+    }
+
+    /// Whether the line may open a fence.
+    pub(super) fn opens(self) -> bool {
+        self.opens
+    }
+
+    /// Whether this line closes a fence that `opener` opened.
+    pub(super) fn closes(self, opener: Fence) -> bool {
+        self.closes && self.mark == opener.mark && self.run >= opener.run
+    }
+
+    /// The line that closes this fence.
+    pub(super) fn closer(self) -> String {
+        char::from(self.mark).to_string().repeat(self.run)
+    }
+}
+
+/// What a line means for fences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FenceLine {
+    /// In the first column: may hide heads.
+    Flush(Fence),
+    /// Behind one to three blanks: hides nothing.
+    Indented(Fence),
+    /// Behind a list marker: hides nothing, and ends with the list item.
+    Listed {
+        /// The fence.
+        fence: Fence,
+        /// The column in which the item's text starts.
+        column: usize,
+    },
+}
+
+impl FenceLine {
+    /// Reads a line, without its line end.
+    pub(super) fn parse(text: &[u8]) -> Option<FenceLine> {
+        let blanks = indentation(text);
+        match text.get(blanks)? {
+            b'`' | b'~' if blanks == 0 => Fence::parse(text).map(FenceLine::Flush),
+            b'`' | b'~' if blanks <= 3 => Fence::parse(&text[blanks..]).map(FenceLine::Indented),
+            b'-' | b'*' | b'+' | b'0'..=b'9' if blanks <= 3 => {
+                let column = blanks + list_marker(&text[blanks..])?;
+                let fence = Fence::parse(&text[column..])?;
+                Some(FenceLine::Listed { fence, column })
+            }
+            _ => None,
+        }
+    }
+
+    /// The fence of a line that may close one from outside a list: indented by at most three.
+    fn as_closer(self) -> Option<Fence> {
+        match self {
+            FenceLine::Flush(fence) | FenceLine::Indented(fence) => Some(fence),
+            FenceLine::Listed { .. } => None,
+        }
+    }
+}
+
+/// The number of blanks (spaces) that a line starts with.
+pub(super) fn indentation(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| **byte == b' ').count()
+}
+
+/// The length of a list marker and the blanks after it.
+fn list_marker(text: &[u8]) -> Option<usize> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let marker = match (digits, text.get(digits)?) {
+        (0, b'-' | b'*' | b'+') => 1,
+        (1..=9, b'.' | b')') => digits + 1,
+        _ => return None,
+    };
+    let blanks = indentation(&text[marker..]);
+    (blanks > 0).then_some(marker + blanks)
+}
+
+/// Something in a region that has to do with fences, or that a fence may hide.
+#[derive(Debug, Clone, Copy)]
+enum Event<T> {
+    /// A fence line, and its offset.
+    Fence(FenceLine, usize),
+    /// The end of the list item in which a fence was opened.
+    ItemEnd,
+    /// Something that a closed fence hides, such as a loose head.
+    Hideable(T),
+}
+
+/// A part of a file in which fences open and close, collected line by line.
+#[derive(Debug)]
+pub(super) struct Region<T> {
+    events: Vec<Event<T>>,
+    /// The column of the list item that the current line may belong to.
+    item: Option<usize>,
+}
+
+impl<T: Copy> Region<T> {
+    pub(super) fn new() -> Region<T> {
+        Region { events: Vec::new(), item: None }
+    }
+
+    /// Whether even a line without a fence matters, because it may end a list item.
+    pub(super) fn is_in_item(&self) -> bool {
+        self.item.is_some()
+    }
+
+    /// Takes a line that is not blank, without its line end.
+    pub(super) fn line(&mut self, text: &[u8], offset: usize) {
+        if self.item.is_some_and(|column| indentation(text) < column) {
+            self.item = None;
+            self.events.push(Event::ItemEnd);
+        }
+        match FenceLine::parse(text) {
+            // What a list item holds is its own business until the item ends.
+            None => {}
+            Some(FenceLine::Listed { .. }) if self.item.is_some() => {}
+            Some(fence) => {
+                if let FenceLine::Listed { column, .. } = fence {
+                    self.item = Some(column);
+                }
+                self.events.push(Event::Fence(fence, offset));
+            }
+        }
+    }
+
+    /// Adds something that a closed fence hides.
+    pub(super) fn hideable(&mut self, item: T) {
+        self.events.push(Event::Hideable(item));
+    }
+
+    /// Takes back what was added last.
+    pub(super) fn take_back(&mut self) {
+        self.events.pop();
+    }
+
+    /// Ends the region, and makes room for the next.
+    pub(super) fn end(
+        &mut self,
+        show: impl FnMut(T),
+        closed: impl FnMut(usize, usize),
+    ) -> Option<usize> {
+        let unclosed = visible(&self.events, show, closed);
+        self.events.clear();
+        self.item = None;
+        unclosed
+    }
+}
+
+/// Gives everything in a region that no closed fence hides, in order; `closed` is told the offsets
+/// of the lines that open and close each hiding fence. Gives the first opener that nothing closes.
+///
+/// A fence in the first column hides what it encloses if it is closed within the region. Other
+/// fences hide nothing, but are followed to their closer, so that it is not taken for an opener.
+fn visible<T: Copy>(
+    events: &[Event<T>],
+    mut show: impl FnMut(T),
+    mut closed: impl FnMut(usize, usize),
+) -> Option<usize> {
+    let closers = closers(events);
+    let mut unclosed = None;
+    let mut at = 0;
+    while let Some(event) = events.get(at) {
+        at = match *event {
+            Event::Hideable(item) => {
+                show(item);
+                at + 1
+            }
+            Event::Fence(FenceLine::Flush(_), offset) => match closers[at] {
+                Some(closer) => {
+                    closed(offset, offset_of(&events[closer]));
+                    closer + 1
+                }
+                None => {
+                    unclosed = unclosed.or(opens(event).then_some(offset));
+                    at + 1
+                }
+            },
+            Event::Fence(FenceLine::Indented(fence), _) if fence.opens => follow(events, at, fence),
+            Event::Fence(FenceLine::Listed { .. }, _) => item_end(events, at),
+            Event::Fence(..) | Event::ItemEnd => at + 1,
+        };
+    }
+    unclosed
+}
+
+fn opens<T>(event: &Event<T>) -> bool {
+    matches!(event, Event::Fence(FenceLine::Flush(fence), _) if fence.opens)
+}
+
+fn offset_of<T>(event: &Event<T>) -> usize {
+    if let Event::Fence(_, offset) = event { *offset } else { 0 }
+}
+
+/// Where the reading goes on after an indented opener: behind its closer, or at the next head.
+fn follow<T>(events: &[Event<T>], opener: usize, fence: Fence) -> usize {
+    let rest = events[opener + 1..].iter();
+    let end = rest.enumerate().find_map(|(at, event)| match event {
+        Event::Hideable(_) => Some(at),
+        Event::Fence(line, _) => {
+            line.as_closer().filter(|closer| closer.closes(fence)).map(|_| at + 1)
+        }
+        Event::ItemEnd => None,
+    });
+    end.map_or(events.len(), |end| opener + 1 + end)
+}
+
+/// Where the reading goes on after an opener in a list item.
+fn item_end<T>(events: &[Event<T>], opener: usize) -> usize {
+    let rest = events[opener + 1..].iter();
+    let end = rest.take_while(|event| !matches!(event, Event::ItemEnd | Event::Hideable(_)));
+    opener + 1 + end.count()
+}
+
+/// For each opener in the first column, the next line that closes it.
+///
+/// Read from the end, so that each opener finds its closer among the few that are not hidden behind
+/// a nearer and longer one: looking through all lines for each opener would be quadratic.
+fn closers<T>(events: &[Event<T>]) -> Vec<Option<usize>> {
+    let mut found = vec![None; events.len()];
+    // For each mark, closers that lie ahead: nearest last, and the longer the farther.
+    let mut ahead: [Vec<(usize, usize)>; 2] = [Vec::new(), Vec::new()];
+    for (at, event) in events.iter().enumerate().rev() {
+        let Event::Fence(line, _) = event else { continue };
+        let Some(fence) = line.as_closer() else { continue };
+        let ahead = &mut ahead[usize::from(fence.mark == b'~')];
+        if fence.opens && matches!(line, FenceLine::Flush(_)) {
+            let first_long_enough = ahead.partition_point(|(_, run)| *run >= fence.run);
+            found[at] = first_long_enough.checked_sub(1).map(|nearest| ahead[nearest].0);
+        }
+        if fence.closes {
+            while ahead.last().is_some_and(|(_, run)| *run <= fence.run) {
+                ahead.pop();
+            }
+            ahead.push((at, fence.run));
+        }
+    }
+    found
+}

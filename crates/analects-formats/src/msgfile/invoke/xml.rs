@@ -1,0 +1,339 @@
+//! The little XML that a tool call needs: tags, attributes, text. Not a general parser; whatever a
+//! tool call has no use for is an error that says where it is.
+
+use super::InvokeError;
+
+const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
+/// Names of attributes and elements end here, whatever they are made of.
+const ENDS_NAME: [char; 11] = [' ', '\t', '\r', '\n', '=', '/', '<', '>', '"', '\'', '&'];
+
+/// Whether XML 1.0 has a place for this character, be it as an entity.
+fn is_carried(c: char) -> bool {
+    !matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// Whether XML 1.0 can carry a text.
+pub(super) fn carries(text: &str) -> bool {
+    text.chars().all(is_carried)
+}
+
+/// Adds text between tags. A `\r` is an entity, since readers take a plain one for a line end.
+pub(super) fn push_text(out: &mut String, text: &str) -> Option<()> {
+    push_escaped(out, text, |c| matches!(c, '\r'))
+}
+
+/// Adds the value of an attribute. Readers take every plain kind of blank in it for a space.
+pub(super) fn push_attribute(out: &mut String, text: &str) -> Option<()> {
+    push_escaped(out, text, |c| matches!(c, '\t' | '\n' | '\r' | '"'))
+}
+
+fn push_escaped(out: &mut String, text: &str, by_number: impl Fn(char) -> bool) -> Option<()> {
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' if by_number(c) => out.push_str("&quot;"),
+            _ if by_number(c) => out.push_str(&format!("&#{};", u32::from(c))),
+            _ if is_carried(c) => out.push(c),
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+/// A start tag.
+pub(super) struct Tag<'a> {
+    pub(super) name: &'a str,
+    /// Whether it is its own end tag: `<a/>`.
+    pub(super) is_empty: bool,
+    offset: usize,
+    attributes: Vec<Attribute<'a>>,
+}
+
+struct Attribute<'a> {
+    offset: usize,
+    name: &'a str,
+    value: String,
+}
+
+impl Tag<'_> {
+    /// An error at this tag.
+    pub(super) fn error(&self, message: impl Into<String>) -> InvokeError {
+        InvokeError { offset: self.offset, message: message.into() }
+    }
+
+    /// Removes and returns the value of an attribute.
+    pub(super) fn take(&mut self, name: &str) -> Option<String> {
+        let at = self.attributes.iter().position(|attribute| attribute.name == name)?;
+        Some(self.attributes.swap_remove(at).value)
+    }
+
+    /// An error if an attribute is left that nobody took: an unknown one, or a second one.
+    pub(super) fn no_more_attributes(&self) -> Result<(), InvokeError> {
+        match self.attributes.iter().min_by_key(|attribute| attribute.offset) {
+            None => Ok(()),
+            Some(Attribute { offset, name, .. }) => {
+                let message = format!("unknown or repeated attribute {name:?} of <{}>", self.name);
+                Err(InvokeError { offset: *offset, message })
+            }
+        }
+    }
+}
+
+/// Where we are in a text.
+pub(super) struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(text: &'a str) -> Reader<'a> {
+        Reader { text, at: 0 }
+    }
+
+    pub(super) fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// An error at this place.
+    pub(super) fn error(&self, message: impl Into<String>) -> InvokeError {
+        InvokeError { offset: self.at, message: message.into() }
+    }
+
+    /// Skips an XML declaration and blanks around it.
+    pub(super) fn declaration(&mut self) -> Result<(), InvokeError> {
+        self.skip_blanks();
+        if self.rest().starts_with("<?xml") {
+            self.through("?>", "the XML declaration")?;
+        }
+        Ok(())
+    }
+
+    /// Skips to the next tag. Reads it if it is a start tag; leaves an end tag where it is.
+    pub(super) fn start_tag(&mut self, expected: &str) -> Result<Option<Tag<'a>>, InvokeError> {
+        self.skip_comments()?;
+        if self.rest().starts_with("</") {
+            return Ok(None);
+        }
+        let offset = self.at;
+        if !self.eat("<") {
+            return Err(self.error(format!("expected {expected}, found {}", self.found())));
+        }
+        let name = self.name("the name of an element")?;
+        let mut attributes = Vec::new();
+        let is_empty = loop {
+            self.skip_blanks();
+            if self.eat(">") {
+                break false;
+            }
+            if self.eat("/>") {
+                break true;
+            }
+            attributes.push(self.attribute()?);
+        };
+        Ok(Some(Tag { name, is_empty, offset, attributes }))
+    }
+
+    /// Reads text up to and including the end tag of this element.
+    pub(super) fn text(&mut self, element: &str) -> Result<String, InvokeError> {
+        let mut text = String::new();
+        loop {
+            let rest = self.rest();
+            if rest.starts_with("</") {
+                self.end_tag(element)?;
+                return Ok(text);
+            } else if rest.starts_with("<!--") {
+                self.through("-->", "the comment")?;
+            } else if let Some(section) = rest.strip_prefix("<![CDATA[") {
+                let end = section.find("]]>").ok_or_else(|| self.error("CDATA has no end"))?;
+                self.at += "<![CDATA[".len();
+                self.plain(&mut text, end)?;
+                self.at += "]]>".len();
+            } else if rest.starts_with("<!") || rest.starts_with("<?") {
+                return Err(self.declared());
+            } else if rest.starts_with('<') {
+                let message = format!("an element inside <{element}>; write < as &lt;");
+                return Err(self.error(message));
+            } else if rest.starts_with('&') {
+                text.push(self.entity()?);
+            } else if rest.is_empty() {
+                return Err(self.error(format!("<{element}> has no end; expected </{element}>")));
+            } else {
+                let end = rest.find(['<', '&']).unwrap_or(rest.len());
+                self.plain(&mut text, end)?;
+            }
+        }
+    }
+
+    /// Reads the end tag of this element.
+    pub(super) fn end_tag(&mut self, element: &str) -> Result<(), InvokeError> {
+        let offset = self.at;
+        let matches = self.eat("</") && self.eat(element);
+        self.skip_blanks();
+        if matches && self.eat(">") {
+            return Ok(());
+        }
+        Err(InvokeError { offset, message: format!("expected </{element}>") })
+    }
+
+    /// Sees that nothing but blanks and comments follows.
+    pub(super) fn end(&mut self) -> Result<(), InvokeError> {
+        self.skip_comments()?;
+        if self.rest().is_empty() {
+            return Ok(());
+        }
+        Err(self.error(format!("expected nothing after </invoke>, found {}", self.found())))
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    /// What stands here, for a message.
+    fn found(&self) -> String {
+        match self.rest().chars().next() {
+            None => "the end".to_string(),
+            Some('<') => "a tag".to_string(),
+            Some(c) => format!("{c:?}"),
+        }
+    }
+
+    fn eat(&mut self, token: &str) -> bool {
+        let eaten = self.rest().starts_with(token);
+        if eaten {
+            self.at += token.len();
+        }
+        eaten
+    }
+
+    fn skip_blanks(&mut self) {
+        self.at = self.text.len() - self.rest().trim_start_matches(BLANKS).len();
+    }
+
+    fn skip_comments(&mut self) -> Result<(), InvokeError> {
+        self.skip_blanks();
+        while self.rest().starts_with("<!--") {
+            self.through("-->", "the comment")?;
+            self.skip_blanks();
+        }
+        if self.rest().starts_with("<!") || self.rest().starts_with("<?") {
+            return Err(self.declared());
+        }
+        Ok(())
+    }
+
+    /// Refuses what begins with `<!` or `<?` here.
+    fn declared(&self) -> InvokeError {
+        self.error(match self.rest().as_bytes().get(2) {
+            Some(b'[') => "CDATA is allowed only inside <parameter> and <arguments>",
+            _ if self.rest().starts_with("<?") => "a processing instruction is not allowed here",
+            _ => "a document type or other declaration is not allowed",
+        })
+    }
+
+    /// Skips to behind a token.
+    fn through(&mut self, token: &str, what: &str) -> Result<(), InvokeError> {
+        // `<!-->` is no comment: the two ends must not overlap.
+        let from = if token == "-->" { "<!--".len() } else { 0 };
+        let found = self.rest()[from..].find(token);
+        let end =
+            found.ok_or_else(|| self.error(format!("{what} has no end; expected {token}")))?;
+        self.at += from + end + token.len();
+        Ok(())
+    }
+
+    fn name(&mut self, what: &str) -> Result<&'a str, InvokeError> {
+        let rest = self.rest();
+        let name = &rest[..rest.find(ENDS_NAME).unwrap_or(rest.len())];
+        if name.is_empty() {
+            return Err(self.error(format!("expected {what}, found {}", self.found())));
+        }
+        self.at += name.len();
+        Ok(name)
+    }
+
+    fn attribute(&mut self) -> Result<Attribute<'a>, InvokeError> {
+        let offset = self.at;
+        let name = self.name("an attribute or >")?;
+        self.skip_blanks();
+        if !self.eat("=") {
+            return Err(self.error(format!("expected = after {name:?}, found {}", self.found())));
+        }
+        self.skip_blanks();
+        let quote = match self.rest().chars().next() {
+            Some(quote @ ('"' | '\'')) => quote,
+            _ => return Err(self.error(format!("expected a quote, found {}", self.found()))),
+        };
+        self.at += 1;
+        Ok(Attribute { offset, name, value: self.quoted(quote)? })
+    }
+
+    /// Reads an attribute's value and the quote that ends it.
+    fn quoted(&mut self, quote: char) -> Result<String, InvokeError> {
+        let mut value = String::new();
+        loop {
+            let rest = self.rest();
+            if rest.starts_with(quote) {
+                self.at += 1;
+                return Ok(value);
+            } else if rest.starts_with('&') {
+                value.push(self.entity()?);
+            } else if rest.is_empty() || rest.starts_with('<') {
+                return Err(self.error(format!("expected {quote} after the attribute's value")));
+            } else {
+                let mut part = String::new();
+                self.plain(&mut part, rest.find([quote, '&', '<']).unwrap_or(rest.len()))?;
+                value.push_str(&part.replace(['\t', '\n'], " "));
+            }
+        }
+    }
+
+    /// Adds the next `len` bytes as they are, but every line end as `\n`, as XML asks for.
+    fn plain(&mut self, text: &mut String, len: usize) -> Result<(), InvokeError> {
+        let part = &self.rest()[..len];
+        if let Some(at) = part.find(|c| !is_carried(c)) {
+            self.at += at;
+            return Err(self.error(format!("{} is not allowed in XML", self.found())));
+        }
+        self.at += len;
+        if part.contains('\r') {
+            text.push_str(&part.replace("\r\n", "\n").replace('\r', "\n"));
+        } else {
+            text.push_str(part);
+        }
+        Ok(())
+    }
+
+    /// Reads `&lt;`, `&#13;`, `&#xd;` and the like.
+    fn entity(&mut self) -> Result<char, InvokeError> {
+        let rest = &self.rest()[1..];
+        // The longest that means anything is `#x10FFFF`; leading zeros are welcome up to a point.
+        let end = rest.bytes().take(16).position(|byte| byte == b';');
+        let c = end.and_then(|end| match &rest[..end] {
+            "amp" => Some('&'),
+            "lt" => Some('<'),
+            "gt" => Some('>'),
+            "quot" => Some('"'),
+            "apos" => Some('\''),
+            other => by_number(other.strip_prefix('#')?),
+        });
+        match (c, end) {
+            (Some(c), Some(end)) => {
+                self.at += end + "&;".len();
+                Ok(c)
+            }
+            _ => Err(self.error("unknown entity; write & as &amp;")),
+        }
+    }
+}
+
+fn by_number(digits: &str) -> Option<char> {
+    let (digits, radix) = match digits.strip_prefix('x') {
+        Some(digits) => (digits, 16),
+        None => (digits, 10),
+    };
+    let is_number = digits.chars().all(|c| c.is_digit(radix));
+    let number = u32::from_str_radix(digits, radix).ok().filter(|_| is_number)?;
+    char::from_u32(number).filter(|c| is_carried(*c))
+}

@@ -1,0 +1,209 @@
+//! One cell, one block: what a cell holds as part of a message, and which cell holds a block.
+
+use std::collections::HashMap;
+
+use analects_core::{
+    Block, Content, Document, Image, Json, Problem, Raw, RawMap, Source, Text, TextBlock, Thinking,
+    ToolResult, ToolUse,
+};
+
+use super::read::Read;
+use crate::msgfile::invoke::{self, Arguments, Invoke};
+use crate::msgfile::{CellKind, NewCell, base64};
+
+/// The tool calls of a file: the provider's name of each, by its cell.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    by_cell: HashMap<String, String>,
+}
+
+/// Reads a cell as a block, and says what is odd about it.
+pub(super) fn read(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem>) {
+    match cell.word.as_str() {
+        "block" => read_json(&cell.text),
+        "tool" if cell.is_call() => read_call(cell, calls),
+        "tool" => read_result(cell, calls),
+        "raw" if let Some(mime_type) = cell.get("mime_type") => read_binary(&cell.text, mime_type),
+        _ if cell.get("reasoning") == Some("1") => {
+            let thinking = Text::from(cell.text.as_str());
+            (Block::Thinking(Thinking { thinking, ..Thinking::default() }), None)
+        }
+        _ => (Block::from_text(cell.text.as_str()), None),
+    }
+}
+
+/// The text inside the fence that holds JSON.
+pub(super) fn fenced_json(text: &str) -> Option<String> {
+    crate::msgfile::code::code(text).ok().map(|code| code.body.to_string())
+}
+
+/// JSON as a cell's content.
+pub(super) fn fence_json(json: &str) -> String {
+    format!("```json\n{json}\n```")
+}
+
+fn read_json(text: &str) -> (Block, Option<Problem>) {
+    let read = fenced_json(text).and_then(|json| Block::from_json(&json).ok());
+    match read {
+        Some(block) => (block, None),
+        None => {
+            let problem = Problem::error("bad-json", "this cell should hold a block as JSON");
+            let problem = problem.hint("put the JSON into a fenced code block");
+            (Block::Other(Raw::string(text)), Some(problem))
+        }
+    }
+}
+
+fn read_call(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem>) {
+    let id = cell.get("call_id").unwrap_or(&cell.name).to_string();
+    calls.by_cell.insert(cell.name.clone(), id.clone());
+    let mut extra = RawMap::new();
+    let (name, input, problem) = match invoke::decode(&cell.text) {
+        Ok(Invoke { name, arguments: Arguments::Json(input) }) => (name, input, None),
+        Ok(Invoke { name, arguments: Arguments::Text(text) }) => {
+            mark_malformed(&mut extra);
+            (name, Raw::string(&text), None)
+        }
+        Err(error) => {
+            mark_malformed(&mut extra);
+            let name = cell.get("name").unwrap_or_default().to_string();
+            let text = format!("cannot read this tool call: {}", error.message);
+            let problem = Problem::error("bad-tool-call", text).hint(
+                "write it as <invoke name=\"…\"><parameter name=\"…\">…</parameter></invoke>",
+            );
+            (name, Raw::string(&cell.text), Some(problem))
+        }
+    };
+    (Block::ToolUse(ToolUse { id, name, input, extra }), problem)
+}
+
+fn mark_malformed(extra: &mut RawMap) {
+    if let Ok(yes) = Raw::parse("true") {
+        extra.push("malformed_input", yes);
+    }
+}
+
+fn read_result(cell: &Read<'_>, calls: &Calls) -> (Block, Option<Problem>) {
+    let call = cell.name.rsplit_once('.').map_or(cell.name.as_str(), |(call, _)| call);
+    let known = calls.by_cell.get(call);
+    let problem = known.is_none().then(|| {
+        let text = format!("this is the result of a call {call} that is not in the file");
+        Problem::error("orphan-result", text).hint("it is kept, and not sent to a model")
+    });
+    let is_error = match cell.get("status") {
+        Some("success") => Some(false),
+        Some("failed" | "interrupted") => Some(true),
+        _ => None,
+    };
+    let content = match cell.get("result") {
+        Some("empty") => Content::Empty,
+        _ => Content::Text(cell.text.as_str().into()),
+    };
+    let tool_use_id = known.cloned().unwrap_or_else(|| call.to_string());
+    let extra = RawMap::new();
+    (Block::ToolResult(ToolResult { tool_use_id, content, is_error, extra }), problem)
+}
+
+fn read_binary(text: &str, mime_type: &str) -> (Block, Option<Problem>) {
+    let problem = base64::decode(text).is_none().then(|| {
+        Problem::error("bad-base64", format!("this {mime_type} is not base64"))
+            .hint("write the bytes in base64, 76 characters a line")
+    });
+    let data: String = text.split_ascii_whitespace().collect();
+    let source = Source::Base64 { media_type: mime_type.to_string(), data }.to_raw();
+    let extra = RawMap::new();
+    let block = if mime_type.starts_with("image/") {
+        Block::Image(Image { source, extra })
+    } else {
+        Block::Document(Document { source, extra })
+    };
+    (block, problem)
+}
+
+/// The side of a conversation that a block stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side<'a> {
+    /// What people say.
+    User,
+    /// What the agent of this name says.
+    Agent(&'a str),
+}
+
+/// Where the cells of tool calls are, so that results can be put below them.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// The cell of a call, and how many results it has.
+    calls: HashMap<String, (String, usize)>,
+}
+
+/// A cell that holds a block: its form apart from names. `first` is the name of the message's first
+/// cell; `id` and `nonce` are for this one.
+pub(super) fn write(
+    block: &Block,
+    side: Side<'_>,
+    first: &str,
+    id: &str,
+    nonce: String,
+    written: &mut Written,
+) -> NewCell {
+    let plain = match (block, side) {
+        (Block::Text(TextBlock { text: Text::Plain(text), .. }), Side::User) => {
+            Some(NewCell::message(id, text.as_str()))
+        }
+        (Block::Text(TextBlock { text: Text::Plain(text), .. }), Side::Agent(agent)) => {
+            Some(NewCell::reply(id, agent, text.as_str()))
+        }
+        (Block::Thinking(Thinking { thinking: Text::Plain(text), .. }), Side::Agent(agent)) => {
+            Some(NewCell::reply(id, agent, text.as_str()).with("reasoning", "1"))
+        }
+        (Block::ToolUse(call), Side::Agent(_)) => write_call(call, first, nonce, written),
+        (Block::ToolResult(result), Side::User) => write_result(result, written),
+        (Block::Image(Image { source, .. }), Side::User) => write_binary(source, true, id),
+        (Block::Document(Document { source, .. }), Side::User) => write_binary(source, false, id),
+        _ => None,
+    };
+    plain.unwrap_or_else(|| {
+        let kind = if side == Side::User { CellKind::Message } else { CellKind::Output };
+        NewCell::new(kind, id, "block", fence_json(&block.to_json()))
+    })
+}
+
+fn write_call(
+    call: &ToolUse,
+    first: &str,
+    nonce: String,
+    written: &mut Written,
+) -> Option<NewCell> {
+    let arguments = match call.extra.get("malformed_input") {
+        Some(_) => Arguments::Text(call.input.as_string()?),
+        None => Arguments::Json(call.input.clone()),
+    };
+    let text = invoke::encode(&Invoke { name: call.name.clone(), arguments })?;
+    let id = format!("{first}.{nonce}");
+    written.calls.insert(call.id.clone(), (id.clone(), 0));
+    let cell = NewCell::new(CellKind::Output, id, "tool", text).with("name", call.name.as_str());
+    Some(cell.with("call_id", call.id.as_str()))
+}
+
+fn write_result(result: &ToolResult, written: &mut Written) -> Option<NewCell> {
+    let text = match &result.content {
+        Content::Empty => "",
+        Content::Text(Text::Plain(text)) => text,
+        _ => return None,
+    };
+    let (call, count) = written.calls.get_mut(&result.tool_use_id)?;
+    *count += 1;
+    let mut cell = NewCell::new(CellKind::Output, format!("{call}.{count}"), "tool", text);
+    if let Some(is_error) = result.is_error {
+        cell = cell.with("status", if is_error { "failed" } else { "success" });
+    }
+    Some(if result.content == Content::Empty { cell.with("result", "empty") } else { cell })
+}
+
+fn write_binary(source: &Raw, image: bool, id: &str) -> Option<NewCell> {
+    let Some(Source::Base64 { media_type, data }) = Source::of(source) else { return None };
+    let bytes = base64::decode(&data)?;
+    (media_type.starts_with("image/") == image).then_some(())?;
+    let cell = NewCell::new(CellKind::Message, id, "raw", base64::encode(&bytes));
+    Some(cell.with("mime_type", media_type))
+}

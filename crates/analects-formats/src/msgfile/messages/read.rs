@@ -1,0 +1,389 @@
+//! Cells in, messages out.
+
+use std::collections::HashMap;
+
+use analects_core::{
+    Assistant, Attachment, AttachmentKind, Block, Body, CompactBoundary, CompactTrigger, Content,
+    History, Json, LineIndex, Message, MessageId, Notification, Problem, SessionId, StopReason,
+    Summary, System, Text, TokenUsage, Tombstone, User, UserSource,
+};
+
+use super::blocks::{self, Calls};
+use super::derived_id;
+use super::residue::Residue;
+use crate::Decoded;
+use crate::msgfile::agents::FIXED_WORDS;
+use crate::msgfile::{Cell, CellKind, Document, Meta};
+
+/// A cell with what is read of it more than once.
+pub(super) struct Read<'a> {
+    pub(super) cell: Cell<'a>,
+    pub(super) name: String,
+    pub(super) word: String,
+    pub(super) meta: Meta,
+    pub(super) text: String,
+}
+
+impl<'a> Read<'a> {
+    fn new(cell: Cell<'a>) -> Read<'a> {
+        let meta = cell.meta().unwrap_or_default();
+        let word = meta.type_word.clone().unwrap_or_else(|| "markdown".to_string());
+        let (name, text) = (cell.name().into_owned(), cell.content().into_owned());
+        Read { cell, name, word, meta, text }
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&str> {
+        self.meta.get(key)
+    }
+
+    fn is_output(&self) -> bool {
+        self.cell.kind() == CellKind::Output
+    }
+
+    /// Whether it is a call of a tool; else a `[tool]` cell is a result.
+    pub(super) fn is_call(&self) -> bool {
+        self.word == "tool" && self.get("name").is_some()
+    }
+}
+
+/// The messages of a document: each follows the one before it in its chain, unless `parent=` says
+/// otherwise. `session` names the conversation if the frontmatter does not.
+pub fn messages(document: &Document, session: &SessionId) -> Decoded {
+    let session = document.frontmatter().id.clone().map_or(session.clone(), SessionId::from);
+    let mut reader = Reader::new(document, session);
+    for cell in document.cells() {
+        reader.cell(Read::new(cell));
+    }
+    reader.finish()
+}
+
+struct Reader<'a> {
+    lines: LineIndex<'a>,
+    session: SessionId,
+    messages: Vec<Draft>,
+    /// Which message a cell belongs to.
+    owners: HashMap<String, usize>,
+    /// The last message of each chain.
+    last: HashMap<Option<String>, MessageId>,
+    calls: Calls,
+    code_cells: HashMap<String, usize>,
+    residue: Residue,
+    problems: Vec<Problem>,
+}
+
+/// A message in the making: its blocks come from several cells.
+struct Draft {
+    message: Message,
+    cell: String,
+    blocks: Vec<Block>,
+    /// How the first cell says its content is kept: `text`, `blocks`, `empty`, or not at all.
+    shape: Option<String>,
+    /// Whether its blocks are put together at the end.
+    open: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(document: &'a Document, session: SessionId) -> Reader<'a> {
+        let mut problems = Vec::new();
+        let residue = Residue::read(document, &mut problems);
+        Reader {
+            lines: document.lines(),
+            session,
+            messages: Vec::new(),
+            owners: HashMap::new(),
+            last: HashMap::new(),
+            calls: Calls::default(),
+            code_cells: HashMap::new(),
+            residue,
+            problems,
+        }
+    }
+
+    fn report(&mut self, read: &Read<'_>, problem: Problem) {
+        self.problems.push(problem.at(read.cell.head(), &self.lines));
+    }
+
+    fn cell(&mut self, read: Read<'_>) {
+        if read.word == "agent" && !read.is_output() || read.word == "residue" {
+            return;
+        }
+        if let Some(owner) = self.owner(&read) {
+            return self.part(&read, owner);
+        }
+        let Some(draft) = self.first(&read) else { return };
+        self.place(read, draft);
+    }
+
+    /// The message that a cell is a further part of.
+    fn owner(&self, read: &Read<'_>) -> Option<usize> {
+        if let Some(part) = read.get("part") {
+            return self.owners.get(part).copied();
+        }
+        // A call belongs to the reply whose id it extends, an output to the execution's first.
+        let (parent, _) = read.name.rsplit_once('.')?;
+        if read.is_call() {
+            let owner = *self.owners.get(parent)?;
+            return matches!(self.messages[owner].message.body, Body::Assistant(_))
+                .then_some(owner);
+        }
+        let execution = read.name.rsplit_once('-').map(|(first, _)| first)?;
+        self.is_code_output(read).then(|| self.owners.get(execution).copied()).flatten()
+    }
+
+    fn is_code_output(&self, read: &Read<'_>) -> bool {
+        let Some((code, number)) = read.name.rsplit_once('.') else { return false };
+        let digits =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let numbered = number.split('-').all(digits);
+        read.is_output() && numbered && read.word != "tool" && self.code_cells.contains_key(code)
+    }
+
+    fn part(&mut self, read: &Read<'_>, owner: usize) {
+        let block = self.block(read);
+        self.messages[owner].blocks.push(block);
+        self.owners.insert(read.name.clone(), owner);
+    }
+
+    fn block(&mut self, read: &Read<'_>) -> Block {
+        if self.is_code_output(read) {
+            return Block::from_text(read.text.clone());
+        }
+        let (block, problem) = blocks::read(read, &mut self.calls);
+        if let Some(problem) = problem {
+            self.report(read, problem);
+        }
+        block
+    }
+
+    /// The message that a cell starts; `None` for a cell that says nothing.
+    fn first(&mut self, read: &Read<'_>) -> Option<Draft> {
+        if read.get("json") == Some("message") {
+            return Some(self.whole(read));
+        }
+        let silent = read.text.is_empty() && read.get("content").is_none();
+        if !read.is_output() && silent && read.word != "raw" {
+            return None;
+        }
+        let body = self.body(read);
+        let mut message = Message::new("", body);
+        read_shared(read, &mut message);
+        let mut draft = Draft {
+            message,
+            cell: read.name.clone(),
+            blocks: Vec::new(),
+            shape: read.get("content").map(str::to_string),
+            open: true,
+        };
+        let wordless = matches!(read.word.as_str(), "compact_boundary" | "tombstone" | "summary");
+        let says_nothing = read.text.is_empty() && draft.shape.as_deref() != Some("blocks");
+        if wordless
+            || (says_nothing && !read.is_call() && read.word != "raw" && read.word != "tool")
+        {
+            return Some(draft);
+        }
+        let block = self.block(read);
+        draft.blocks.push(block);
+        Some(draft)
+    }
+
+    /// A message that stands in its cell whole, as JSON.
+    fn whole(&mut self, read: &Read<'_>) -> Draft {
+        let json = blocks::fenced_json(&read.text).unwrap_or_default();
+        let message = Message::from_json(&json).unwrap_or_else(|error| {
+            let text = format!("the JSON of this cell is no message: {error}");
+            self.report(read, Problem::error("bad-json", text));
+            Message::new("", Body::Other(analects_core::Other::default()))
+        });
+        let (cell, blocks) = (read.name.clone(), Vec::new());
+        Draft { message, cell, blocks, shape: None, open: false }
+    }
+
+    fn body(&mut self, read: &Read<'_>) -> Body {
+        if !read.is_output() {
+            let source = match read.get("source") {
+                Some(source) => Some(UserSource::from(source)),
+                None => (read.word == "code").then_some(UserSource::Code),
+            };
+            if read.word == "code" {
+                self.code_cells.insert(read.name.clone(), self.messages.len());
+            }
+            return Body::User(User { source, ..User::default() });
+        }
+        if self.is_code_output(read) {
+            return event(AttachmentKind::CodeOutput);
+        }
+        let id = |key: &str| read.get(key).map(MessageId::from);
+        let number = |key: &str| read.get(key).and_then(|value| value.parse().ok());
+        match read.word.as_str() {
+            "tool" if !read.is_call() => Body::User(User::default()),
+            "system" => Body::System(System::default()),
+            "summary" => Body::Summary(Summary {
+                text: Text::from(read.text.as_str()),
+                from: id("from"),
+                to: id("to"),
+                count: number("count"),
+            }),
+            "compact_boundary" => Body::CompactBoundary(CompactBoundary {
+                trigger: read.get("trigger").map(CompactTrigger::from),
+                tokens_before: number("tokens_before"),
+                tokens_after: number("tokens_after"),
+                summary_id: id("summary_id"),
+                kept_from: id("kept_from"),
+            }),
+            "attachment" => event(AttachmentKind::from(read.get("kind").unwrap_or_default())),
+            "notification" => Body::Notification(Notification {
+                kind: read.get("kind").unwrap_or_default().to_string(),
+                ..Notification::default()
+            }),
+            "tombstone" => Body::Tombstone(Tombstone {
+                target: id("target").unwrap_or_default(),
+                target_parent: id("target_parent"),
+            }),
+            _ => Body::Assistant(Assistant::default()),
+        }
+    }
+
+    /// Gives a message its names and its place in its chain.
+    fn place(&mut self, read: Read<'_>, mut draft: Draft) {
+        let message = &mut draft.message;
+        if draft.open {
+            message.session_id = self.session.clone();
+            let id = read.get("uuid").map(str::to_string);
+            message.id = id.unwrap_or_else(|| self.derived_id(&read)).into();
+            message.parent_id = self.parent(&read, message.agent_id.clone());
+        }
+        if !matches!(message.body, Body::Progress(_)) {
+            self.last.insert(message.agent_id.clone(), message.id.clone());
+        }
+        // Of two cells with one id, the first is the one that others mean.
+        self.owners.entry(read.name.clone()).or_insert(self.messages.len());
+        self.messages.push(draft);
+    }
+
+    /// The name of a message whose cell gives it none. A cell without id, and a second cell of the
+    /// same id, are told apart by their place.
+    fn derived_id(&self, read: &Read<'_>) -> String {
+        let name = match read.cell.id() {
+            Some(id) if !self.owners.contains_key(id) => id.to_string(),
+            id => format!("{}#{}", id.unwrap_or_default(), read.cell.ordinal()),
+        };
+        derived_id(&self.session, &name)
+    }
+
+    fn parent(&mut self, read: &Read<'_>, chain: Option<String>) -> Option<MessageId> {
+        let usual = self.last.get(&chain).cloned();
+        match read.get("parent") {
+            None => usual,
+            Some("") => None,
+            Some(parent) => match self.owners.get(parent) {
+                Some(owner) => Some(self.messages[*owner].message.id.clone()),
+                // What came from elsewhere may well have a parent that is not here.
+                None if read.get("uuid").is_some() => Some(MessageId::from(parent)),
+                None => {
+                    let text =
+                        format!("there is no earlier cell {parent} that could be the parent");
+                    let problem = Problem::error("unknown-parent-cell", text)
+                        .hint("the cell is read as if it followed the one before it");
+                    self.report(read, problem);
+                    usual
+                }
+            },
+        }
+    }
+
+    fn finish(mut self) -> Decoded {
+        let mut messages = Vec::with_capacity(self.messages.len());
+        for draft in self.messages {
+            let (cell, open) = (draft.cell.clone(), draft.open);
+            let mut message = if open { close(draft) } else { draft.message };
+            if open && let Err(problem) = self.residue.apply(&cell, &mut message) {
+                self.problems.push(problem);
+            }
+            messages.push(message);
+        }
+        Decoded { messages, problems: self.problems }
+    }
+}
+
+fn event(kind: AttachmentKind) -> Body {
+    Body::Attachment(Attachment { kind, content: Content::Empty, data: None })
+}
+
+/// Puts the blocks of a message together.
+fn close(draft: Draft) -> Message {
+    let Draft { mut message, blocks, shape, .. } = draft;
+    let calls = blocks.iter().any(|block| matches!(block, Block::ToolUse(_)));
+    let is_answer = matches!(message.body, Body::Assistant(_));
+    let content = match (shape.as_deref(), blocks) {
+        (Some("empty"), _) => Content::Empty,
+        (Some("text"), blocks) => Content::Text(text_of(&blocks)),
+        (Some(_), blocks) => Content::Blocks(blocks),
+        (None, blocks) if is_answer || blocks.len() > 1 => Content::Blocks(blocks),
+        (None, blocks) if matches!(blocks.as_slice(), [Block::Text(_)]) => {
+            Content::Text(text_of(&blocks))
+        }
+        (None, blocks) if blocks.is_empty() => Content::Empty,
+        (None, blocks) => Content::Blocks(blocks),
+    };
+    match &mut message.body {
+        Body::User(body) => body.content = content,
+        Body::System(body) => body.content = content,
+        Body::Attachment(body) => body.content = content,
+        Body::Notification(body) => body.content = content,
+        Body::Assistant(body) => {
+            body.content = content;
+            if body.stop_reason.is_none() && !message.is_api_error_message {
+                body.stop_reason =
+                    Some(if calls { StopReason::ToolUse } else { StopReason::EndTurn });
+            }
+            body.stop_reason = body.stop_reason.take().filter(|reason| !reason.as_str().is_empty());
+        }
+        _ => {}
+    }
+    message
+}
+
+fn text_of(blocks: &[Block]) -> Text {
+    match blocks.first() {
+        Some(Block::Text(block)) => block.text.clone(),
+        _ => Text::default(),
+    }
+}
+
+/// Reads what any cell may say about its message.
+fn read_shared(read: &Read<'_>, message: &mut Message) {
+    let string = |key: &str| read.get(key).map(str::to_string);
+    let number = |key: &str| read.get(key).and_then(|value| value.parse().ok());
+    let usage = TokenUsage {
+        input_tokens: number("input_tokens"),
+        output_tokens: number("output_tokens"),
+        ..TokenUsage::default()
+    };
+    message.history = read.get("history").and_then(History::parse).unwrap_or_default();
+    message.created_at = read.get("time").and_then(|time| time.parse().ok());
+    message.agent_id = string("agent_id");
+    message.author = string("author").or_else(|| default_author(read));
+    message.author = message.author.take().filter(|author| !author.is_empty());
+    message.model = string("model");
+    message.response_id = string("response_id");
+    message.cost_usd = read.get("cost_usd").and_then(|value| value.parse().ok());
+    message.duration_ms = read.get("duration").and_then(milliseconds);
+    message.usage = (!usage.is_empty()).then_some(usage);
+    message.is_api_error_message = read.get("error") == Some("1");
+    if let Body::Assistant(body) = &mut message.body {
+        let interrupted = read.get("status") == Some("streaming");
+        let reason = string("stop_reason").map(StopReason::from);
+        body.stop_reason = reason.or(interrupted.then_some(StopReason::Interrupted));
+    }
+}
+
+/// The author of a reply is its type word.
+fn default_author(read: &Read<'_>) -> Option<String> {
+    let is_reply = read.is_output() && !FIXED_WORDS.contains(&read.word.as_str());
+    (is_reply && read.cell.is_sealed()).then(|| read.word.clone())
+}
+
+fn milliseconds(duration: &str) -> Option<u64> {
+    let seconds: f64 = duration.strip_suffix('s')?.parse().ok()?;
+    (seconds >= 0.0).then(|| (seconds * 1000.0).round() as u64)
+}

@@ -1,0 +1,168 @@
+//! What running code printed, as a cell holds it: a line each, behind the name of its stream.
+//!
+//! A line end belongs to its line, so `stdout> a` is `a` and a line end; what a stream printed last
+//! without one is `stdout>\ a`. Output that is not UTF-8 is base64, a piece a line.
+//!
+//! ```
+//! use analects_formats::msgfile::output::{Piece, decode, encode};
+//!
+//! let pieces = [Piece::stdout("1\n2\n"), Piece::stderr("careful\n"), Piece::stdout("3")];
+//! let encoded = encode(&pieces);
+//! assert_eq!(encoded.text, "stdout> 1\nstdout> 2\nstderr> careful\nstdout>\\ 3");
+//! assert_eq!(decode(&encoded.text, encoded.base64).0, pieces);
+//! ```
+
+use super::base64;
+
+/// Where a program printed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+impl Stream {
+    fn name(self) -> &'static str {
+        match self {
+            Stream::Stdout => "stdout",
+            Stream::Stderr => "stderr",
+        }
+    }
+}
+
+/// What came from one stream before the other one had its say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it was printed to.
+    pub stream: Stream,
+    /// What was printed, line ends included.
+    pub bytes: Vec<u8>,
+}
+
+impl Piece {
+    /// A piece of standard output.
+    pub fn stdout(bytes: impl Into<Vec<u8>>) -> Piece {
+        Piece { stream: Stream::Stdout, bytes: bytes.into() }
+    }
+
+    /// A piece of standard error.
+    pub fn stderr(bytes: impl Into<Vec<u8>>) -> Piece {
+        Piece { stream: Stream::Stderr, bytes: bytes.into() }
+    }
+}
+
+/// Pieces as the content of a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoded {
+    /// The lines, without a line end after the last.
+    pub text: String,
+    /// Whether the lines are base64, so that the cell needs `encoding="base64"`.
+    pub base64: bool,
+}
+
+/// Joins neighbours of the same stream and drops empty pieces; how a stream was cut means nothing.
+pub fn merge(pieces: &[Piece]) -> Vec<Piece> {
+    let mut merged = Vec::new();
+    for piece in pieces {
+        add(&mut merged, piece.stream, &piece.bytes);
+    }
+    merged
+}
+
+/// Writes pieces as lines. Reading them back gives the [`merge`]d pieces.
+pub fn encode(pieces: &[Piece]) -> Encoded {
+    let pieces = merge(pieces);
+    // The cell has one encoding for all of its lines, so one piece that is not text decides.
+    let texts: Result<Vec<(Stream, &str)>, _> = pieces
+        .iter()
+        .map(|piece| std::str::from_utf8(&piece.bytes).map(|text| (piece.stream, text)))
+        .collect();
+    match texts {
+        Ok(texts) => {
+            let lines = texts.iter().flat_map(|(stream, text)| {
+                text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
+                    Some(line) => format!("{}> {line}", stream.name()),
+                    None => format!("{}>\\ {line}", stream.name()),
+                })
+            });
+            Encoded { text: join(lines), base64: false }
+        }
+        Err(_) => {
+            let line = |piece: &Piece| {
+                format!("{}> {}", piece.stream.name(), base64::encode_line(&piece.bytes))
+            };
+            Encoded { text: join(pieces.iter().map(line)), base64: true }
+        }
+    }
+}
+
+/// Reads lines as pieces. Also gives the numbers, from 1, of the lines that are not what [`encode`]
+/// writes: one without the name of a stream counts as a line of standard output, one that is not
+/// base64 as the text that it is, so that nothing is lost.
+pub fn decode(text: &str, base64: bool) -> (Vec<Piece>, Vec<usize>) {
+    let mut pieces = Vec::new();
+    let mut odd = Vec::new();
+    for (line, number) in text.split_terminator('\n').zip(1..) {
+        let Some((stream, rest, ended)) = prefixed(line) else {
+            odd.push(number);
+            add_line(&mut pieces, Stream::Stdout, line, true);
+            continue;
+        };
+        if !base64 {
+            add_line(&mut pieces, stream, rest, ended);
+        } else if let Some(bytes) = base64::decode(rest) {
+            add(&mut pieces, stream, &bytes);
+        } else {
+            odd.push(number);
+            add_line(&mut pieces, stream, rest, ended);
+        }
+    }
+    (pieces, odd)
+}
+
+/// A line's stream, its text, and whether a line end belongs to it. An editor may have taken off
+/// the blank that ends the prefix of an empty line.
+fn prefixed(line: &str) -> Option<(Stream, &str, bool)> {
+    let (stream, rest) = [Stream::Stdout, Stream::Stderr]
+        .into_iter()
+        .find_map(|stream| Some((stream, line.strip_prefix(stream.name())?.strip_prefix('>')?)))?;
+    let (rest, ended) = match rest.strip_prefix('\\') {
+        Some(rest) => (rest, false),
+        None => (rest, true),
+    };
+    if rest.is_empty() {
+        return Some((stream, rest, ended));
+    }
+    rest.strip_prefix(' ').map(|rest| (stream, rest, ended))
+}
+
+fn add_line(pieces: &mut Vec<Piece>, stream: Stream, line: &str, ended: bool) {
+    add(pieces, stream, line.as_bytes());
+    if ended {
+        add(pieces, stream, b"\n");
+    }
+}
+
+fn add(pieces: &mut Vec<Piece>, stream: Stream, bytes: &[u8]) {
+    match pieces.last_mut() {
+        _ if bytes.is_empty() => {}
+        Some(last) if last.stream == stream => last.bytes.extend_from_slice(bytes),
+        _ => pieces.push(Piece { stream, bytes: bytes.to_vec() }),
+    }
+}
+
+fn join(lines: impl Iterator<Item = String>) -> String {
+    let mut text = String::new();
+    for line in lines {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&line);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

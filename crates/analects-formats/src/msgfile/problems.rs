@@ -1,0 +1,115 @@
+//! What is odd about a document, with places and hints. Reading never needs this; people do.
+
+use std::collections::HashSet;
+
+use analects_core::{History, LineIndex, Problem, Severity, Span};
+
+use super::line::is_nearly_head;
+use super::scan::{line_text, lines};
+use super::{Cell, Document};
+
+impl Document {
+    /// Everything that is odd about the file, in its order.
+    pub fn problems(&self) -> Vec<Problem> {
+        let lines = self.lines();
+        let mut found = Found { lines: &lines, problems: Vec::new() };
+        self.encoding_problems(&mut found);
+        self.frontmatter_problems(&mut found);
+        self.head_problems(&mut found);
+        let mut ids = HashSet::new();
+        for cell in self.cells() {
+            if cell.id().is_some_and(|id| !ids.insert(id)) {
+                found.add(duplicate_id(cell), cell.head());
+            }
+            meta_problems(cell, &mut found);
+        }
+        found.problems.sort_by_key(|problem| (problem.line, problem.column));
+        found.problems
+    }
+
+    /// The problem that keeps this file from being written, if there is one.
+    pub fn why_not_writable(&self) -> Option<Problem> {
+        if self.utf8 {
+            return None;
+        }
+        let lines = self.lines();
+        let mut found = Found { lines: &lines, problems: Vec::new() };
+        self.encoding_problems(&mut found);
+        found.problems.into_iter().next()
+    }
+
+    /// One problem for each run of bytes that is not UTF-8.
+    fn encoding_problems(&self, found: &mut Found<'_>) {
+        if self.utf8 {
+            return;
+        }
+        let mut at = 0;
+        for chunk in self.source.utf8_chunks() {
+            let start = at + chunk.valid().len();
+            at = start + chunk.invalid().len();
+            if at > start {
+                let text = format!("the bytes at offset {start} are not UTF-8");
+                let problem = Problem::error("not-utf8", text)
+                    .hint("convert the file to UTF-8; until then nothing is written to it");
+                found.add(problem, Span::new(start, at));
+            }
+        }
+    }
+
+    fn frontmatter_problems(&self, _found: &mut Found<'_>) {}
+
+    /// Lines that look as if somebody meant a head, and heads that somebody may not have meant.
+    fn head_problems(&self, found: &mut Found<'_>) {
+        for (at, line) in lines(&self.source, self.body) {
+            let text = line_text(line);
+            if is_nearly_head(text) {
+                let problem =
+                    Problem::warning("near-head", "this line is nearly a head, and is not one")
+                        .hint("a head is one to five #, a blank, %% or %%%, a blank and a title");
+                found.add(problem.with(Severity::Hint), Span::new(at, at + text.len()));
+            }
+        }
+        for (fence, head) in &self.scan.in_fence {
+            let line = found.lines.position(*fence).0;
+            let text = format!("this cell starts inside the code block that line {line} opens");
+            let problem = Problem::warning("head-in-fence", text)
+                .hint("to quote a head, type \\# instead of #; else close the code block");
+            found.add(problem.with(Severity::Hint), Span::new(*head, *head));
+        }
+    }
+}
+
+struct Found<'a> {
+    lines: &'a LineIndex<'a>,
+    problems: Vec<Problem>,
+}
+
+impl Found<'_> {
+    fn add(&mut self, problem: Problem, span: Span) {
+        self.problems.push(problem.at(span, self.lines));
+    }
+}
+
+fn duplicate_id(cell: Cell<'_>) -> Problem {
+    let text = format!("the id {} is used by an earlier cell", cell.name());
+    Problem::error("duplicate-id", text).hint("give this cell another id")
+}
+
+fn meta_problems(cell: Cell<'_>, found: &mut Found<'_>) {
+    let Some(meta) = cell.meta() else { return };
+    for junk in &meta.junk {
+        let text = format!("cannot read {junk:?} in the metadata; expected key=\"value\"");
+        found.add(Problem::warning("bad-metadata", text), meta.span);
+    }
+    if let Some(value) = meta.get("history").filter(|value| History::parse(value).is_none()) {
+        let text = format!("unknown history value {value:?}; expected include, exclude or summary");
+        let problem = Problem::warning("unknown-history", text).hint("it is read as include");
+        found.add(problem, meta.span);
+    }
+    if !cell.is_stored_as_it_says() {
+        let stored = meta.get("stored").unwrap_or_default();
+        let text = format!("stored=\"{stored}\" does not fit this cell's text; it is ignored");
+        let hint = "the text was edited: remove the attribute to keep it as it is now";
+        found.add(Problem::warning("stored-mismatch", text).hint(hint), meta.span);
+    }
+}

@@ -1,0 +1,183 @@
+//! One pass over a file: where its frontmatter ends, where its section starts, and where its cells
+//! are. Nothing is copied, and only what may be a head or a fence is looked at twice.
+
+use analects_core::Span;
+use memchr::memchr;
+
+use super::CellKind;
+use super::fence::Region;
+use super::line::{Head, head, heading, is_blank_line, metadata_of};
+
+/// Where a cell's parts are. The rest is worked out when somebody asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CellSpans {
+    /// The start of the head's line.
+    pub(super) start: usize,
+    /// The end of the head's line, line end included.
+    pub(super) head_end: usize,
+    pub(super) title: Span,
+    /// The id, empty if there is none.
+    pub(super) id: Span,
+    /// The start of the metadata line; 0, where no metadata can be, if there is none.
+    pub(super) meta: usize,
+    pub(super) kind: CellKind,
+    pub(super) level: u8,
+}
+
+/// The heading below which a plain Markdown file keeps its messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Section {
+    /// The heading's line, with its line end.
+    pub heading: Span,
+    /// The number of `#`.
+    pub level: usize,
+}
+
+/// What a pass over a file found.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    pub(super) cells: Vec<CellSpans>,
+    pub(super) section: Option<Section>,
+    /// Sealed heads after a fence that was still open: the fence's offset, and the head's.
+    pub(super) in_fence: Vec<(usize, usize)>,
+}
+
+/// Scans a file from `start` on. With a `section`, cells count only below the first heading of that
+/// name.
+pub(super) fn scan(source: &[u8], start: usize, section: Option<&str>) -> Scan {
+    let mut scanner =
+        Scanner { source, section, found: Scan::default(), region: Region::new(), waiting: None };
+    let mut at = start;
+    while at < source.len() {
+        let end = memchr(b'\n', &source[at..]).map_or(source.len(), |offset| at + offset + 1);
+        scanner.line(at, end);
+        at = end;
+    }
+    scanner.end_region(None);
+    scanner.found
+}
+
+/// A loose head or a section heading: what a closed fence hides.
+#[derive(Debug, Clone, Copy)]
+enum Item {
+    Head(CellSpans),
+    Heading(Section),
+}
+
+struct Scanner<'a> {
+    source: &'a [u8],
+    section: Option<&'a str>,
+    found: Scan,
+    region: Region<Item>,
+    /// A head with an id, until the next line that is not blank says whether it is sealed.
+    waiting: Option<CellSpans>,
+}
+
+impl Scanner<'_> {
+    /// Takes a line. Most lines of most files end at the first test.
+    fn line(&mut self, start: usize, end: usize) {
+        let first = self.source[start];
+        let special = matches!(first, b'#' | b'`' | b'~' | b' ' | b'-' | b'*' | b'+' | b'0'..=b'9');
+        if !special && self.waiting.is_none() && !self.region.is_in_item() {
+            return;
+        }
+        let text = line_text(&self.source[start..end]);
+        if is_blank_line(text) {
+            return;
+        }
+        self.seal(start, text);
+        self.region.line(text, start);
+        if first == b'#' {
+            self.heading(start, end, text);
+        }
+    }
+
+    /// Decides on the head that waits: its metadata comes first, or it is loose.
+    fn seal(&mut self, start: usize, text: &[u8]) {
+        let Some(mut cell) = self.waiting.take() else { return };
+        if metadata_of(text, cell.id.of(self.source)).is_some() {
+            cell.meta = start;
+            self.region.take_back();
+            self.end_region(Some(cell));
+        }
+    }
+
+    fn heading(&mut self, start: usize, end: usize, text: &[u8]) {
+        if let Some(head) = head(text) {
+            let cell = spans(start, end, &head);
+            self.waiting = (!cell.id.is_empty()).then_some(cell);
+            self.region.hideable(Item::Head(cell));
+        } else if let Some(level) = self.section.and_then(|name| heading(text, name)) {
+            let section = Section { heading: Span::new(start, end), level };
+            self.region.hideable(Item::Heading(section));
+        }
+    }
+
+    /// Ends a region: before the sealed head that starts the next one, or at the end of the file.
+    fn end_region(&mut self, sealed: Option<CellSpans>) {
+        let (wanted, found) = (self.section.is_some(), &mut self.found);
+        let show = |item| match item {
+            Item::Head(cell) if !wanted || found.section.is_some() => found.cells.push(cell),
+            Item::Heading(section) if found.section.is_none() => found.section = Some(section),
+            _ => {}
+        };
+        let unclosed = self.region.end(show, |_, _| {});
+        if let Some(cell) = sealed
+            && (!wanted || found.section.is_some())
+        {
+            found.in_fence.extend(unclosed.map(|fence| (fence, cell.start)));
+            found.cells.push(cell);
+        }
+    }
+}
+
+fn spans(start: usize, end: usize, head: &Head) -> CellSpans {
+    let absolute = |span: Span| Span::new(start + span.start, start + span.end);
+    CellSpans {
+        start,
+        head_end: end,
+        title: absolute(head.title),
+        id: head.id.map_or(Span::default(), absolute),
+        meta: 0,
+        kind: head.kind,
+        level: head.level,
+    }
+}
+
+/// A line without its line end, which is `\n` or `\r\n` and nothing else.
+pub(super) fn line_text(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\n").map_or(line, |text| text.strip_suffix(b"\r").unwrap_or(text))
+}
+
+/// The lines from `start` on, with their line ends: each with its offset.
+pub(super) fn lines(source: &[u8], start: usize) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut at = start;
+    std::iter::from_fn(move || {
+        let rest = source.get(at..).filter(|rest| !rest.is_empty())?;
+        let line = memchr(b'\n', rest).map_or(rest, |offset| &rest[..=offset]);
+        let offset = at;
+        at += line.len();
+        Some((offset, line))
+    })
+}
+
+/// From a `---` line at `start` to the next one, unless a sealed head or the end comes first.
+pub(super) fn frontmatter(source: &[u8], start: usize) -> Option<Span> {
+    let mut rest = lines(source, start);
+    rest.next().filter(|(_, line)| line_text(line) == b"---")?;
+    let mut waiting: Option<&[u8]> = None;
+    for (at, line) in rest {
+        let text = line_text(line);
+        if is_blank_line(text) {
+            continue;
+        }
+        if waiting.is_some_and(|id| metadata_of(text, id).is_some()) {
+            return None;
+        }
+        if text == b"---" {
+            return Some(Span::new(start, at + line.len()));
+        }
+        waiting = head(text).and_then(|head| head.id).map(|id| id.of(text));
+    }
+    None
+}
