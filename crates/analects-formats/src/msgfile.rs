@@ -34,7 +34,7 @@ pub use agents::is_fixed_word;
 pub use decode::{decode, decode_named};
 pub use edit::{Splice, append, append_all, replace, replace_with};
 pub use encode::NewCell;
-pub use frontmatter::Frontmatter;
+pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
 pub use messages::{add_residue, answer, encode, messages, session_of};
 pub use meta::Meta;
 pub use scan::Section;
@@ -89,6 +89,11 @@ impl Document {
         let parts = [Span::new(0, front), Span::new(front, self.body), self.preamble()];
         let spans = parts.into_iter().chain(self.cells().map(Cell::span));
         spans.flat_map(|span| span.of(&self.source)).copied().collect()
+    }
+
+    /// Gives the bytes back.
+    pub fn into_source(self) -> Vec<u8> {
+        self.source
     }
 
     /// The bytes that were read.

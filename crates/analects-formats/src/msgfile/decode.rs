@@ -41,16 +41,9 @@ fn read(source: Vec<u8>, kind: Kind) -> Document {
     Document { source, kind, frontmatter: front_span, front, body, scan, utf8 }
 }
 
-/// The YAML between the two `---` lines.
-pub(super) fn yaml_span(source: &[u8], span: Span) -> Span {
-    let mut inner = lines(&source[..span.end], span.start);
-    let first = inner.next().map_or(0, |(_, line)| line.len());
-    let last = inner.last().map_or(span.end, |(at, _)| at);
-    Span::new(span.start + first, last)
-}
-
 fn read_front(source: &[u8], span: Span) -> Frontmatter {
-    frontmatter::read(&String::from_utf8_lossy(yaml_span(source, span).of(source)))
+    let yaml = frontmatter::text_span(source, span).map(|span| span.of(source));
+    yaml.map(|yaml| frontmatter::read(&String::from_utf8_lossy(yaml))).unwrap_or_default()
 }
 
 /// Reads the metadata line at `start` and the indented lines of attributes that continue it.

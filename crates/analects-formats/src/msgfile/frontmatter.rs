@@ -1,38 +1,199 @@
-//! stub
-use analects_core::Agent;
-#[derive(Debug, Clone, Default)]
-/// x
+//! The frontmatter of a message file: what its YAML says, and how single keys of it are changed.
+//!
+//! [`read`] never fails: what cannot be read is a [`FrontProblem`], and the rest has its defaults.
+//! [`set_string`] and [`add_agent`] give the one [`super::Splice`] that makes the change, read
+//! its result back, and refuse with the lines to type where anything else would read differently.
+
+mod agents;
+mod edit;
+mod scalar;
+mod yaml;
+
+use analects_core::{Agent, LineIndex, Problem, Severity, Span};
+
+use yaml::{Entry, Yaml, YamlError};
+
+pub use edit::{Refusal, add_agent, set_string, text_span};
+
+/// The section that holds the messages of a plain `.md` file that does not name another.
+const DEFAULT_SECTION: &str = "Discussion";
+
+/// What a file's frontmatter says, as far as this program reads it.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Frontmatter {
-    /// x
+    /// The conversation's id.
     pub id: Option<String>,
-    /// x
+    /// The conversation's title.
     pub title: Option<String>,
-    /// x
+    /// The section that holds the messages, if the key is there; without a value, `Discussion`.
     pub message_section: Option<String>,
-    /// x
+    /// The agent that answers unless told otherwise. It may be one that the file's body defines.
     pub default_agent: Option<String>,
-    /// x
+    /// The agents, in the file's order.
     pub agents: Vec<Agent>,
+    /// What was odd.
+    pub problems: Vec<FrontProblem>,
 }
-/// x
+
+/// A finding about frontmatter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrontProblem {
+    /// A stable name, such as `frontmatter-yaml`.
+    pub code: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The line it is about, in bytes of the YAML text; all of the text where that is unknown.
+    pub span: Span,
+    /// What is wrong: lower case, no full stop.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl FrontProblem {
+    /// The same finding about the whole file, in which the YAML text starts at `start`.
+    pub fn in_file(self, start: usize, lines: &LineIndex) -> Problem {
+        let span = Span::new(start + self.span.start, start + self.span.end);
+        let mut problem = Problem::error(self.code, self.message).at(span, lines);
+        problem.severity = self.severity;
+        problem.hint = self.hint;
+        problem
+    }
+}
+
+/// Reads the text between the two `---` lines.
 pub fn read(yaml: &str) -> Frontmatter {
-    let message_section = yaml
-        .lines()
-        .find_map(|l| l.strip_prefix("message_section:"))
-        .map(|n| if n.trim().is_empty() { "Discussion".into() } else { n.trim().to_string() });
-    let id = yaml.lines().find_map(|l| l.strip_prefix("id: ")).map(|n| n.trim().to_string());
-    Frontmatter { id, message_section, ..Frontmatter::default() }
+    let mut reader = Reader::new(yaml);
+    let mut found = Frontmatter::default();
+    match Yaml::parse(yaml) {
+        Ok(tree) => reader.read_tree(&tree, &mut found),
+        Err(error) => reader.unreadable(&error),
+    }
+    found.problems = reader.problems;
+    found
 }
-/// x
-pub struct Refusal {}
-use super::Splice;
-use analects_core::Span;
-/// x
-pub fn set_string(
-    _source: &[u8],
-    _f: Option<Span>,
-    key: &str,
-    value: &str,
-) -> Result<Splice, Refusal> {
-    Ok(Splice { at: Span::new(0, 0), bytes: format!("---\n{key}: {value}\n---\n\n").into_bytes() })
+
+/// Turns trees into values, and collects what is wrong with them.
+struct Reader {
+    /// Where the lines start, and at last the end of the text.
+    lines: Vec<usize>,
+    problems: Vec<FrontProblem>,
 }
+
+impl Reader {
+    fn new(text: &str) -> Reader {
+        Reader { lines: line_starts(text), problems: Vec::new() }
+    }
+
+    fn read_tree(&mut self, tree: &Yaml, found: &mut Frontmatter) {
+        let Some(entries) = tree.entries() else {
+            let message = format!("frontmatter must be a map of keys to values, not {tree}");
+            self.report("frontmatter-type", Severity::Error, None, message);
+            return;
+        };
+        for entry in entries {
+            match entry.key.as_str() {
+                "id" => found.id = self.text(entry).filter(|id| !id.is_empty()),
+                "title" => found.title = self.text(entry),
+                "message_section" => found.message_section = self.section(entry),
+                "default_agent" => {
+                    found.default_agent = self.text(entry).filter(|name| !name.is_empty());
+                }
+                "agents" => found.agents = self.agents(entry),
+                // Other keys belong to the author.
+                _ => {}
+            }
+        }
+    }
+
+    fn unreadable(&mut self, error: &YamlError) {
+        let message = format!("frontmatter cannot be read: {}", error.message);
+        let at = error.line.and_then(|line| self.lines.get(line - 1)).copied();
+        self.report("frontmatter-yaml", Severity::Error, at, message);
+    }
+
+    /// Says that something is wrong with the line at an offset.
+    fn report(
+        &mut self,
+        code: &'static str,
+        severity: Severity,
+        at: Option<usize>,
+        message: String,
+    ) -> &mut FrontProblem {
+        let span = at.map_or(Span::new(0, self.end()), |at| self.line_at(at));
+        let problem = FrontProblem { code, severity, span, message, hint: None };
+        self.problems.push(problem);
+        let last = self.problems.len() - 1;
+        &mut self.problems[last]
+    }
+
+    fn end(&self) -> usize {
+        self.lines.last().copied().unwrap_or(0)
+    }
+
+    fn line_at(&self, offset: usize) -> Span {
+        let next = self.lines.partition_point(|start| *start <= offset);
+        let start = next.checked_sub(1).and_then(|line| self.lines.get(line));
+        Span::new(start.copied().unwrap_or(0), self.lines.get(next).copied().unwrap_or(self.end()))
+    }
+
+    /// Says that a value is of the wrong type; `expected` completes "must be".
+    fn wrong_type(&mut self, entry: &Entry, expected: &str) {
+        let message = format!("{} must be {expected}, not {}", entry.key, entry.value);
+        let problem = self.report("frontmatter-type", Severity::Error, entry.at, message);
+        let is_unquoted = matches!(entry.value, Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_));
+        if expected == "a text" && is_unquoted {
+            problem.hint = Some(format!("put it in quotes: {}: \"{}\"", entry.key, entry.value));
+        }
+    }
+
+    fn text(&mut self, entry: &Entry) -> Option<String> {
+        match &entry.value {
+            Yaml::Null => None,
+            Yaml::Text(text) => Some(text.clone()),
+            _ => {
+                self.wrong_type(entry, "a text");
+                None
+            }
+        }
+    }
+
+    fn section(&mut self, entry: &Entry) -> Option<String> {
+        if entry.value == Yaml::Null {
+            return Some(DEFAULT_SECTION.to_string());
+        }
+        let text = self.text(entry)?;
+        if text.is_empty() {
+            return Some(DEFAULT_SECTION.to_string());
+        }
+        let name = text.trim();
+        let only_hashes = name.chars().all(|c| c == '#' || c.is_whitespace());
+        if only_hashes || name.contains(['\n', '\r']) {
+            let shown = &entry.value;
+            let message = format!("message_section must be the text of a heading, not {shown}");
+            self.report("frontmatter-type", Severity::Error, entry.at, message).hint =
+                Some(format!("message_section: {DEFAULT_SECTION}"));
+            return None;
+        }
+        Some(name.to_string())
+    }
+}
+
+/// Where each line starts as YAML sees it, for which a lone `\r` ends a line too; then the end.
+fn line_starts(text: &str) -> Vec<usize> {
+    let bytes = text.as_bytes();
+    let ends = |at: &usize| match bytes[*at] {
+        b'\n' => true,
+        b'\r' => bytes.get(at + 1) != Some(&b'\n'),
+        _ => false,
+    };
+    let mut starts = vec![0];
+    starts.extend((0..bytes.len()).filter(ends).map(|at| at + 1));
+    if starts.last() != Some(&bytes.len()) {
+        starts.push(bytes.len());
+    }
+    starts
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,9 @@
 
 use analects_core::Span;
 
+/// The longest type word, in bytes.
+const MAX_WORD: usize = 256;
+
 /// What a metadata line says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Meta {
@@ -56,7 +59,9 @@ impl Meta {
             self.attributes.push((key, value));
             return Some(rest);
         }
-        let (word, rest) = inner.split_once(']')?;
+        // A type word is short; looking for its end through the whole line would cost too much.
+        let end = inner.bytes().take(MAX_WORD).position(|byte| byte == b']')?;
+        let (word, rest) = (&inner[..end], &inner[end + 1..]);
         let is_first = self.type_word.is_none() && self.attributes.is_empty();
         if !is_first || word.is_empty() || word.contains(['[', '=']) {
             return None;
@@ -81,9 +86,9 @@ fn skip_blanks(text: &str) -> &str {
 
 /// `key=value` at the start of `text`; a bare value ends at a blank or at one of `stops`.
 fn attribute<'a>(text: &'a str, stops: &str) -> Option<(String, String, &'a str)> {
-    let end = text.find('=')?;
-    let (key, rest) = (&text[..end], &text[end + 1..]);
-    if !is_key(key) {
+    let end = text.find(|c: char| !is_key_char(c)).unwrap_or(text.len());
+    let (key, rest) = (&text[..end], text[end..].strip_prefix('=')?);
+    if !key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         return None;
     }
     let (value, rest) = match rest.chars().next() {
@@ -98,10 +103,8 @@ fn attribute<'a>(text: &'a str, stops: &str) -> Option<(String, String, &'a str)
     Some((key.to_string(), value, rest))
 }
 
-fn is_key(key: &str) -> bool {
-    let mut chars = key.chars();
-    let first = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-    first && chars.all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
+fn is_key_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_.-".contains(c)
 }
 
 /// The rest of a double-quoted value, escapes resolved; `None` without a closing quote.

@@ -4,9 +4,12 @@ use std::collections::HashSet;
 
 use analects_core::{History, LineIndex, Problem, Severity, Span};
 
+use super::agents::{agent, is_fixed_word};
+use super::code::code;
 use super::line::is_nearly_head;
 use super::scan::{line_text, lines};
-use super::{Cell, Document};
+use super::show::role;
+use super::{Cell, CellKind, Document, Kind, frontmatter};
 
 impl Document {
     /// Everything that is odd about the file, in its order.
@@ -22,6 +25,7 @@ impl Document {
                 found.add(duplicate_id(cell), cell.head());
             }
             meta_problems(cell, &mut found);
+            code_problem(cell, &mut found);
         }
         found.problems.sort_by_key(|problem| (problem.line, problem.column));
         found.problems
@@ -56,7 +60,48 @@ impl Document {
         }
     }
 
-    fn frontmatter_problems(&self, _found: &mut Found<'_>) {}
+    fn frontmatter_problems(&self, found: &mut Found<'_>) {
+        let yaml = self.frontmatter.and_then(|span| frontmatter::text_span(&self.source, span));
+        for problem in &self.front.problems {
+            let start = yaml.map_or(0, |yaml| yaml.start);
+            found.problems.push(problem.clone().in_file(start, found.lines));
+        }
+        if let (Kind::Section, Some(name), None) =
+            (self.kind, &self.front.message_section, self.scan.section)
+        {
+            let text = format!("there is no heading {name:?} for the messages yet");
+            let problem = Problem::warning("section-missing", text)
+                .hint("it is added with the first message");
+            found.add(problem.with(Severity::Hint), self.frontmatter.unwrap_or_default());
+        }
+        self.agent_problems(found);
+    }
+
+    /// Agents that are named and nowhere defined, or defined under a name that means something else.
+    fn agent_problems(&self, found: &mut Found<'_>) {
+        let agents: HashSet<String> = self.agents().into_iter().map(|agent| agent.name).collect();
+        let default = self.front.default_agent.as_ref();
+        if let Some(name) = default.filter(|name| !agents.contains(*name)) {
+            let text = format!("the default agent {name} is defined nowhere");
+            let problem = Problem::error("unknown-agent", text)
+                .hint("add it to agents, or name another in default_agent");
+            found.add(problem, self.frontmatter.unwrap_or_default());
+        }
+        for cell in self.cells() {
+            let word = cell.type_word();
+            let is_reply = cell.kind() == CellKind::Output && role(cell) == "reply";
+            if is_reply && cell.is_sealed() && !agents.is_empty() && !agents.contains(&word) {
+                let text = format!("the agent {word} is defined nowhere in this file");
+                let problem = Problem::warning("unknown-agent", text);
+                found.add(problem.with(Severity::Hint), cell.head());
+            }
+            if agent(cell).is_some_and(|agent| is_fixed_word(&agent.name)) {
+                let problem = Problem::error("reserved-agent-name", "this name is a type word")
+                    .hint("give the agent another name");
+                found.add(problem, cell.head());
+            }
+        }
+    }
 
     /// Lines that look as if somebody meant a head, and heads that somebody may not have meant.
     fn head_problems(&self, found: &mut Found<'_>) {
@@ -111,5 +156,17 @@ fn meta_problems(cell: Cell<'_>, found: &mut Found<'_>) {
         let text = format!("stored=\"{stored}\" does not fit this cell's text; it is ignored");
         let hint = "the text was edited: remove the attribute to keep it as it is now";
         found.add(Problem::warning("stored-mismatch", text).hint(hint), meta.span);
+    }
+}
+
+/// A code cell that cannot run.
+fn code_problem(cell: Cell<'_>, found: &mut Found<'_>) {
+    if cell.kind() != CellKind::Message || cell.type_word() != "code" {
+        return;
+    }
+    if let Err(error) = code(&cell.content()) {
+        let problem = Problem::error("no-code", format!("this code cell cannot run: {error}"))
+            .hint("put the code into a fenced code block that names its language");
+        found.add(problem, cell.head());
     }
 }

@@ -161,6 +161,25 @@ pub(super) fn lines(source: &[u8], start: usize) -> impl Iterator<Item = (usize,
     })
 }
 
+/// A line: its text without the line end, and where all of it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line<'a> {
+    pub(super) text: &'a [u8],
+    pub(super) span: Span,
+}
+
+impl Line<'_> {
+    pub(super) fn is_blank(&self) -> bool {
+        is_blank_line(self.text)
+    }
+}
+
+/// The lines from `start` on, with their spans.
+pub(super) fn spanned_lines(source: &[u8], start: usize) -> impl Iterator<Item = Line<'_>> {
+    lines(source, start)
+        .map(|(at, line)| Line { text: line_text(line), span: Span::new(at, at + line.len()) })
+}
+
 /// From a `---` line at `start` to the next one, unless a sealed head or the end comes first.
 pub(super) fn frontmatter(source: &[u8], start: usize) -> Option<Span> {
     let mut rest = lines(source, start);

@@ -45,7 +45,8 @@ fn heads() {
 
 #[test]
 fn metadata_is_the_first_line_after_its_own_head() {
-    check("# %% [^1]\n\n[^1]: [code] a=1\n\nx\n", &[r#"message 1 code "" = "x""#]);
+    check("# %% [^1]\n\n[^1]: [raw] a=1\n\nx\n", &[r#"message 1 raw "" = "x""#]);
+    check("# %% [^1]\n\n[^1]: [code]\n\nx\n", &[r#"message 1 code "" = "x""#, "1:1 no-code"]);
     check("# %% [^1]\n[^2]: [code]\n", &[r#"message 1 markdown "" = "[^2]: [code]""#]);
     check("# %% [^1]\nx\n[^1]: [code]\n", &[r#"message 1 markdown "" = "x\n[^1]: [code]""#]);
     check("# %% [^1]\n [^1]: [code]\n", &[r#"message 1 markdown "" = " [^1]: [code]""#]);

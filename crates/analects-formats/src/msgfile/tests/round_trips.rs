@@ -78,7 +78,7 @@ fn tool_talk() -> Vec<Message> {
 fn a_conversation_with_tools_reads_well() {
     let file = check(&tool_talk());
     for piece in [
-        "---\nid: 0197\n---\n",
+        "---\nid: \"0197\"\n---\n",
         "[coder] reasoning=1 uuid=\"b\" input_tokens=12 output_tokens=9",
         "hm\n\\# %%\n",
         "[coder] part=2\n\nLet me look.\n",

@@ -1,15 +1,29 @@
 //! The measurements of `cargo xtask bench`. A new one is a function that returns a [`Row`], named in
 //! [`ROWS`].
 
+mod message_file;
+
 use std::process::ExitCode;
 
 use analects_core::{Json, Message};
 use serde_json::value::RawValue;
 use xtask::bench::{Bar, Row, ratio, table};
 
-const ROWS: &[fn() -> Row] = &[message_json];
+const ROWS: &[fn() -> Row] = &[
+    message_json,
+    message_file::english_20k,
+    message_file::chinese_20k,
+    message_file::english_200,
+    message_file::growth,
+    message_file::memory,
+];
 
 fn main() -> ExitCode {
+    if let Some(size) = std::env::args().find_map(|arg| arg.strip_prefix("--memory=")?.parse().ok())
+    {
+        message_file::check_once(size);
+        return ExitCode::SUCCESS;
+    }
     let rows: Vec<Row> = ROWS.iter().map(|row| row()).collect();
     print!("{}", table(&rows));
     if rows.iter().all(Row::holds) { ExitCode::SUCCESS } else { ExitCode::FAILURE }

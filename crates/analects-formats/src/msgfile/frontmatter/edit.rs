@@ -1,0 +1,348 @@
+//! Changes to frontmatter as splices. The line is found and written as text; then the result is
+//! read back, and anything but the old tree with the one change in it is a [`Refusal`].
+
+use analects_core::{Agent, Span};
+
+use super::super::Splice;
+use super::super::line::is_blank;
+use super::super::scan::{Line, spanned_lines as lines};
+use super::Reader;
+use super::agents::why_not_a_name;
+use super::scalar::{is_plain, must_be_escaped, scalar};
+use super::yaml::{Entry, Yaml};
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+const INDENT: &str = "  ";
+
+/// Why a change was not made, and what the person can type instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What stands in the way: lower case, no full stop.
+    pub message: String,
+    /// The line, or the lines, that would make the change.
+    pub type_this: String,
+}
+
+/// Sets a top-level key to a text by changing one line, or adding one. Every other byte stays.
+/// `frontmatter` reaches from the opening `---` line to the closing one, line ends included.
+pub fn set_string(
+    source: &[u8],
+    frontmatter: Option<Span>,
+    key: &str,
+    value: &str,
+) -> Result<Splice, Refusal> {
+    let line = format!("{}: {}", scalar(key), scalar(value));
+    let refuse = |message: String| Refusal { message, type_this: line.clone() };
+    if !is_plain(key) {
+        return Err(refuse(format!("{key:?} is not a key that can be set")));
+    }
+    let Some(span) = frontmatter else {
+        let wanted = Yaml::Null.with(key, Yaml::Text(value.to_string()));
+        return create(source, &line, |tree| Some(tree) == wanted.as_ref()).map_err(refuse);
+    };
+    set_in(&Front::new(source, span).map_err(refuse)?, key, value, &line).map_err(refuse)
+}
+
+/// Adds an agent after those that the frontmatter has. Properties that have their default values
+/// are not written.
+pub fn add_agent(
+    source: &[u8],
+    frontmatter: Option<Span>,
+    agent: &Agent,
+) -> Result<Splice, Refusal> {
+    let typed = format!("agents:\n{}", agent_lines(agent, INDENT, INDENT).join("\n"));
+    let refuse = |message: String| Refusal { message, type_this: typed.clone() };
+    if let Some((_, message)) = why_not_a_name(&agent.name) {
+        return Err(refuse(message));
+    }
+    let Some(span) = frontmatter else {
+        let is_right = |tree: &Yaml| adds_agent(&Yaml::Null, tree, agent);
+        return create(source, &typed, is_right).map_err(refuse);
+    };
+    add_agent_in(&Front::new(source, span).map_err(refuse)?, agent, &typed).map_err(refuse)
+}
+
+/// Frontmatter where there was none: at the start of the file, after a byte-order mark.
+fn create(
+    source: &[u8],
+    yaml_lines: &str,
+    is_right: impl Fn(&Yaml) -> bool,
+) -> Result<Splice, String> {
+    let start = if source.starts_with(BOM) { BOM.len() } else { 0 };
+    let first = lines(source, start).next();
+    if first.is_some_and(|line| line.text.trim_ascii_end() == b"---") {
+        return Err("the file starts with a --- line that has no closing one".to_string());
+    }
+    let end = line_end(source);
+    let yaml = format!("{yaml_lines}\n").replace('\n', end);
+    if !Yaml::parse(&yaml).is_ok_and(|tree| is_right(&tree)) {
+        return Err("frontmatter cannot hold this value".to_string());
+    }
+    let empty_line = if first.is_some_and(|line| !line.is_blank()) { end } else { "" };
+    let bytes = format!("---{end}{yaml}---{end}{empty_line}").into_bytes();
+    Ok(Splice { at: Span::new(start, start), bytes })
+}
+
+/// The line end of the file's first line; `\n` where there is none.
+fn line_end(source: &[u8]) -> &'static str {
+    let first = source.iter().position(|byte| *byte == b'\n');
+    match first.and_then(|at| at.checked_sub(1)).map(|at| source[at]) {
+        Some(b'\r') => "\r\n",
+        _ => "\n",
+    }
+}
+
+/// The text between the two `---` lines, with what is needed to change it.
+struct Front<'a> {
+    text: &'a str,
+    /// Where the text starts in the file.
+    start: usize,
+    line_end: &'static str,
+    tree: Yaml,
+}
+
+impl<'a> Front<'a> {
+    fn new(source: &'a [u8], span: Span) -> Result<Front<'a>, String> {
+        let inner = text_span(source, span).ok_or("there is no frontmatter at this place")?;
+        let text = std::str::from_utf8(inner.of(source))
+            .map_err(|_| "the frontmatter is not UTF-8 text".to_string())?;
+        let tree = Yaml::parse(text)
+            .map_err(|error| format!("the frontmatter cannot be read: {}", error.message))?;
+        if tree.entries().is_none() {
+            return Err(format!("the frontmatter must be a map of keys to values, not {tree}"));
+        }
+        Ok(Front { text, start: inner.start, line_end: line_end(source), tree })
+    }
+
+    fn lines(&self) -> Vec<Line<'a>> {
+        lines(self.text.as_bytes(), 0).collect()
+    }
+
+    /// The places right after `key:` in the lines that start so in the first column.
+    fn places_of(&self, key: &str) -> Vec<usize> {
+        let after_key = |line: &Line<'_>| {
+            let rest = line.text.strip_prefix(key.as_bytes())?;
+            let blanks = rest.iter().take_while(|byte| is_blank(**byte)).count();
+            let rest = rest[blanks..].strip_prefix(b":")?;
+            rest.first().is_none_or(|byte| is_blank(*byte)).then_some(line.text.len() - rest.len())
+        };
+        let found = |line: Line<'_>| Some(line.span.start + after_key(&line)?);
+        lines(self.text.as_bytes(), 0).filter_map(found).collect()
+    }
+
+    /// The splice that puts `new` in the place of `at`, if the text then reads as `is_right` wants
+    /// it and still ends where it ended.
+    fn checked(&self, at: Span, new: &str, is_right: impl Fn(&Yaml) -> bool) -> Option<Splice> {
+        let (before, after) = (self.text.get(..at.start)?, self.text.get(at.end..)?);
+        let text = [before, new, after].concat();
+        let closes_early = lines(text.as_bytes(), 0).any(|line| line.text == b"---");
+        if closes_early || !Yaml::parse(&text).is_ok_and(|tree| is_right(&tree)) {
+            return None;
+        }
+        let at = Span::new(self.start + at.start, self.start + at.end);
+        Some(Splice { at, bytes: new.as_bytes().to_vec() })
+    }
+}
+
+/// The YAML between the opening and the closing `---` line of frontmatter; `None` where the span
+/// does not hold these two lines.
+pub fn text_span(source: &[u8], span: Span) -> Option<Span> {
+    let all: Vec<Line<'_>> = lines(source.get(..span.end)?, span.start.min(span.end)).collect();
+    let (first, rest) = all.split_first()?;
+    let (last, between) = rest.split_last()?;
+    let is_rule = |line: &Line<'_>| line.text == b"---";
+    (is_rule(first) && is_rule(last) && !between.iter().any(is_rule))
+        .then(|| Span::new(first.span.end, last.span.start))
+}
+
+fn set_in(front: &Front<'_>, key: &str, value: &str, line: &str) -> Result<Splice, String> {
+    let wanted = front.tree.with(key, Yaml::Text(value.to_string()));
+    if wanted.as_ref() == Some(&front.tree) {
+        return Ok(Splice { at: Span::new(front.start, front.start), bytes: Vec::new() });
+    }
+    let is_right = |tree: &Yaml| Some(tree) == wanted.as_ref();
+    let (at, new) = match front.places_of(key)[..] {
+        [] => {
+            let end = front.text.len();
+            (Span::new(end, end), format!("{line}{}", front.line_end))
+        }
+        [place] => {
+            let at = value_span(front.text, place)
+                .ok_or_else(|| format!("the value of {key} is more than a text on one line"))?;
+            // A key without a value has no blank of its own to keep.
+            let blank = if at.is_empty() { " " } else { "" };
+            (at, format!("{blank}{}", scalar(value)))
+        }
+        _ => return Err(format!("there are several lines that start with {key}:")),
+    };
+    front
+        .checked(at, &new, is_right)
+        .ok_or_else(|| format!("{key} cannot be set without changing how other lines read"))
+}
+
+/// Where the value is that follows `key:`, if it is a text on one line: plain, in quotes, or none.
+fn value_span(text: &str, place: usize) -> Option<Span> {
+    let line = lines(text.as_bytes(), place).next()?.text;
+    // For YAML a lone `\r` ends a line, so there is more than one line here.
+    if line.contains(&b'\r') {
+        return None;
+    }
+    let blanks = line.iter().take_while(|byte| is_blank(**byte)).count();
+    let value = &line[blanks..];
+    let length = match value.first() {
+        None | Some(b'#') => return Some(Span::new(place, place)),
+        Some(b'"') => quoted_length(value, b'"')?,
+        Some(b'\'') => quoted_length(value, b'\'')?,
+        Some(byte) if b"|>&*!{[".contains(byte) => return None,
+        Some(_) => plain_length(value),
+    };
+    let rest = value[length..].trim_ascii();
+    let start = place + blanks;
+    (rest.is_empty() || rest.starts_with(b"#")).then(|| Span::new(start, start + length))
+}
+
+/// A plain value ends before a comment, and before the blanks at the end of the line.
+fn plain_length(value: &[u8]) -> usize {
+    let is_comment = |at: &usize| value[*at] == b'#' && is_blank(value[*at - 1]);
+    let end = (1..value.len()).find(is_comment).unwrap_or(value.len());
+    end - value[..end].iter().rev().take_while(|byte| is_blank(**byte)).count()
+}
+
+/// A value in quotes ends with the first quote that is not escaped.
+fn quoted_length(value: &[u8], quote: u8) -> Option<usize> {
+    let mut at = 1;
+    while let Some(byte) = value.get(at) {
+        let doubled = quote == b'\'' && value.get(at + 1) == Some(&quote);
+        match byte {
+            b'\\' if quote == b'"' => at += 2,
+            byte if *byte == quote && doubled => at += 2,
+            byte if *byte == quote => return Some(at + 1),
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+fn add_agent_in(front: &Front<'_>, agent: &Agent, typed: &str) -> Result<Splice, String> {
+    let agents = front.tree.get("agents");
+    if agents.is_some_and(|agents| agents.get(&agent.name).is_some()) {
+        return Err(format!("there is already an agent of the name {:?}", agent.name));
+    }
+    let is_right = |tree: &Yaml| adds_agent(&front.tree, tree, agent);
+    let as_lines = |lines: &str| format!("{lines}\n").replace('\n', front.line_end);
+    let impossible =
+        || "the agent cannot be added without changing how other lines read".to_string();
+    if agents.is_none() {
+        let end = front.text.len();
+        return front
+            .checked(Span::new(end, end), &as_lines(typed), is_right)
+            .ok_or_else(impossible);
+    }
+    let block = AgentBlock::find(front).ok_or("agents: is not a list of indented lines")?;
+    let new = as_lines(&agent_lines(agent, &block.indent, &block.step).join("\n"));
+    let mut places = block.ends.into_iter();
+    places.find_map(|end| front.checked(Span::new(end, end), &new, is_right)).ok_or_else(impossible)
+}
+
+/// The lines below `agents:`.
+struct AgentBlock {
+    /// What stands before an agent's name.
+    indent: String,
+    /// What stands before its properties, beyond that.
+    step: String,
+    /// Where another agent may go: after the last indented line; or after the blank lines and
+    /// comments that follow it, since blank lines may belong to a text.
+    ends: [usize; 2],
+}
+
+impl AgentBlock {
+    fn find(front: &Front<'_>) -> Option<AgentBlock> {
+        let places = front.places_of("agents");
+        let [place] = places[..] else { return None };
+        if !value_span(front.text, place)?.is_empty() {
+            return None;
+        }
+        let all = front.lines();
+        let below = &all[all.partition_point(|line| line.span.start <= place)..];
+        let start = below.first().map_or(front.text.len(), |line| line.span.start);
+        let belongs =
+            |line: &&Line<'_>| line.text.first().is_none_or(|c| is_blank(*c) || *c == b'#');
+        let length = below.iter().take_while(belongs).count();
+        let block = &below[..length];
+        let end_of = |line: &Line<'_>| line.span.end;
+        let indented = block.iter().rfind(|line| !line.is_blank() && line.text[0] != b'#');
+        let (indent, step) = indentation(block);
+        let ends = [indented.map_or(start, end_of), block.last().map_or(start, end_of)];
+        Some(AgentBlock { indent, step, ends })
+    }
+}
+
+/// The blanks before the first line of a block, and those that the first deeper line adds.
+fn indentation(block: &[Line<'_>]) -> (String, String) {
+    let says_something = |line: &&Line<'_>| !line.text.trim_ascii_start().starts_with(b"#");
+    let mut blanks =
+        block.iter().filter(|line| !line.is_blank()).filter(says_something).map(|line| {
+            let blanks = line.text.iter().take_while(|byte| is_blank(**byte)).count();
+            String::from_utf8_lossy(&line.text[..blanks]).into_owned()
+        });
+    let indent = blanks.next().unwrap_or_else(|| INDENT.to_string());
+    let deeper = blanks.find_map(|line| {
+        line.strip_prefix(&indent).filter(|step| !step.is_empty()).map(str::to_string)
+    });
+    let step = deeper.unwrap_or_else(|| indent.clone());
+    (indent, step)
+}
+
+/// Whether `new` is `old` with that agent after its agents, and nothing else.
+fn adds_agent(old: &Yaml, new: &Yaml, agent: &Agent) -> bool {
+    let added = new.get("agents").and_then(Yaml::entries).and_then(<[Entry]>::last);
+    let Some(added) = added.filter(|added| added.key == agent.name) else { return false };
+    let agents = old.get("agents").unwrap_or(&Yaml::Null);
+    let wanted = agents.with(&agent.name, added.value.clone());
+    Reader::new("").agent(added).as_ref() == Some(agent)
+        && wanted.and_then(|agents| old.with("agents", agents)).as_ref() == Some(new)
+}
+
+/// An agent as lines of YAML, without line ends.
+fn agent_lines(agent: &Agent, indent: &str, step: &str) -> Vec<String> {
+    let default = Agent::default();
+    let mut lines = vec![format!("{indent}{}:", scalar(&agent.name))];
+    let mut add = |differs: bool, key: &str, value: String| {
+        if differs {
+            lines.push(format!("{indent}{step}{key}: {value}"));
+        }
+    };
+    let models: Vec<String> = agent.models.iter().map(|model| scalar(model)).collect();
+    let (window, tokens) = (agent.context_window, agent.max_output_tokens);
+    add(!models.is_empty(), "models", format!("[{}]", models.join(", ")));
+    add(window != default.context_window, "context_window", window.to_string());
+    add(tokens != default.max_output_tokens, "max_output_tokens", tokens.to_string());
+    add(agent.reasoning != default.reasoning, "reasoning", agent.reasoning.to_string());
+    let use_temperature = agent.use_temperature;
+    add(use_temperature != default.use_temperature, "use_temperature", use_temperature.to_string());
+    let temperature = agent.temperature;
+    add(temperature != default.temperature, "temperature", format!("{temperature:?}"));
+    if let Some(prompt) = &agent.system_prompt {
+        add(true, "system_prompt", prompt_value(prompt, &format!("{indent}{step}{step}")));
+    }
+    lines
+}
+
+/// A prompt of several lines as such, indented; any other in quotes or plain.
+fn prompt_value(prompt: &str, indent: &str) -> String {
+    let (body, header) = prompt.strip_suffix('\n').map_or((prompt, "|-"), |body| (body, "|"));
+    let is_odd = |c: char| c != '\n' && c != '\t' && must_be_escaped(c);
+    let is_block = prompt.contains('\n')
+        && !prompt.contains(is_odd)
+        && !body.starts_with([' ', '\t', '\n'])
+        && !body.ends_with('\n')
+        && !body.is_empty()
+        && body.split('\n').all(|line| line.is_empty() || !line.trim().is_empty());
+    if !is_block {
+        return scalar(prompt);
+    }
+    let indented =
+        |line: &str| if line.is_empty() { String::new() } else { format!("{indent}{line}") };
+    let lines: Vec<String> = body.split('\n').map(indented).collect();
+    format!("{header}\n{}", lines.join("\n"))
+}

@@ -1,0 +1,275 @@
+//! YAML as a plain tree: maps keep their order, and keys are text. Hostile input is an error, never
+//! a deep recursion or a large allocation. What the keys mean is not known here.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
+use serde_saphyr::{MessageFormatter, Options, Spanned, UserMessageFormatter};
+
+/// The longest text that is read at all.
+pub(super) const MAX_BYTES: usize = 1 << 20;
+/// How deep lists and maps may stand inside each other, aliases followed.
+const MAX_DEPTH: usize = 32;
+/// How many nodes and bytes of text a tree may have, aliases followed.
+const MAX_SIZE: usize = 2 * MAX_BYTES;
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Yaml {
+    Null,
+    Bool(bool),
+    Int(i128),
+    /// Always finite: `.inf` and `.nan` are read as text.
+    Float(f64),
+    Text(String),
+    List(Vec<Yaml>),
+    Map(Vec<Entry>),
+}
+
+/// One line of a map, so to speak.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    /// Where the key stands, in bytes, if the parser said so.
+    pub(super) at: Option<usize>,
+    pub(super) value: Yaml,
+}
+
+/// Two entries are the same when they say the same; where they stand does not matter.
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.key == other.key && self.value == other.value
+    }
+}
+
+/// Why a text could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct YamlError {
+    /// The line, from 1, as YAML counts them.
+    pub(super) line: Option<usize>,
+    pub(super) message: String,
+}
+
+impl Yaml {
+    /// Reads a text that holds one document, or none, which is [`Yaml::Null`].
+    pub(super) fn parse(text: &str) -> Result<Yaml, YamlError> {
+        if text.len() > MAX_BYTES {
+            let message = format!("it is longer than {MAX_BYTES} bytes");
+            return Err(YamlError { line: None, message });
+        }
+        let left = Cell::new(MAX_SIZE);
+        let seed = Seed { left: &left, depth: 0 };
+        serde_saphyr::with_deserializer_from_str_with_options(text, options(), |deserializer| {
+            seed.deserialize(deserializer)
+        })
+        .map_err(|error| YamlError::of(&error))
+    }
+
+    /// The entries of a map; nothing at all counts as an empty one.
+    pub(super) fn entries(&self) -> Option<&[Entry]> {
+        match self {
+            Yaml::Null => Some(&[]),
+            Yaml::Map(entries) => Some(entries),
+            _ => None,
+        }
+    }
+
+    /// The value of a key.
+    pub(super) fn get(&self, key: &str) -> Option<&Yaml> {
+        self.entries()?.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// This map with one key set: in its place if it is there, else at the end.
+    pub(super) fn with(&self, key: &str, value: Yaml) -> Option<Yaml> {
+        let mut entries = self.entries()?.to_vec();
+        match entries.iter_mut().find(|entry| entry.key == key) {
+            Some(entry) => entry.value = value,
+            None => entries.push(Entry { key: key.to_string(), at: None, value }),
+        }
+        Some(Yaml::Map(entries))
+    }
+}
+
+/// A value as a message shows it.
+impl fmt::Display for Yaml {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Yaml::Null => f.write_str("nothing"),
+            Yaml::Bool(value) => write!(f, "{value}"),
+            Yaml::Int(value) => write!(f, "{value}"),
+            Yaml::Float(value) => write!(f, "{value:?}"),
+            Yaml::Text(value) => write!(f, "{:?}", shortened(value)),
+            Yaml::List(_) => f.write_str("a list"),
+            Yaml::Map(_) => f.write_str("a map"),
+        }
+    }
+}
+
+/// The beginning of a text, so that no message grows with its input.
+pub(super) fn shortened(text: &str) -> String {
+    const MAX_CHARS: usize = 40;
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
+impl YamlError {
+    fn of(error: &serde_saphyr::Error) -> YamlError {
+        let line = error.location().and_then(|location| usize::try_from(location.line()).ok());
+        let mut message = UserMessageFormatter.format_message(error.without_snippet());
+        // What follows are names and numbers of the parser's own limits.
+        if message.starts_with("YAML document too large") {
+            message = "it is too large or nested too deeply".into();
+        }
+        YamlError { line: line.filter(|line| *line > 0), message: as_one_line(&message) }
+    }
+}
+
+/// A message of the parser in the form of ours: one short line, lower case, no final stop.
+fn as_one_line(message: &str) -> String {
+    const MAX_CHARS: usize = 200;
+    let chars = message.trim_end_matches('.').chars().take(MAX_CHARS);
+    let line: String = chars.map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut rest = line.chars();
+    match rest.next() {
+        Some(first) => first.to_lowercase().chain(rest).collect(),
+        None => line,
+    }
+}
+
+/// Strict where YAML is lenient, and small where an attacker would be generous.
+fn options() -> Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: MAX_DEPTH,
+            flow_nesting_limit: MAX_DEPTH,
+            max_events: 200_000,
+            max_nodes: 100_000,
+            max_aliases: 256,
+            max_anchors: 256,
+            max_merge_keys: 256,
+            max_recorded_anchor_events: 100_000,
+            max_recorded_anchor_bytes: MAX_SIZE,
+            max_total_scalar_bytes: MAX_BYTES,
+            // A second one is an error with a better message than that of a limit.
+            max_documents: 2,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: 10_000,
+            max_replay_stack_depth: MAX_DEPTH,
+        },
+        duplicate_keys: DuplicateKeyPolicy::Error,
+        strict_booleans: true,
+        reject_unsupported_tags: true,
+        non_finite_float_policy: NonFiniteFloatPolicy::AsString,
+        with_snippet: false,
+    }
+}
+
+/// Reads a value at a depth. The parser's own limits count what is written; aliases make more of
+/// it, so depth and size are counted here once more.
+#[derive(Clone, Copy)]
+struct Seed<'a> {
+    left: &'a Cell<usize>,
+    depth: usize,
+}
+
+impl Seed<'_> {
+    fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
+        if self.depth >= MAX_DEPTH {
+            return Err(E::custom("lists and maps are nested too deeply"));
+        }
+        Ok(Seed { left: self.left, depth: self.depth + 1 })
+    }
+
+    /// Pays for a node with that many bytes of text.
+    fn pay<E: serde::de::Error>(self, bytes: usize) -> Result<(), E> {
+        let left = self.left.get().checked_sub(bytes + 1);
+        self.left.set(left.unwrap_or(0));
+        left.map(drop).ok_or_else(|| E::custom("its aliases make it too large"))
+    }
+
+    fn node<E: serde::de::Error>(self, value: Yaml) -> Result<Yaml, E> {
+        self.pay(0).map(|()| value)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Yaml;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Yaml, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Yaml;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Yaml, E> {
+        self.node(Yaml::Null)
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Yaml, E> {
+        self.node(Yaml::Bool(value))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Yaml, E> {
+        self.node(Yaml::Int(value.into()))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Yaml, E> {
+        self.node(Yaml::Int(value.into()))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Yaml, E> {
+        self.node(Yaml::Float(value))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Yaml, E> {
+        self.pay(value.len())?;
+        Ok(Yaml::Text(value.to_string()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Yaml, A::Error> {
+        let inner = self.deeper()?;
+        self.pay(0)?;
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(inner)? {
+            list.push(item);
+        }
+        Ok(Yaml::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Yaml, A::Error> {
+        let inner = self.deeper()?;
+        self.pay(0)?;
+        let mut entries = Vec::new();
+        while let Some(key) = map.next_key::<Spanned<Option<String>>>()? {
+            let at = key.referenced.span().byte_offset().and_then(|at| usize::try_from(at).ok());
+            let key = key.value.unwrap_or_else(|| "null".to_string());
+            self.pay(key.len())?;
+            let value = map.next_value_seed(inner)?;
+            entries.push(Entry { key, at, value });
+        }
+        match repeated(&entries) {
+            // `1` and `"1"` are different keys of YAML, but the same text.
+            Some(key) => Err(A::Error::custom(format!("duplicate mapping key: {key}"))),
+            None => Ok(Yaml::Map(entries)),
+        }
+    }
+}
+
+/// A key that stands in a map twice.
+fn repeated(entries: &[Entry]) -> Option<String> {
+    let mut keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+    keys.sort_unstable();
+    let twice = keys.windows(2).find(|pair| pair[0] == pair[1])?;
+    Some(shortened(twice[0]))
+}
