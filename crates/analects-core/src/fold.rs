@@ -1,6 +1,8 @@
 //! Events in, message out. A stream that broke off gives what came, marked interrupted; a tool call
 //! of which only a part came is never passed off as a call.
 
+use std::collections::HashMap;
+
 use crate::{
     ApiError, Block, BlockStart, Body, Content, Delta, Message, Problem, Raw, RawMap,
     RedactedThinking, StopReason, StreamEvent, TextBlock, Thinking, TokenUsage, ToolUse,
@@ -21,6 +23,8 @@ pub struct Fold {
     model: Option<String>,
     response_id: Option<String>,
     blocks: Vec<Part>,
+    /// Where each block is, by the index that the events give it.
+    places: HashMap<usize, usize>,
     usage: TokenUsage,
     stop_reason: Option<StopReason>,
     complete: bool,
@@ -121,13 +125,16 @@ impl Fold {
     }
 
     fn part(&mut self, index: usize) -> Option<&mut Part> {
-        self.blocks.iter_mut().rev().find(|part| part.index == index)
+        self.blocks.get_mut(*self.places.get(&index)?)
     }
 
     fn put(&mut self, part: Part) {
         match self.part(part.index) {
             Some(place) => *place = part,
-            None => self.blocks.push(part),
+            None => {
+                self.places.insert(part.index, self.blocks.len());
+                self.blocks.push(part);
+            }
         }
     }
 

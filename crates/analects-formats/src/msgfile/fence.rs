@@ -164,9 +164,12 @@ impl<T: Copy> Region<T> {
         show: impl FnMut(T),
         closed: impl FnMut(usize, usize),
     ) -> Option<usize> {
+        self.item = None;
+        if self.events.is_empty() {
+            return None;
+        }
         let unclosed = visible(&self.events, show, closed);
         self.events.clear();
-        self.item = None;
         unclosed
     }
 }

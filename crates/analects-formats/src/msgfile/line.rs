@@ -68,6 +68,12 @@ fn split_id(line: &[u8], start: usize) -> (Span, Option<Span>) {
 
 /// Whether this is an id: 1 to 64 characters, no blank, control character or any of `[ ] ^`.
 pub(super) fn is_id(bytes: &[u8]) -> bool {
+    // Nearly every id is a short word of ASCII.
+    if bytes.len() <= MAX_ID
+        && bytes.iter().all(|byte| matches!(byte, b'!'..=b'Z' | b'a'..=b'~' | b'_'))
+    {
+        return !bytes.is_empty();
+    }
     let allowed = |c: char| !c.is_whitespace() && !c.is_control() && !"[]^".contains(c);
     std::str::from_utf8(bytes)
         .is_ok_and(|id| (1..=MAX_ID).contains(&id.chars().count()) && id.chars().all(allowed))
