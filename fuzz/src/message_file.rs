@@ -1,7 +1,7 @@
 //! Any bytes are a message file that keeps them. A cell that is appended to it, whatever its text,
 //! reads back exactly and changes how no other cell reads.
 
-use analects_formats::msgfile::{Cell, Document, Kind, NewCell, append, decode_named};
+use analects_formats::msgfile::{Cell, Document, Kind, NewCell, append, decode_named, replace};
 
 use crate::Target;
 
@@ -49,6 +49,7 @@ fn check(bytes: &[u8], name: &str) {
     let text = String::from_utf8_lossy(&bytes[bytes.len() / 2..]).into_owned();
     let cell =
         NewCell { title: text.clone(), ..NewCell::reply(before.next_id(), "agent", text.as_str()) };
+    edit(&before, name, &cell);
     let splice = append(&before, &cell.clone().with("note", text.as_str()));
     let after = decode_named(splice.apply(bytes), name);
     let readings_after = readings(&after);
@@ -62,6 +63,17 @@ fn check(bytes: &[u8], name: &str) {
     let kept = &expected[..count];
     assert!(expected.len() - kept.len() <= 1, "at most the empty cell at the end is gone");
     assert_eq!(readings_after[..count], *kept, "every other cell reads as before");
+}
+
+/// A cell that is written in the place of another changes no third one.
+fn edit(before: &Document, name: &str, cell: &NewCell) {
+    let Some(old) = before.cells().nth(before.cells().len() / 2) else { return };
+    let after = decode_named(replace(before, old, cell).apply(before.source()), name);
+    let (mut expected, found) = (readings(before), readings(&after));
+    let at = old.ordinal() - 1;
+    assert!(found.get(at).is_some_and(|new| new.ends_with(&format!("{:?}", cell.content))));
+    expected[at] = found[at].clone();
+    assert_eq!(found, expected, "every other cell reads as before");
 }
 
 fn readings(document: &Document) -> Vec<String> {

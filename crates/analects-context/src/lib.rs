@@ -17,7 +17,7 @@
 //!
 //! - Everything is taken to fit: tokens are not counted, nothing is trimmed or compacted.
 //! - Tool calls and their results are passed on as they are; pairs are not repaired.
-//! - A message of which only a summary may be sent is left out.
+//! - A message of which only a summary may be sent, and that has none, is left out.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod plan;

@@ -1,7 +1,10 @@
 //! The plan: which messages go out, merged into turns, and why the others stay.
 
+use std::collections::HashSet;
+
 use analects_core::{
-    Agent, Block, Body, Chain, Content, History, Message, MessageId, Request, Role, Text, Turn,
+    Agent, AttachmentKind, Block, Body, Chain, Content, History, Message, MessageId, Raw, Request,
+    Role, Text, Turn,
 };
 
 /// A request, and what became of every message on the way to it.
@@ -29,13 +32,18 @@ pub struct Row {
 pub fn plan(chain: &Chain<'_>, agent: &Agent) -> Plan {
     let mut plan = Plan::default();
     let mut system: Vec<String> = agent.system_prompt.iter().cloned().collect();
+    let foreign = foreign_calls(chain, agent);
     for message in &chain.messages {
         let left_out = why_left_out(message);
         plan.rows.push(Row { id: message.id.clone(), role: message.role(), left_out });
         match left_out {
             Some(_) => {}
             None if message.role() == Role::System => system.push(message.text()),
-            None => add_turn(&mut plan.request.turns, message),
+            None => {
+                let (role, content) = heard(message, agent);
+                let content = without_foreign_results(content, &foreign);
+                add_turn(&mut plan.request.turns, role, content, message.model.as_ref());
+            }
         }
     }
     plan.request.model = agent.models.first().cloned().unwrap_or_default();
@@ -47,42 +55,104 @@ pub fn plan(chain: &Chain<'_>, agent: &Agent) -> Plan {
 }
 
 fn why_left_out(message: &Message) -> Option<&'static str> {
-    let speaks = matches!(
-        message.body,
-        Body::System(_)
-            | Body::User(_)
-            | Body::Assistant(_)
-            | Body::ToolUse(_)
-            | Body::ToolResult(_)
-    );
+    let speaks = match &message.body {
+        Body::System(_) | Body::User(_) | Body::Assistant(_) => true,
+        Body::ToolUse(_) | Body::ToolResult(_) | Body::Summary(_) => true,
+        Body::Attachment(attachment) => attachment.kind == AttachmentKind::CodeOutput,
+        _ => false,
+    };
     match message.history {
         History::Exclude => Some("history=exclude"),
-        History::Summary => Some("history=summary, and summaries are not made yet"),
-        History::Include if !speaks => Some("not part of what a model reads"),
-        History::Include if message.is_api_error_message => Some("reports an error"),
-        History::Include if content(message).is_empty() => Some("empty"),
-        History::Include => None,
+        History::Summary if summary(message).is_none() => {
+            Some("history=summary, and it has no summary yet")
+        }
+        _ if !speaks => Some("not part of what a model reads"),
+        _ if message.is_api_error_message => Some("reports an error"),
+        _ if content(message).is_empty() => Some("empty"),
+        _ => None,
     }
+}
+
+/// The summary that stands for a message.
+fn summary(message: &Message) -> Option<String> {
+    message.extra.get("summary").and_then(Raw::as_string)
 }
 
 fn content(message: &Message) -> Content {
     match &message.body {
+        _ if message.history == History::Summary => summary(message).unwrap_or_default().into(),
         Body::ToolUse(call) => Content::Blocks(vec![Block::ToolUse(call.clone())]),
         Body::ToolResult(result) => Content::Blocks(vec![Block::ToolResult(result.clone())]),
+        Body::Summary(summary) => Content::Text(summary.text.clone()),
         body => body.content().cloned().unwrap_or_default(),
     }
 }
 
+/// Who speaks to `agent`, and what it hears. Another agent's reply is something that the user
+/// passes on: its text with its name, a line for each call and result, its thinking not at all.
+fn heard(message: &Message, agent: &Agent) -> (Role, Content) {
+    let content = content(message);
+    let other = message.author.as_ref().filter(|author| {
+        message.role() == Role::Assistant && !agent.name.is_empty() && **author != agent.name
+    });
+    let (Some(name), Content::Blocks(blocks)) = (other, &content) else {
+        return match other {
+            Some(name) => (Role::User, format!("[{name}]: {}", content.text()).into()),
+            None => (message.role(), content),
+        };
+    };
+    let lines: Vec<String> = blocks.iter().filter_map(passed_on).collect();
+    (Role::User, format!("[{name}]: {}", lines.join("\n")).into())
+}
+
+fn passed_on(block: &Block) -> Option<String> {
+    match block {
+        Block::Text(block) => Some(block.text.as_str().into_owned()),
+        Block::ToolUse(call) => Some(format!("(called {} with {})", call.name, call.input)),
+        Block::ToolResult(result) => Some(format!("(result: {})", result.content.text())),
+        _ => None,
+    }
+}
+
+/// The calls that other agents made: their results are passed on as text, too.
+fn foreign_calls<'a>(chain: &Chain<'a>, agent: &Agent) -> HashSet<&'a str> {
+    let foreign = chain.messages.iter().filter(|message| {
+        message.role() == Role::Assistant
+            && message.author.as_ref().is_some_and(|author| *author != agent.name)
+            && !agent.name.is_empty()
+    });
+    let blocks = foreign.filter_map(|message| match message.body.content() {
+        Some(Content::Blocks(blocks)) => Some(blocks.as_slice()),
+        _ => None,
+    });
+    let calls = blocks.flatten().filter_map(|block| match block {
+        Block::ToolUse(call) => Some(call.id.as_str()),
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// Results of calls that this agent did not make, as text.
+fn without_foreign_results(content: Content, foreign: &HashSet<&str>) -> Content {
+    let Content::Blocks(blocks) = content else { return content };
+    let own = |block: Block| match &block {
+        Block::ToolResult(result) if foreign.contains(result.tool_use_id.as_str()) => {
+            Block::from_text(passed_on(&block).unwrap_or_default())
+        }
+        _ => block,
+    };
+    Content::Blocks(blocks.into_iter().map(own).collect())
+}
+
 /// Adds a message to the turns; what one side says in several messages is one turn.
-fn add_turn(turns: &mut Vec<Turn>, message: &Message) {
-    let (role, content) = (message.role(), content(message));
+fn add_turn(turns: &mut Vec<Turn>, role: Role, content: Content, model: Option<&String>) {
     match turns.last_mut() {
         Some(last) if last.role == role => {
             let mut blocks = into_blocks(std::mem::take(&mut last.content));
             blocks.extend(into_blocks(content));
             last.content = Content::Blocks(blocks);
         }
-        _ => turns.push(Turn { role, content, model: message.model.clone() }),
+        _ => turns.push(Turn { role, content, model: model.cloned() }),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Plans: what goes out, in which turns, and what stays.
 
-use analects_core::{Agent, Body, History, Json, Message, Progress, System, chain};
+use analects_core::{Agent, Body, History, Json, Message, Progress, Raw, System, chain};
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn what_is_not_for_the_model_stays_with_its_reason() {
         &[
             "user: \"hi\"",
             "h: history=exclude",
-            "s: history=summary, and summaries are not made yet",
+            "s: history=summary, and it has no summary yet",
             "p: not part of what a model reads",
             "e: reports an error",
             "m: empty",
@@ -75,4 +75,27 @@ fn system_messages_go_before_the_conversation() {
         plan.request.system.map(|text| text.as_str().into_owned()).as_deref(),
         Some("be brief")
     );
+}
+
+#[test]
+fn another_agents_reply_is_passed_on_as_text() {
+    let mut other = Message::assistant("b", "I would sort it.");
+    other.author = Some("coder".into());
+    let mut own = Message::assistant("d", "Agreed.");
+    own.author = Some("quick".into());
+    let talk = vec![Message::user("a", "what now?"), other, Message::user("c", "and you?"), own];
+    check(
+        talk,
+        &[
+            r#"user: [{"type":"text","text":"what now?"},{"type":"text","text":"[coder]: I would sort it."},{"type":"text","text":"and you?"}]"#,
+            "assistant: \"Agreed.\"",
+        ],
+    );
+}
+
+#[test]
+fn a_summary_stands_for_its_message() {
+    let mut message = Message { history: History::Summary, ..Message::user("s", "very long") };
+    message.extra.push("summary", Raw::string("short"));
+    check(vec![message], &["user: \"short\""]);
 }

@@ -207,6 +207,8 @@ pub enum Source {
     },
     /// By address.
     Url(String),
+    /// A file, by its path relative to the conversation's.
+    File(String),
 }
 
 impl Source {
@@ -219,6 +221,7 @@ impl Source {
                 Some(Source::Base64 { media_type: string("media_type")?, data: string("data")? })
             }
             "url" => Some(Source::Url(string("url")?)),
+            "file" => Some(Source::File(string("path")?)),
             _ => None,
         }
     }
@@ -235,6 +238,10 @@ impl Source {
             Source::Url(url) => {
                 map.push("type", Raw::string("url"));
                 map.push("url", Raw::string(url));
+            }
+            Source::File(path) => {
+                map.push("type", Raw::string("file"));
+                map.push("path", Raw::string(path));
             }
         }
         map.to_raw()

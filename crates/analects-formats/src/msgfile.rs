@@ -259,16 +259,23 @@ impl<'a> Cell<'a> {
 
     /// The content as it stands in the file, still escaped.
     pub fn body(self) -> Span {
-        let rest = self.below_meta();
-        let stored = self.attribute("stored");
-        let body =
-            stored.and_then(|stored| decode::stored_body(&self.document.source, rest, &stored));
-        body.unwrap_or_else(|| decode::trimmed(&self.document.source, rest))
+        self.body_of(&self.meta().unwrap_or_default())
     }
 
     /// What it says: its text, with the escapes taken off.
     pub fn content(self) -> Cow<'a, str> {
-        encode::unescape(String::from_utf8_lossy(self.bytes(self.body())))
+        self.content_of(&self.meta().unwrap_or_default())
+    }
+
+    /// The content of a cell whose metadata has been read already.
+    fn content_of(self, meta: &Meta) -> Cow<'a, str> {
+        encode::unescape(String::from_utf8_lossy(self.bytes(self.body_of(meta))))
+    }
+
+    fn body_of(self, meta: &Meta) -> Span {
+        let (source, rest) = (&self.document.source, self.below(meta));
+        let stored = meta.get("stored").and_then(|words| decode::stored_body(source, rest, words));
+        stored.unwrap_or_else(|| decode::trimmed(source, rest))
     }
 
     /// Whether it is something that a person says to the model, not the definition of an agent.
@@ -299,17 +306,19 @@ impl<'a> Cell<'a> {
     }
 
     /// Whether its text is what its `stored` attribute says, if it has one.
-    fn is_stored_as_it_says(self) -> bool {
-        let stored = self.attribute("stored");
-        stored.is_none_or(|stored| {
-            decode::stored_body(&self.document.source, self.below_meta(), &stored).is_some()
-        })
+    fn is_stored_as_it_says(self, meta: &Meta) -> bool {
+        let (source, rest) = (&self.document.source, self.below(meta));
+        meta.get("stored").is_none_or(|words| decode::stored_body(source, rest, words).is_some())
     }
 
     /// Everything below the head and the metadata, as it stands in the file.
     pub fn below_meta(self) -> Span {
-        let start = self.meta().map_or(self.spans().head_end, |meta| meta.span.end);
-        Span::new(start, self.span().end)
+        self.below(&self.meta().unwrap_or_default())
+    }
+
+    fn below(self, meta: &Meta) -> Span {
+        // Metadata never ends where a cell starts, so an end of 0 means that there is none.
+        Span::new(meta.span.end.max(self.spans().head_end), self.span().end)
     }
 }
 

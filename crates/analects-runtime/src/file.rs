@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use analects_core::{Agent, Message};
+use analects_core::{Agent, Block, Body, Content, Message, Problem, Source, User};
 use analects_formats::Decoded;
 use analects_formats::msgfile::{self, Document, NewCell};
-use analects_store::{MessageFile, OsIds, Places, Reply, StoreError};
+use analects_store::{MessageFile, OsIds, Places, Reply, StoreError, read_picture};
 use jiff::Timestamp;
 
 use crate::Conversation;
@@ -53,6 +53,25 @@ impl FileConversation {
         file.append(|document| NewCell::agent(document.next_id(), agent))
     }
 
+    /// Puts pictures that the file names in their places; what cannot be read stays text.
+    fn load_pictures(&self, message: &mut Message, problems: &mut Vec<Problem>) {
+        let Body::User(User { content: Content::Blocks(blocks), .. }) = &mut message.body else {
+            return;
+        };
+        for block in blocks {
+            let Block::Image(image) = block else { continue };
+            let Some(Source::File(path)) = Source::of(&image.source) else { continue };
+            match read_picture(&self.path, &path) {
+                Ok(source) => image.source = source.to_raw(),
+                Err(reason) => {
+                    let text = format!("the picture {path} is not sent: {reason}");
+                    problems.push(Problem::error("unreadable-picture", text));
+                    *block = Block::from_text(format!("![]({path})"));
+                }
+            }
+        }
+    }
+
     fn file(&mut self) -> Result<&mut MessageFile, StoreError> {
         match &mut self.state {
             State::Resting(file) => Ok(file),
@@ -83,6 +102,9 @@ impl Conversation for FileConversation {
         let session = msgfile::session_of(&self.path.to_string_lossy());
         let mut decoded = msgfile::messages(document, &session);
         decoded.problems.splice(0..0, document.problems());
+        for message in &mut decoded.messages {
+            self.load_pictures(message, &mut decoded.problems);
+        }
         decoded
     }
 

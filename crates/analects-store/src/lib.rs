@@ -17,6 +17,8 @@
 //! - Every change of a message file, other than the growth of a streaming reply, writes the whole
 //!   file anew.
 //! - A kill between writing and renaming leaves a temporary file beside the original.
+//! - The lock holds among processes that share a state folder; others are noticed by what they
+//!   change in the file.
 //! - Extended attributes of a message file do not survive a write.
 //! - An editor that saves in the very moment between our last look at a file and the rename loses
 //!   that save.
@@ -25,6 +27,7 @@ mod error;
 mod ids;
 mod lock;
 mod message_file;
+mod picture;
 mod places;
 mod replace;
 mod reply;
@@ -33,6 +36,7 @@ mod transcript;
 pub use error::StoreError;
 pub use ids::OsIds;
 pub use message_file::MessageFile;
+pub use picture::read_picture;
 pub use places::Places;
 pub use reply::Reply;
 pub use transcript::Transcript;

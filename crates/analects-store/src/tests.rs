@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use analects_core::{Ids, Message};
+use analects_core::{Ids, Message, Source};
 use analects_formats::msgfile::{Document, NewCell};
 use jiff::Timestamp;
 use tempfile::TempDir;
@@ -268,5 +268,21 @@ fn identifiers_are_real() {
     for _ in 0..1000 {
         let nonce = OsIds.nonce();
         assert!(nonce.len() == 8 && nonce.contains(|c: char| c.is_ascii_alphabetic()), "{nonce}");
+    }
+}
+
+#[test]
+fn pictures_come_from_beside_the_file_only() {
+    let disk = Disk::new();
+    let file = disk.path("talk/a.msg.md");
+    fs::create_dir_all(disk.path("talk/img")).unwrap();
+    fs::write(disk.path("talk/img/x.PNG"), b"\x89PNG").unwrap();
+    fs::write(disk.path("secret.png"), b"x").unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(disk.path("secret.png"), disk.path("talk/link.png")).unwrap();
+    let expected = Source::Base64 { media_type: "image/png".into(), data: "iVBORw==".into() };
+    assert_eq!(read_picture(&file, "img/x.PNG"), Ok(expected));
+    for path in ["../secret.png", "link.png", "img/none.png", "a.msg.md", "img"] {
+        assert!(read_picture(&file, path).is_err(), "{path}");
     }
 }

@@ -2,7 +2,7 @@
 
 use analects_core::Agent;
 
-use super::{Cell, CellKind, NewCell};
+use super::{Cell, CellKind, Meta, NewCell};
 
 /// The type words that are no agent's name.
 pub(super) const FIXED_WORDS: [&str; 14] = [
@@ -29,7 +29,11 @@ pub fn is_fixed_word(word: &str) -> bool {
 
 /// The agent that an `[agent]` cell defines.
 pub(super) fn agent(cell: Cell<'_>) -> Option<Agent> {
-    let meta = cell.meta()?;
+    agent_of(cell, &cell.meta()?)
+}
+
+/// The agent that a cell defines whose metadata has been read already.
+pub(super) fn agent_of(cell: Cell<'_>, meta: &Meta) -> Option<Agent> {
     if cell.kind() != CellKind::Message || meta.type_word.as_deref() != Some("agent") {
         return None;
     }

@@ -85,7 +85,9 @@ impl Document {
     /// Whether the last cell has fewer lines than its `stored` says. One more, and it would read
     /// differently, so nothing may be added between it and the next head.
     fn last_cell_waits_for_lines(&self) -> bool {
-        self.cells().next_back().is_some_and(|cell| !cell.is_stored_as_it_says())
+        self.cells()
+            .next_back()
+            .is_some_and(|cell| !cell.is_stored_as_it_says(&cell.meta().unwrap_or_default()))
     }
 }
 

@@ -5,6 +5,7 @@
 //! of the message's blocks. What a message has and no cell can say stands in a `[residue]` cell.
 
 mod blocks;
+mod images;
 mod read;
 mod residue;
 mod write;

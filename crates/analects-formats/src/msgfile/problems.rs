@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use analects_core::{History, LineIndex, Problem, Severity, Span};
 
-use super::agents::{agent, is_fixed_word};
+use super::agents::{agent_of, is_fixed_word};
 use super::code::code;
 use super::line::is_nearly_head;
 use super::scan::{line_text, lines};
-use super::show::role;
-use super::{Cell, CellKind, Document, Kind, frontmatter};
+use super::show::role_of;
+use super::{Cell, CellKind, Document, Kind, Meta, frontmatter};
 
 impl Document {
     /// Everything that is odd about the file, in its order.
@@ -19,13 +19,17 @@ impl Document {
         self.encoding_problems(&mut found);
         self.frontmatter_problems(&mut found);
         self.head_problems(&mut found);
+        let agents: HashSet<String> = self.agents().into_iter().map(|agent| agent.name).collect();
+        self.default_agent_problem(&agents, &mut found);
         let mut ids = HashSet::new();
         for cell in self.cells() {
             if cell.id().is_some_and(|id| !ids.insert(id)) {
                 found.add(duplicate_id(cell), cell.head());
             }
-            meta_problems(cell, &mut found);
-            code_problem(cell, &mut found);
+            let meta = cell.meta().unwrap_or_default();
+            meta_problems(cell, &meta, &mut found);
+            agent_problems(cell, &meta, &agents, &mut found);
+            code_problem(cell, &meta, &mut found);
         }
         found.problems.sort_by_key(|problem| (problem.line, problem.column));
         found.problems
@@ -74,32 +78,15 @@ impl Document {
                 .hint("it is added with the first message");
             found.add(problem.with(Severity::Hint), self.frontmatter.unwrap_or_default());
         }
-        self.agent_problems(found);
     }
 
-    /// Agents that are named and nowhere defined, or defined under a name that means something else.
-    fn agent_problems(&self, found: &mut Found<'_>) {
-        let agents: HashSet<String> = self.agents().into_iter().map(|agent| agent.name).collect();
+    fn default_agent_problem(&self, agents: &HashSet<String>, found: &mut Found<'_>) {
         let default = self.front.default_agent.as_ref();
         if let Some(name) = default.filter(|name| !agents.contains(*name)) {
             let text = format!("the default agent {name} is defined nowhere");
             let problem = Problem::error("unknown-agent", text)
                 .hint("add it to agents, or name another in default_agent");
             found.add(problem, self.frontmatter.unwrap_or_default());
-        }
-        for cell in self.cells() {
-            let word = cell.type_word();
-            let is_reply = cell.kind() == CellKind::Output && role(cell) == "reply";
-            if is_reply && cell.is_sealed() && !agents.is_empty() && !agents.contains(&word) {
-                let text = format!("the agent {word} is defined nowhere in this file");
-                let problem = Problem::warning("unknown-agent", text);
-                found.add(problem.with(Severity::Hint), cell.head());
-            }
-            if agent(cell).is_some_and(|agent| is_fixed_word(&agent.name)) {
-                let problem = Problem::error("reserved-agent-name", "this name is a type word")
-                    .hint("give the agent another name");
-                found.add(problem, cell.head());
-            }
         }
     }
 
@@ -140,8 +127,7 @@ fn duplicate_id(cell: Cell<'_>) -> Problem {
     Problem::error("duplicate-id", text).hint("give this cell another id")
 }
 
-fn meta_problems(cell: Cell<'_>, found: &mut Found<'_>) {
-    let Some(meta) = cell.meta() else { return };
+fn meta_problems(cell: Cell<'_>, meta: &Meta, found: &mut Found<'_>) {
     for junk in &meta.junk {
         let text = format!("cannot read {junk:?} in the metadata; expected key=\"value\"");
         found.add(Problem::warning("bad-metadata", text), meta.span);
@@ -151,7 +137,7 @@ fn meta_problems(cell: Cell<'_>, found: &mut Found<'_>) {
         let problem = Problem::warning("unknown-history", text).hint("it is read as include");
         found.add(problem, meta.span);
     }
-    if !cell.is_stored_as_it_says() {
+    if !cell.is_stored_as_it_says(meta) {
         let stored = meta.get("stored").unwrap_or_default();
         let text = format!("stored=\"{stored}\" does not fit this cell's text; it is ignored");
         let hint = "the text was edited: remove the attribute to keep it as it is now";
@@ -159,12 +145,30 @@ fn meta_problems(cell: Cell<'_>, found: &mut Found<'_>) {
     }
 }
 
+/// An agent that is defined nowhere, or under a name that means something else.
+fn agent_problems(cell: Cell<'_>, meta: &Meta, agents: &HashSet<String>, found: &mut Found<'_>) {
+    if let Some(word) = meta.type_word.as_ref()
+        && role_of(cell, meta) == "reply"
+        && !agents.is_empty()
+        && !agents.contains(word)
+    {
+        let text = format!("the agent {word} is defined nowhere in this file");
+        let problem = Problem::warning("unknown-agent", text);
+        found.add(problem.with(Severity::Hint), cell.head());
+    }
+    if agent_of(cell, meta).is_some_and(|agent| is_fixed_word(&agent.name)) {
+        let problem = Problem::error("reserved-agent-name", "this name is a type word")
+            .hint("give the agent another name");
+        found.add(problem, cell.head());
+    }
+}
+
 /// A code cell that cannot run.
-fn code_problem(cell: Cell<'_>, found: &mut Found<'_>) {
-    if cell.kind() != CellKind::Message || cell.type_word() != "code" {
+fn code_problem(cell: Cell<'_>, meta: &Meta, found: &mut Found<'_>) {
+    if cell.kind() != CellKind::Message || meta.type_word.as_deref() != Some("code") {
         return;
     }
-    if let Err(error) = code(&cell.content()) {
+    if let Err(error) = code(&cell.content_of(meta)) {
         let problem = Problem::error("no-code", format!("this code cell cannot run: {error}"))
             .hint("put the code into a fenced code block that names its language");
         found.add(problem, cell.head());

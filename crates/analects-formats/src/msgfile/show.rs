@@ -6,7 +6,7 @@ use analects_core::{Agent, History, LineIndex, Problem};
 use serde::Serialize;
 
 use super::code::code;
-use super::{Cell, CellKind, Document, Kind};
+use super::{Cell, CellKind, Document, Kind, Meta};
 
 /// A message file, as JSON.
 #[derive(Debug, Clone, Serialize)]
@@ -99,7 +99,8 @@ fn cells(document: &Document) -> Vec<ShowCell> {
 
 fn show_cell(lines: &LineIndex<'_>, cell: Cell<'_>) -> ShowCell {
     let meta = cell.meta().unwrap_or_default();
-    let (role, span, content) = (role(cell), cell.span(), cell.content().into_owned());
+    let (role, span) = (role_of(cell, &meta), cell.span());
+    let content = cell.content_of(&meta).into_owned();
     let end = span.end.saturating_sub(1).max(span.start);
     let language = match role {
         "user" if meta.type_word.as_deref() == Some("code") => {
@@ -130,12 +131,17 @@ fn show_cell(lines: &LineIndex<'_>, cell: Cell<'_>) -> ShowCell {
 
 /// What a cell is, in the words of `show`'s JSON.
 pub fn role(cell: Cell<'_>) -> &'static str {
-    let word = cell.type_word();
+    role_of(cell, &cell.meta().unwrap_or_default())
+}
+
+/// What a cell is whose metadata has been read already.
+pub(super) fn role_of(cell: Cell<'_>, meta: &Meta) -> &'static str {
+    let word = meta.type_word.as_deref().unwrap_or("markdown");
     if cell.kind() == CellKind::Message {
         return if word == "agent" { "agent_definition" } else { "user" };
     }
-    match word.as_str() {
-        "tool" if cell.attribute("name").is_some() => "tool_call",
+    match word {
+        "tool" if meta.get("name").is_some() => "tool_call",
         "tool" => "tool_result",
         "system" => "system",
         "summary" => "summary",

@@ -159,6 +159,8 @@ fn part(block: &Block) -> Option<wire::Part<'_>> {
             let url = match Source::of(&image.source)? {
                 Source::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
                 Source::Url(url) => url,
+                // Whoever reads files has put its bytes there by now, or said why not.
+                Source::File(_) => return None,
             };
             Some(wire::Part::ImageUrl { image_url: wire::ImageUrl { url } })
         }

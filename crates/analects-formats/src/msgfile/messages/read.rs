@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use analects_core::{
     Assistant, Attachment, AttachmentKind, Block, Body, CompactBoundary, CompactTrigger, Content,
-    History, Json, LineIndex, Message, MessageId, Notification, Problem, SessionId, StopReason,
-    Summary, System, Text, TokenUsage, Tombstone, User, UserSource,
+    History, Json, LineIndex, Message, MessageId, Notification, Problem, Raw, SessionId,
+    StopReason, Summary, System, Text, TokenUsage, Tombstone, User, UserSource,
 };
 
 use super::blocks::{self, Calls};
-use super::derived_id;
 use super::residue::Residue;
+use super::{derived_id, images};
 use crate::Decoded;
 use crate::msgfile::agents::FIXED_WORDS;
 use crate::msgfile::{Cell, CellKind, Document, Meta};
@@ -28,7 +28,7 @@ impl<'a> Read<'a> {
     fn new(cell: Cell<'a>) -> Read<'a> {
         let meta = cell.meta().unwrap_or_default();
         let word = meta.type_word.clone().unwrap_or_else(|| "markdown".to_string());
-        let (name, text) = (cell.name().into_owned(), cell.content().into_owned());
+        let (name, text) = (cell.name().into_owned(), cell.content_of(&meta).into_owned());
         Read { cell, name, word, meta, text }
     }
 
@@ -167,6 +167,10 @@ impl<'a> Reader<'a> {
         let body = self.body(read);
         let mut message = Message::new("", body);
         read_shared(read, &mut message);
+        if read.word == "tool" && !read.is_call() && read.get("history").is_none() {
+            // A call's history governs its results.
+            message.history = self.history_of_call(&read.name);
+        }
         let mut draft = Draft {
             message,
             cell: read.name.clone(),
@@ -181,9 +185,18 @@ impl<'a> Reader<'a> {
         {
             return Some(draft);
         }
-        let block = self.block(read);
-        draft.blocks.push(block);
+        if let Some(blocks) = images::split(read).filter(|_| draft.shape.is_none()) {
+            draft.blocks = blocks;
+        } else {
+            let block = self.block(read);
+            draft.blocks.push(block);
+        }
         Some(draft)
+    }
+
+    fn history_of_call(&self, result: &str) -> History {
+        let call = result.rsplit_once('.').and_then(|(call, _)| self.owners.get(call));
+        call.map_or(History::Include, |owner| self.messages[*owner].message.history)
     }
 
     /// A message that stands in its cell whole, as JSON.
@@ -370,6 +383,9 @@ fn read_shared(read: &Read<'_>, message: &mut Message) {
     message.duration_ms = read.get("duration").and_then(milliseconds);
     message.usage = (!usage.is_empty()).then_some(usage);
     message.is_api_error_message = read.get("error") == Some("1");
+    if let Some(summary) = read.get("summary").filter(|_| message.history == History::Summary) {
+        message.extra.push("summary", Raw::string(summary));
+    }
     if let Body::Assistant(body) = &mut message.body {
         let interrupted = read.get("status") == Some("streaming");
         let reason = string("stop_reason").map(StopReason::from);

@@ -308,7 +308,9 @@ fn shape(content: &Content, side: Side<'_>) -> (Vec<Block>, Option<&'static str>
     match content {
         Content::Empty => (Vec::new(), Some("empty")),
         Content::Text(text) => {
-            let usual = is_user && !text.is_empty();
+            // A text with pictures in it would be read as text and pictures.
+            let pictures = text.as_str().contains("![");
+            let usual = is_user && !text.is_empty() && !pictures;
             (vec![Block::from_text(text.clone())], (!usual).then_some("text"))
         }
         Content::Blocks(blocks) => {
@@ -317,12 +319,19 @@ fn shape(content: &Content, side: Side<'_>) -> (Vec<Block>, Option<&'static str>
             let one_text = matches!(blocks.as_slice(), [Block::Text(_)]);
             let shape = match is_user {
                 true if blocks.is_empty() => Some("none"),
-                _ if first_is_silent || (is_user && one_text) => Some("blocks"),
+                _ if first_is_silent || (is_user && (one_text || has_pictures(blocks))) => {
+                    Some("blocks")
+                }
                 _ => None,
             };
             (blocks.clone(), shape)
         }
     }
+}
+
+/// Whether the text of the first block would be read as text and pictures.
+fn has_pictures(blocks: &[Block]) -> bool {
+    blocks.first().and_then(Block::text).is_some_and(|text| text.contains("!["))
 }
 
 fn set_source(cell: &mut NewCell, source: Option<&str>) {

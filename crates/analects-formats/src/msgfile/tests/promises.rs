@@ -33,7 +33,7 @@ fn assert_reads_as(cell: Cell<'_>, new: &NewCell) {
     assert_eq!((cell.kind(), Some(cell.level())), (new.kind, new.level));
     assert_eq!(cell.attribute("title").unwrap_or(cell.title().into_owned()), new.title);
     assert_eq!(cell.attribute("note").as_ref(), Some(&new.attributes[0].1));
-    assert!(cell.is_stored_as_it_says());
+    assert!(cell.is_stored_as_it_says(&cell.meta().unwrap()));
 }
 
 fn file_and_cell() -> impl Strategy<Value = (Vec<u8>, NewCell)> {

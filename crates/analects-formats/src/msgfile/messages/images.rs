@@ -1,0 +1,63 @@
+//! Pictures in what a person wrote: a line that is only `![alt](path)` is a picture beside the file, or
+//! one that the line itself holds. What is on the network stays text: nothing is fetched.
+
+use analects_core::{Block, Image, Raw, RawMap, Source};
+
+use super::read::Read;
+use crate::msgfile::CellKind;
+
+/// The blocks of a person's text that has pictures in it; `None` where it has none.
+pub(super) fn split(read: &Read<'_>) -> Option<Vec<Block>> {
+    let is_text = read.cell.kind() == CellKind::Message && read.word == "markdown";
+    if !is_text || !read.text.contains("![") {
+        return None;
+    }
+    let mut blocks = Vec::new();
+    let mut text = String::new();
+    let mut found = false;
+    for line in read.text.split_inclusive('\n') {
+        match picture(line.trim_end_matches(['\r', '\n'])) {
+            Some(image) => {
+                found = true;
+                push_text(&mut blocks, &mut text);
+                blocks.push(Block::Image(image));
+            }
+            None => text.push_str(line),
+        }
+    }
+    push_text(&mut blocks, &mut text);
+    found.then_some(blocks)
+}
+
+fn push_text(blocks: &mut Vec<Block>, text: &mut String) {
+    let said = text.trim_matches(['\r', '\n']);
+    if !said.trim().is_empty() {
+        blocks.push(Block::from_text(said));
+    }
+    text.clear();
+}
+
+/// A line that is nothing but a picture.
+fn picture(line: &str) -> Option<Image> {
+    let (alt, rest) = line.strip_prefix("![")?.split_once("](")?;
+    let target = rest.strip_suffix(')')?;
+    if target.is_empty() || target.contains(['(', ')', ' ', '\t']) {
+        return None;
+    }
+    let mut extra = RawMap::new();
+    if !alt.is_empty() {
+        extra.push("alt", Raw::string(alt));
+    }
+    Some(Image { source: source(target)?, extra })
+}
+
+fn source(target: &str) -> Option<Raw> {
+    if let Some(data) = target.strip_prefix("data:") {
+        let (media_type, data) = data.split_once(";base64,")?;
+        let source = Source::Base64 { media_type: media_type.into(), data: data.into() };
+        return media_type.starts_with("image/").then(|| source.to_raw());
+    }
+    // Anything with a scheme, or from the root, is not beside the file.
+    let is_remote = target.contains(':') || target.starts_with(['/', '\\', '#']);
+    (!is_remote).then(|| Source::File(target.to_string()).to_raw())
+}

@@ -1,0 +1,103 @@
+//! Large and hostile files cost time in proportion to their size, and no stack.
+#![allow(clippy::unwrap_used)]
+
+use std::time::{Duration, Instant};
+
+use analects_core::SessionId;
+use analects_formats::msgfile::{Document, NewCell, append, decode, messages, show};
+
+/// Reads a file made of `count` pieces and one made of four times as many: the second may take
+/// about four times as long, where a quadratic path would take sixteen times.
+#[track_caller]
+fn check(name: &str, count: usize, file: impl Fn(usize) -> String, work: impl Fn(&Document)) {
+    let time = |count: usize| {
+        let file = file(count);
+        let start = Instant::now();
+        work(&decode(file));
+        start.elapsed()
+    };
+    // The quicker of two rounds: other programs take their share of the machine, too.
+    let best = |count: usize| time(count).min(time(count));
+    let (small, large) = (best(count), best(4 * count));
+    let allowed = 8 * small + Duration::from_millis(100);
+    assert!(large < allowed, "{name}: {small:?} became {large:?}");
+}
+
+fn everything(document: &Document) {
+    document.problems();
+    messages(document, &SessionId::default());
+    show(document, "x.msg.md");
+    append(document, &NewCell::message(document.next_id(), "x"));
+}
+
+#[track_caller]
+fn check_repeated(before: &str, piece: &str, count: usize, after: &str) {
+    let file = |count| format!("{before}{}{after}", piece.repeat(count));
+    check(piece, count, file, everything);
+}
+
+#[test]
+fn fence_openers() {
+    let longer = |count: usize| -> String {
+        (3..count).map(|run| format!("{}\n# %%\n", "`".repeat(run))).collect()
+    };
+    // These grow with the square of the count by themselves.
+    everything(&decode(longer(600)));
+    for piece in ["```x\n", "```x\n# %%\n", "```x\n~~~~ y\n", "  ```x\n", "- ```x\n", "```\n"] {
+        check_repeated("", piece, 20_000, "");
+    }
+}
+
+#[test]
+fn a_million_cells() {
+    let sealed = |count| -> String {
+        (0..count).map(|id| format!("# %% [^{id}]\n[^{id}]: [x]\na\n")).collect()
+    };
+    let document = decode(sealed(1_000_000));
+    assert_eq!(document.cells().len(), 1_000_000);
+    assert_eq!(document.next_id(), "1000001");
+    assert_eq!(decode("# %%\na\n".repeat(1_000_000)).cells().len(), 1_000_000);
+    check("sealed cells", 5_000, sealed, everything);
+    check_repeated("", "# %%\na\n", 5_000, "");
+}
+
+#[test]
+fn many_cells_of_every_kind() {
+    let dotted = |count| -> String {
+        let cell = |id| {
+            let code = format!("# %% [^{id}]\n[^{id}]: [code]\nx\n");
+            format!("{code}# %%% [^{id}.1]\n[^{id}.1]: [py]\na\n")
+        };
+        (0..count).map(cell).collect()
+    };
+    check("dotted ids", 2_000, dotted, everything);
+    let parents = |count| -> String {
+        let cell = |id: usize| format!("# %% [^{id}]\n[^{id}]: [x] parent={}\na\n", id / 2);
+        (0..count).map(cell).collect()
+    };
+    check("parents", 2_000, parents, everything);
+    check_repeated("", "# %% [^1]\n[^1]: [x] history=odd\na\n", 2_000, "");
+    check_repeated("", "# %%% [^1.a]\n[^1.a]: [tool] name=x\n<\n", 2_000, "");
+}
+
+#[test]
+fn long_lines() {
+    let document = decode(format!("# %%\n{}", "x".repeat(100_000_000)));
+    assert_eq!(document.cells().next().unwrap().content().len(), 100_000_000);
+    check_repeated("# %% ", "[^", 50_000, "\n");
+    for piece in ["a ", "[ ", "[a ", "a=\"", "a=' ", "[a=", "]", "\\\""] {
+        check_repeated("# %% [^1]\n[^1]: [x] ", piece, 10_000, "\n");
+    }
+    check_repeated("# %% [^1]\n[^1]: [x]\n", "a ", 50_000, "\n");
+    check_repeated("# %%\n", "\\", 50_000, "# %%\n");
+    check_repeated("# %%\n", "![](x", 20_000, ")\n");
+}
+
+#[test]
+fn deep_yaml() {
+    for piece in ["[", "{a: ", "- ", "? ", "a:\n  "] {
+        check_repeated("---\n", piece, 20_000, "\n---\n# %%\nx\n");
+    }
+    let bomb: String = (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}]\n", n - 1)).collect();
+    everything(&decode(format!("---\na0: &a0 x\n{bomb}---\n# %%\nx\n")));
+}
