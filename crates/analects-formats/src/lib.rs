@@ -7,7 +7,9 @@
 //!
 //! 1. [`decode`] reads any known format into messages; [`Decoded`] is what it gives.
 //! 2. [`msgfile`] is the message file: a [`msgfile::Document`] of [`msgfile::Cell`]s, read without
-//!    loss, and edited by [`msgfile::Splice`]s that leave every other byte alone.
+//!    loss, and edited by [`msgfile::Splice`]s that leave every other byte alone. Its parts are
+//!    modules of their own: [`msgfile::frontmatter`], [`msgfile::invoke`], [`msgfile::output`],
+//!    [`msgfile::code`], [`msgfile::base64`].
 //! 3. [`transcript`] is the store's format: one message a line, as JSON.
 //!
 //! ```
@@ -19,11 +21,11 @@
 //!
 //! # Limitations
 //!
-//! - Of the message file, heads, metadata, escaping and `stored="lines=N"` are read and written;
-//!   fences do not hide heads yet, frontmatter is kept but its YAML is not read, and only
-//!   `*.msg.md` files are message files.
-//! - Tool calls, code outputs and the other types of output cells are kept and reported, not yet
-//!   turned into messages that a model sees.
+//! - Of a code output, messages hold the lines as the cell has them; `output_file` is not followed.
+//! - Setting a key of the frontmatter is refused, with the line to type, wherever one changed line
+//!   cannot be shown to mean just that.
+//! - A message that cells cannot say exactly is written as JSON: nothing is lost, but it is no
+//!   pleasure to read.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod msgfile;

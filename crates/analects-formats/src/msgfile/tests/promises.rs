@@ -77,6 +77,31 @@ proptest! {
     }
 
     #[test]
+    fn a_section_is_never_forged_or_lost(
+        texts in proptest::collection::vec(generate::text(), 1..5),
+        new in generate::new_cell("1".into()),
+        more in generate::new_cell("2".into()),
+    ) {
+        let front = "---\nmessage_section: Discussion\n---\n";
+        let file = format!("{front}{}", texts.join("\n")).into_bytes();
+        let before = decode_named(file.as_slice(), "notes.md");
+        prop_assert_eq!(before.to_bytes(), file.as_slice());
+        let new = NewCell { id: before.next_id(), ..new };
+        let bytes = append(&before, &new).apply(&file);
+        let after = decode_named(bytes.as_slice(), "notes.md");
+        let count = after.cells().len();
+        prop_assert_eq!(&readings(&after)[..count - 1], &kept(&before)[..]);
+        assert_reads_as(last(&after), &new);
+        // Once there is a section, it stays where it is.
+        prop_assert!(before.section().is_none_or(|section| after.section() == Some(section)));
+        let more = NewCell { id: after.next_id(), ..more };
+        let again = decode_named(append(&after, &more).apply(&bytes), "notes.md");
+        prop_assert_eq!(again.section(), after.section());
+        prop_assert_eq!(&readings(&again)[..count], &readings(&after)[..]);
+        assert_reads_as(last(&again), &more);
+    }
+
+    #[test]
     fn replacing_a_cell_changes_no_other(
         (mut file, new) in file_and_cell(),
         at in any::<proptest::sample::Index>(),
