@@ -15,7 +15,7 @@ fn unreachable(reason: &str) -> ClientError {
 }
 
 fn replay(kind: io::ErrorKind) -> ClientError {
-    ClientError::replay(Path::new("/home/anna/answer.sse"), &io::Error::from(kind))
+    ClientError::replay(Path::new("/srv/private/answer.sse"), &io::Error::from(kind))
 }
 
 #[track_caller]
@@ -55,7 +55,7 @@ fn what_is_kept_has_the_words_of_the_provider() {
 
 #[test]
 fn what_is_kept_does_not_name_files() {
-    check(ClientError::UnknownModel("/home/anna/tiny.gguf".into()), "unknown model");
+    check(ClientError::UnknownModel("/srv/private/tiny.gguf".into()), "unknown model");
     check(replay(io::ErrorKind::NotFound), "cannot read the recording: no such file");
     let refused = replay(io::ErrorKind::PermissionDenied);
     check(refused, "cannot read the recording: permission denied");
