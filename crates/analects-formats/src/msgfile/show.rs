@@ -52,6 +52,16 @@ struct ShowProblem {
     hint: Option<String>,
 }
 
+impl Show {
+    /// Adds problems that are not about the file's text, each at its place.
+    #[must_use]
+    pub fn with_problems(mut self, more: &[Problem]) -> Show {
+        self.problems.extend(more.iter().map(show_problem));
+        self.problems.sort_by_key(|problem| (problem.line, problem.column));
+        self
+    }
+}
+
 /// Describes a document for other programs.
 pub fn show(document: &Document, path: &str) -> Show {
     let front = document.frontmatter_span().map(|span| span.of(document.source()));
