@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use analects_client::{Client, ClientError, EventStream, Model};
 use analects_context::Plan;
 use analects_core::{
-    Agent, ApiError, ApiErrorKind, Delta, Fold, Message, Problem, StreamEvent, chain,
+    Agent, ApiError, ApiErrorKind, Content, Delta, Fold, Message, Problem, StreamEvent, chain,
 };
 use analects_store::StoreError;
 use jiff::{Timestamp, Unit};
@@ -100,7 +100,7 @@ pub async fn drive(
     };
     problems.extend(folded.problems);
     let answer = as_error_if_empty(folded.message, error.as_ref());
-    if !(stopped && answer.text().is_empty()) {
+    if !(stopped && is_empty(&answer)) {
         conversation.finish(answer.clone())?;
     }
     Ok(Outcome { answer, error, stopped, problems })
@@ -147,10 +147,37 @@ fn broke_off(error: Option<ApiError>) -> ClientError {
 /// A turn of which nothing came but an error is recorded as that error.
 fn as_error_if_empty(answer: Message, error: Option<&ClientError>) -> Message {
     match error {
-        Some(error) if answer.body.content().is_none_or(analects_core::Content::is_empty) => {
-            let text = Message::assistant("", error.to_string());
+        Some(error) if is_empty(&answer) => {
+            let text = Message::assistant("", public_message(error));
             Message { is_api_error_message: true, body: text.body, ..answer }
         }
         _ => answer,
+    }
+}
+
+/// Whether nothing came: no text, no thought, no call.
+fn is_empty(answer: &Message) -> bool {
+    answer.body.content().is_none_or(Content::is_empty)
+}
+
+/// What went wrong, for a record that others may read: what the provider said, and no address or
+/// path of this machine.
+fn public_message(error: &ClientError) -> String {
+    match error {
+        ClientError::Api { error, .. } => match error.status {
+            Some(status) => format!("the provider answered {status}: {}", error.message),
+            None => format!("the provider answered: {}", error.message),
+        },
+        ClientError::BrokeOff(error) => format!("the answer broke off: {}", error.message),
+        ClientError::Unreachable { .. } => "cannot reach the provider".to_string(),
+        ClientError::Broken { .. } => "the connection to the provider broke".to_string(),
+        ClientError::TimedOut { wait, limit, .. } => {
+            format!("the provider {wait} within {} s", limit.as_secs_f64())
+        }
+        ClientError::Redirected { .. } => {
+            "the provider redirects elsewhere, which is not followed".to_string()
+        }
+        ClientError::Replay { .. } => "cannot read the recorded answer".to_string(),
+        _ => format!("the request failed: {}", error.kind().as_str()),
     }
 }

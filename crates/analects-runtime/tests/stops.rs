@@ -1,0 +1,81 @@
+//! A person who stops an answer keeps what came of it, text or not.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::task::Poll;
+
+use analects_client::{Client, Options, Surroundings, resolve};
+use analects_core::{Agent, Delta, StreamEvent};
+use analects_runtime::{Asked, Conversation, FileConversation, Outcome, drive};
+use analects_store::Places;
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+const THOUGHT: &str =
+    "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"let me see\"}}]}\n\n";
+
+/// Serves the beginning of one answer, then nothing until the other side goes away.
+fn serve(beginning: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = String::new();
+        let mut buffer = [0; 4096];
+        while !request.contains("really?") {
+            let count = stream.read(&mut buffer).unwrap();
+            request.push_str(&String::from_utf8_lossy(&buffer[..count]));
+        }
+        stream.write_all(beginning.as_bytes()).unwrap();
+        while stream.read(&mut buffer).is_ok_and(|count| count > 0) {}
+    });
+    base_url
+}
+
+/// Asks in `talk.msg.md`, and stops at the first event that `enough` says is one too many.
+async fn stop_at(
+    folder: &Path,
+    base_url: String,
+    enough: impl Fn(&StreamEvent) -> bool,
+) -> Outcome {
+    let places = Places { data: folder.join("data"), state: folder.join("state") };
+    let surroundings = Surroundings { openai_base_url: Some(base_url), openai_key: None };
+    let model = resolve("openai/tiny", &surroundings).unwrap();
+    let agent = Agent::of_model("tiny", "openai/tiny");
+    let mut conversation = FileConversation::open(&folder.join("talk.msg.md"), &places).unwrap();
+    conversation.set_agent(&agent).unwrap();
+    conversation.say("really?", jiff::Timestamp::UNIX_EPOCH).unwrap();
+    let client = Client::new(Options::default());
+    let asked = Asked { client: &client, model: &model, agent: &agent };
+    let stop = Cell::new(false);
+    let mut watch = |event: &StreamEvent| stop.set(stop.get() || enough(event));
+    // The turn looks at this again after each event, so nobody has to wake it.
+    let stopped = poll_fn(|_| if stop.get() { Poll::Ready(()) } else { Poll::Pending });
+    drive(&asked, &mut conversation, &mut watch, stopped).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_thought_that_was_stopped_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let base_url = serve(format!("{HEAD}{THOUGHT}"));
+    let is_thought = |event: &StreamEvent| {
+        matches!(event, StreamEvent::BlockDelta { delta: Delta::Thinking(_), .. })
+    };
+    let outcome = stop_at(folder.path(), base_url, is_thought).await;
+    assert!(outcome.stopped && outcome.error.is_none());
+    let file = std::fs::read_to_string(folder.path().join("talk.msg.md")).unwrap();
+    assert!(file.contains("\nlet me see\n") && file.contains("interrupted"), "{file}");
+}
+
+#[tokio::test]
+async fn an_answer_of_which_nothing_came_leaves_no_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let base_url = serve(format!("{HEAD}data: {{\"id\":\"r\",\"choices\":[]}}\n\n"));
+    let outcome = stop_at(folder.path(), base_url, |_| true).await;
+    assert!(outcome.stopped && outcome.error.is_none());
+    let file = std::fs::read_to_string(folder.path().join("talk.msg.md")).unwrap();
+    assert!(file.ends_with("\nreally?\n") && !file.contains("%%%"), "{file}");
+}
