@@ -42,6 +42,12 @@ impl FileConversation {
         }
     }
 
+    /// Chooses who answers this time, and writes no agent into the file: for an answer that no later
+    /// call could ask for by that name, such as a recorded one.
+    pub fn set_author(&mut self, name: &str) {
+        self.agent = name.to_string();
+    }
+
     /// Chooses who answers. An agent that the file does not know is written into it, so that the
     /// next call need not name it again.
     pub fn set_agent(&mut self, agent: &Agent) -> Result<(), StoreError> {

@@ -1,25 +1,45 @@
 //! A conversation in the transcript store: one line for each message.
+//!
+//! A message's `model` is what the provider calls the model, which does not say how to ask it again.
+//! An answer therefore also notes the name under which it was asked, in `extra.agent_model`.
 
-use analects_core::{Agent, Ids, Message, MessageId, chain};
+use analects_core::{Agent, Body, Ids, Message, MessageId, Raw, chain};
 use analects_formats::Decoded;
 use analects_store::{OsIds, StoreError, Transcript};
 use jiff::Timestamp;
 
 use crate::Conversation;
 
+/// The entry of `extra` that holds the name under which a model was asked, such as `openai/tiny`.
+const AGENT_MODEL: &str = "agent_model";
+
 /// A conversation in the transcript store.
 #[derive(Debug)]
 pub struct StoredConversation {
     transcript: Transcript,
     so_far: Decoded,
-    agent: String,
+    agent: Agent,
 }
 
 impl StoredConversation {
     /// Reads what the transcript holds.
-    pub fn open(transcript: Transcript, agent: &Agent) -> Result<StoredConversation, StoreError> {
+    pub fn open(transcript: Transcript) -> Result<StoredConversation, StoreError> {
         let so_far = transcript.read()?;
-        Ok(StoredConversation { transcript, so_far, agent: agent.name.clone() })
+        Ok(StoredConversation { transcript, so_far, agent: Agent::default() })
+    }
+
+    /// Chooses who answers. The names of its models are noted with the answer, so they hold nothing
+    /// that is only this machine's business.
+    pub fn set_agent(&mut self, agent: &Agent) {
+        self.agent = agent.clone();
+    }
+
+    /// The names under which models were asked before, the last one first. Errors are no answers.
+    pub fn models(&self) -> impl Iterator<Item = String> {
+        let answers = self.so_far.messages.iter().rev().filter(|message| {
+            matches!(message.body, Body::Assistant(_)) && !message.is_api_error_message
+        });
+        answers.filter_map(|answer| answer.extra.get(AGENT_MODEL)?.as_string())
     }
 
     fn append(&mut self, message: Message) -> Result<(), StoreError> {
@@ -62,7 +82,10 @@ impl Conversation for StoredConversation {
     fn flush(&mut self) {}
 
     fn finish(&mut self, mut answer: Message) -> Result<(), StoreError> {
-        answer.author = Some(self.agent.clone());
+        answer.author = Some(self.agent.name.clone());
+        if let Some(model) = self.agent.models.first() {
+            answer.extra.push(AGENT_MODEL, Raw::string(model));
+        }
         let now = answer.created_at.unwrap_or_else(Timestamp::now);
         self.append(self.placed(answer, now))
     }

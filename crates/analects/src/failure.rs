@@ -1,5 +1,8 @@
 //! Errors as a person meets them: one line, a hint, and an exit code.
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 use analects_client::ClientError;
 use analects_store::StoreError;
 
@@ -23,11 +26,13 @@ pub struct Failure {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// The file or folder that could not be used.
+    path: Option<PathBuf>,
 }
 
 impl Failure {
     fn new(kind: Kind, message: impl Into<String>, hint: Option<String>) -> Failure {
-        Failure { kind, message: message.into(), hint }
+        Failure { kind, message: message.into(), hint, path: None }
     }
 
     /// The command was called in a way that makes no sense.
@@ -40,6 +45,17 @@ impl Failure {
         Failure::new(Kind::Input, message, None)
     }
 
+    /// Something that was asked for is not there.
+    pub fn not_found(message: impl Into<String>) -> Failure {
+        Failure::new(Kind::NotFound, message, None)
+    }
+
+    /// Adds what to do about it, unless that is said already.
+    pub fn or_hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hint.get_or_insert_with(|| hint.into());
+        self
+    }
+
     /// The program is at fault.
     pub fn ours(message: impl Into<String>) -> Failure {
         Failure::new(Kind::Ours, message, None)
@@ -48,6 +64,11 @@ impl Failure {
     /// The person stopped it.
     pub fn interrupted() -> Failure {
         Failure::new(Kind::Interrupted, "interrupted; what came so far is kept", None)
+    }
+
+    /// Whether something in that folder could not be used.
+    pub fn is_about(&self, folder: &Path) -> bool {
+        self.path.as_ref().is_some_and(|path| path.starts_with(folder))
     }
 
     /// The exit code, as documented.
@@ -85,7 +106,17 @@ impl From<StoreError> for Failure {
             StoreError::NotAMessageFile { .. } => Kind::Usage,
             _ => Kind::Input,
         };
-        Failure::new(kind, error.to_string(), error.hint())
+        let message = match &error {
+            StoreError::Io { path, action, source } => {
+                format!("{}: cannot {action}: {}", path.display(), words(source))
+            }
+            other => other.to_string(),
+        };
+        let path = match &error {
+            StoreError::Io { path, .. } | StoreError::NotFound { path } => Some(path.clone()),
+            _ => None,
+        };
+        Failure { path, ..Failure::new(kind, message, error.hint()) }
     }
 }
 
@@ -93,9 +124,17 @@ impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Failure {
         let kind = match &error {
             ClientError::UnknownModel(_) => Kind::Usage,
-            ClientError::Replay { .. } => Kind::NotFound,
+            ClientError::Replay { .. } => Kind::Input,
             _ => Kind::Model,
         };
         Failure::new(kind, error.to_string(), error.hint())
     }
+}
+
+/// What the system said, without the number that says nothing to a reader.
+pub fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }

@@ -1,7 +1,8 @@
 //! The command `analects`: terminal, environment, exit codes. What it does is in the other crates.
 //!
 //! Each verb is a file under `commands/`, and its `Args` doc comment is its help. Printing happens
-//! in [`ui`] only; [`failure`] turns every error into one line, a hint and an exit code.
+//! in [`ui`] only; [`failure`] turns every error into one line, a hint and an exit code, [`usage`]
+//! those of the arguments.
 //!
 //! # Limitations
 //!
@@ -9,12 +10,18 @@
 
 mod commands;
 mod failure;
+mod interrupt;
 mod surroundings;
 mod ui;
+mod usage;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
+
+use failure::Failure;
 
 /// Keep AI conversations as plain Markdown files that you own, and continue them with any model.
 #[derive(Debug, Parser)]
@@ -25,13 +32,26 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let as_json = cli.command.wants_json();
-    match cli.command.run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            ui::report(&failure, as_json);
-            ExitCode::from(failure.exit_code())
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let (as_json, done) = match Cli::try_parse_from(&args) {
+        Ok(cli) => (cli.command.wants_json(), cli.command.run().map(|()| ExitCode::SUCCESS)),
+        Err(error) => (usage::asks_for_json(&args), explain(&error, &args)),
+    };
+    done.unwrap_or_else(|failure| {
+        ui::report(&failure, as_json);
+        ExitCode::from(failure.exit_code())
+    })
+}
+
+/// Help where the person asked for it or gave no arguments; else what is wrong with them.
+fn explain(error: &clap::Error, args: &[OsString]) -> Result<ExitCode, Failure> {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            ui::print_help(error).map(|()| ExitCode::SUCCESS)
         }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            ui::print_help(error).map(|()| ExitCode::from(2))
+        }
+        _ => Err(usage::failure(error, args)),
     }
 }

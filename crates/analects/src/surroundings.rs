@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use analects_client::Key;
 use analects_store::Places;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, words};
 
 /// Everything that the environment says.
 pub struct Surroundings {
@@ -23,8 +23,17 @@ impl Surroundings {
     /// Reads the environment of this process.
     pub fn of_process() -> Result<Surroundings, Failure> {
         let folder = env::current_dir()
-            .map_err(|error| Failure::input(format!("cannot find the current folder: {error}")))?;
+            .map_err(|error| format!("cannot find the current folder: {}", words(&error)))
+            .map_err(Failure::input)?;
         Ok(Surroundings { places: places()?, folder, models: models() })
+    }
+
+    /// Adds to a failure what the person can change in these surroundings.
+    pub fn explain(&self, failure: Failure) -> Failure {
+        if failure.is_about(&self.places.state) || failure.is_about(&self.places.data) {
+            return failure.or_hint("set ANALECTS_HOME to a folder that you can write to");
+        }
+        failure
     }
 }
 

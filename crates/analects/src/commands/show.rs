@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use analects_core::LineIndex;
-use analects_formats::msgfile::{self, Cell};
+use analects_core::{LineIndex, Problem};
+use analects_formats::msgfile::{self, Cell, Document, Kind};
 use analects_store::MessageFile;
 
 use crate::failure::Failure;
@@ -30,16 +30,36 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let document = MessageFile::read(&args.file)?;
     let path = args.file.to_string_lossy();
+    let more = reading_problems(&document, &path);
     if args.json {
-        let shown = msgfile::show(&document, &path);
-        return ui::print_json(&shown);
+        return ui::print_json(&msgfile::show(&document, &path).with_problems(&more));
     }
     let lines = document.lines();
-    for cell in document.cells() {
-        ui::print_line(&describe(&lines, cell));
+    let printed = ui::print_lines(document.cells().map(|cell| describe(&lines, cell)));
+    if document.cells().len() == 0 {
+        ui::remark(&format!("{path}: {}", why_no_cells(&document)));
     }
-    ui::report_problems(&path, &document.problems());
-    Ok(())
+    let mut problems = document.problems();
+    problems.extend(more);
+    problems.sort_by_key(|problem| (problem.line, problem.column));
+    ui::report_problems(&path, &problems);
+    printed
+}
+
+/// What is odd about the cells as messages, and not about the file's text.
+fn reading_problems(document: &Document, path: &str) -> Vec<Problem> {
+    let mut problems = msgfile::messages(document, &msgfile::session_of(path)).problems;
+    let known = document.problems();
+    problems.retain(|problem| !known.contains(problem));
+    problems
+}
+
+fn why_no_cells(document: &Document) -> &'static str {
+    match document.kind() {
+        Kind::Plain => "no cells, because this is not a message file",
+        _ if document.preamble().of(document.source()).trim_ascii().is_empty() => "no cells",
+        _ => "no cells; a line # %% starts one, and text before it is not sent",
+    }
 }
 
 fn describe(lines: &LineIndex<'_>, cell: Cell<'_>) -> String {

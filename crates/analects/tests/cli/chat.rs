@@ -17,6 +17,7 @@ fn a_recorded_answer_is_printed_and_kept() {
     let file = sandbox.read("hello.msg.md");
     assert!(file.contains("\n\\# %% And this line only looks like a cell.\n"), "{file}");
     assert!(!file.contains(RECORDING), "a path of this machine has no place in the file");
+    assert!(!file.contains("[agent]") && file.contains(": [replay] "), "{file}");
 }
 
 #[test]
@@ -36,7 +37,9 @@ fn a_conversation_goes_on_in_its_file() {
     for said in ["six times seven?", "Forty-two.", "And eight?"] {
         assert!(second.contains(said), "{second}");
     }
-    assert!(sandbox.read("talk.msg.md").starts_with(&typed), "what was there is still there");
+    let file = sandbox.read("talk.msg.md");
+    assert!(file.starts_with(&typed), "what was there is still there");
+    assert_eq!(file.matches("[agent]").count(), 1, "{file}");
     let decoded = sandbox.messages("talk.msg.md");
     assert_eq!(decoded.problems, []);
     let usage = decoded.messages[1].usage.clone().unwrap();
@@ -56,14 +59,35 @@ fn the_prompt_is_the_arguments_and_then_stdin() {
 }
 
 #[test]
+fn empty_lines_on_stdin_add_nothing() {
+    let server = Server::new(vec![answer(&["ok"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let args = ["chat", "a.msg.md", "-m", "openai/tiny", "hi"];
+    sandbox.run_with_stdin(&args, "\r\n\n").assert_answer("ok\n");
+    assert_eq!(sandbox.texts("a.msg.md")[0], "hi");
+}
+
+#[test]
+fn a_sentence_that_ends_in_a_file_name_is_a_prompt() {
+    let server = Server::new(vec![answer(&["ok"]), answer(&["ok"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.run(&["chat", "-m", "openai/tiny", "Explain README.md"]).assert_answer("ok\n");
+    assert!(server.request().contains("Explain README.md"));
+    sandbox.write("my talk.msg.md", "");
+    sandbox.run(&["chat", "my talk.msg.md", "-m", "openai/tiny", "hi"]).assert_answer("ok\n");
+    assert_eq!(sandbox.texts("my talk.msg.md"), ["hi", "ok"]);
+}
+
+#[test]
 fn without_a_file_the_conversation_is_kept_in_the_store() {
     let server = Server::new(vec![answer(&["A set."]), answer(&["Two operations."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.run(&["chat", "-m", "openai/tiny", "What is a group?"]).assert_answer("A set.\n");
     server.request();
-    let args = ["chat", "-c", "-m", "openai/tiny", "And a ring?"];
-    sandbox.run(&args).assert_answer("Two operations.\n");
+    // The store knows the model that answered.
+    sandbox.run(&["chat", "-c", "And a ring?"]).assert_answer("Two operations.\n");
     let request = server.request();
+    assert!(request.contains(r#""model":"tiny""#), "{request}");
     for said in ["What is a group?", "A set.", "And a ring?"] {
         assert!(request.contains(said), "{request}");
     }

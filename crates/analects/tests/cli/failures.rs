@@ -46,7 +46,54 @@ fn no_such_file() {
     assert!(run.stderr.contains("gone.sse"), "{}", run.stderr);
     let run = sandbox.run(&["chat", "no/folder/a.msg.md", "-m", "replay:x", "hi"]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
-    sandbox.run(&["chat", "-c", "-m", "replay:x", "hi"]);
+}
+
+#[test]
+fn a_recording_is_looked_at_before_anything_is_written() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(&["chat", "a.msg.md", "-m", "replay:gone.sse", "hi"]);
+    run.assert_failure(3, "analects: gone.sse: not found\n");
+    std::fs::create_dir(sandbox.path("folder")).unwrap();
+    let run = sandbox.run(&["chat", "a.msg.md", "-m", "replay:folder", "hi"]);
+    run.assert_failure(1, "analects: folder: not a regular file\n");
+    assert!(!sandbox.path("a.msg.md").exists());
+    assert_eq!(sandbox.run(&["chat", "-m", "replay:folder", "hi"]).code, Some(1));
+    assert!(!sandbox.path("home/data").exists());
+}
+
+#[test]
+fn no_conversation_to_go_on_with() {
+    let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
+    let expected = "analects: no conversation in this folder yet\n\
+                    hint: start one, such as analects chat -m openai/gpt-5-mini \"Hello\"\n";
+    sandbox.run(&["chat", "-c", "hi"]).assert_failure(3, expected);
+    sandbox.run(&["chat", "-c", "-m", "openai/tiny", "hi"]).assert_failure(3, expected);
+}
+
+#[test]
+fn no_model_to_go_on_with() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "r.sse",
+        "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n",
+    );
+    sandbox.run(&["chat", "-m", "replay:r.sse", "hi"]).assert_answer("x\n");
+    let expected = "analects: no model to ask\nhint: name one, such as -m openai/gpt-5-mini\n";
+    sandbox.run(&["chat", "-c", "hi"]).assert_failure(2, expected);
+}
+
+#[test]
+fn a_home_that_cannot_be_written_to() {
+    let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
+    sandbox.write("home", "a file where a folder should be");
+    for args in
+        [&["chat", "a.msg.md", "-m", "openai/tiny", "hi"][..], &["chat", "-m", "openai/x", "hi"]]
+    {
+        let run = sandbox.run(args);
+        assert_eq!(run.code, Some(1), "{}", run.stderr);
+        let hint = "\nhint: set ANALECTS_HOME to a folder that you can write to\n";
+        assert!(run.stderr.ends_with(&format!("not a directory{hint}")), "{}", run.stderr);
+    }
 }
 
 #[test]
@@ -56,6 +103,13 @@ fn nothing_to_ask() {
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.starts_with("analects: nothing to ask"), "{}", run.stderr);
     assert!(!sandbox.path("a.msg.md").exists());
+
+    sandbox.write("a.msg.md", "Is this a question?\n");
+    let run = sandbox.run(&["chat", "a.msg.md"]);
+    assert_eq!(run.code, Some(2));
+    let hint = "hint: text before the first # %% is not sent; put a line # %% above it\n";
+    assert!(run.stderr.starts_with("analects: nothing to ask"), "{}", run.stderr);
+    assert!(run.stderr.ends_with(hint), "{}", run.stderr);
 }
 
 #[test]
@@ -94,6 +148,9 @@ fn an_unreachable_server_loses_no_prompt_and_asking_again_works() {
     assert!(run.stderr.contains("\nhint: "), "{}", run.stderr);
     assert_eq!(sandbox.texts("a.msg.md")[0], "hi");
     assert!(sandbox.messages("a.msg.md").messages[1].is_api_error_message);
+    let file = sandbox.read("a.msg.md");
+    assert!(file.contains("\ncannot reach the provider\n"), "{file}");
+    assert!(!file.contains("127.0.0.1"), "an address of this machine has no place in the file");
 
     let server = Server::new(vec![answer(&["hello"])]);
     sandbox.set_server(&server.base_url);
@@ -113,6 +170,7 @@ fn what_the_provider_says_is_passed_on() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(5), "{stderr}");
     assert!(stderr.contains("Incorrect API key provided"), "{stderr}");
+    assert!(sandbox.read("a.msg.md").contains("Incorrect API key provided"));
     assert!(!stderr.contains("sk-very-secret") && !sandbox.read("a.msg.md").contains("sk-very"));
 }
 
@@ -143,11 +201,41 @@ fn a_file_cannot_name_a_recording() {
 #[test]
 fn wrong_options_are_explained() {
     let sandbox = Sandbox::new();
-    for args in [&["chat", "--modle", "x"][..], &["shwo"], &[], &["show"]] {
+    for (args, usage) in [
+        (&["chat", "--modle", "x"][..], "usage: analects chat [OPTIONS]"),
+        (&["shwo"], "usage: analects <COMMAND>; see analects --help\n"),
+        (&["show"], "usage: analects show [OPTIONS] <FILE>; see analects show --help\n"),
+    ] {
         let run = sandbox.run(args);
         assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{args:?}");
-        assert!(run.stderr.contains("Usage: analects"), "{}", run.stderr);
+        let (message, hint) = run.stderr.split_once('\n').unwrap();
+        assert!(message.starts_with("analects: "), "{}", run.stderr);
+        assert!(hint.starts_with("hint: ") && hint.contains(usage), "{}", run.stderr);
+        assert_eq!(run.stderr.lines().count(), 2);
     }
+    assert!(sandbox.run(&["chat", "--modle", "x"]).stderr.contains("'--model'"));
     let run = sandbox.run(&["chat", "a.msg.md", "-c", "-m", "replay:x", "hi"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
+}
+
+#[test]
+fn wrong_options_are_explained_to_programs() {
+    let run = Sandbox::new().run(&["show", "--json", "a", "b"]);
+    assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{}", run.stderr);
+    let error: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+    assert_eq!(error["error"]["kind"], "usage");
+    assert_eq!(error["error"]["message"], "unexpected argument 'b' found");
+}
+
+#[test]
+fn help_is_data_only_if_asked_for() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(&[]);
+    assert_eq!((run.code, &*run.stdout), (Some(2), ""));
+    assert!(run.stderr.contains("\nUsage: analects <COMMAND>\n"), "{}", run.stderr);
+    for args in [&["--help"][..], &["show", "--help"], &["--version"]] {
+        let run = sandbox.run(args);
+        assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{args:?}");
+        assert!(run.stdout.contains("analects"), "{}", run.stdout);
+    }
 }

@@ -85,6 +85,32 @@ fn ctrl_c_keeps_what_came_and_says_so() {
     assert!(sandbox.read("a.msg.md").contains("stop_reason=\"interrupted\""));
 }
 
+#[cfg(unix)]
+#[test]
+fn the_second_ctrl_c_ends_the_process_whatever_it_does() {
+    use std::io::Read;
+    let long = "word ".repeat(100_000);
+    let server = Server::new(vec![vec![stream_head(), piece(&long), Step::Hang]]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let mut child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
+    // From its first byte on, the answer is being written to a pipe that is too small for it.
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut [0]).unwrap();
+    let pid = child.id().to_string();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let status = loop {
+        // Signals that come too close to each other are one.
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        assert!(std::time::Instant::now() < deadline, "Ctrl-C has no effect");
+    };
+    assert_eq!(status.code(), Some(130));
+    assert_eq!(sandbox.texts("a.msg.md")[0], "tell me");
+}
+
 #[test]
 fn a_connection_that_breaks_keeps_what_came_and_fails() {
     let server = Server::new(vec![vec![stream_head(), piece("half an ans")]]);

@@ -79,6 +79,12 @@ impl Sandbox {
         self.command(args).stdin(file).output().unwrap().into()
     }
 
+    /// A file that takes nothing, as on a full disk.
+    #[cfg(target_os = "linux")]
+    pub fn full() -> std::fs::File {
+        std::fs::File::options().write(true).open("/dev/full").unwrap()
+    }
+
     pub fn spawn(&self, args: &[&str]) -> Child {
         self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }

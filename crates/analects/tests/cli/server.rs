@@ -95,9 +95,19 @@ pub fn piece(text: &str) -> Step {
     Step::Send(chunk(&delta, None))
 }
 
+/// One piece of a thought.
+pub fn thought(text: &str) -> Step {
+    Step::Send(chunk(&serde_json::json!({ "reasoning_content": text }), None))
+}
+
 /// The end of an answer.
 pub fn done() -> Step {
-    let end = chunk(&serde_json::json!({}), Some("stop"));
+    done_because("stop")
+}
+
+/// The end of an answer, for this reason.
+pub fn done_because(reason: &str) -> Step {
+    let end = chunk(&serde_json::json!({}), Some(reason));
     let usage = r#"{"id":"r-1","choices":[],"usage":{"prompt_tokens":5,"completion_tokens":7}}"#;
     Step::Send(format!("{end}data: {usage}\n\ndata: [DONE]\n\n"))
 }

@@ -37,3 +37,66 @@ fn json_gives_any_text_exactly() {
     assert_eq!(json["problems"][1]["code"], "unknown-history");
     assert_eq!(json["path"], "a.msg.md");
 }
+
+#[test]
+fn json_holds_nothing_that_a_terminal_would_obey_or_hide() {
+    let sandbox = Sandbox::new();
+    let text =
+        "a\u{9b}31m \u{7f} \u{202e}b\u{200b}\u{feff} \u{e0041} 你好 \u{1f469}\u{200d}\u{1f4bb}";
+    sandbox.write("a.msg.md", format!("# %%\n\n{text}\n"));
+    let run = sandbox.run(&["show", "--json", "a.msg.md"]);
+    for harmful in ['\u{9b}', '\u{7f}', '\u{202e}', '\u{200b}', '\u{feff}', '\u{e0041}'] {
+        assert!(!run.stdout.contains(harmful), "{harmful:?}");
+    }
+    assert!(
+        run.stdout.contains("\\u009b") && run.stdout.contains("\\udb40\\udc41"),
+        "{}",
+        run.stdout
+    );
+    let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(json["cells"][0]["content"], text);
+
+    let run = sandbox.run(&["show", "--json", "\u{9b}x.msg.md"]);
+    assert!(run.stderr.contains("\\u009bx.msg.md: not found"), "{}", run.stderr);
+    let json: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+    assert_eq!(json["error"]["message"], "\u{9b}x.msg.md: not found");
+}
+
+#[test]
+fn a_file_without_cells_says_so() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", "Is this a question?\n");
+    sandbox.write("empty.msg.md", "");
+    sandbox.write("notes.md", "mine\n");
+    for (name, why) in [
+        ("a.msg.md", "no cells; a line # %% starts one, and text before it is not sent"),
+        ("empty.msg.md", "no cells"),
+        ("notes.md", "no cells, because this is not a message file"),
+    ] {
+        let run = sandbox.run(&["show", name]);
+        let expected = format!("{name}: {why}\n");
+        assert_eq!((run.code, &*run.stdout, run.stderr), (Some(0), "", expected));
+    }
+}
+
+#[test]
+fn problems_of_cells_as_messages_are_reported() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "a.msg.md",
+        "# %% [^1]\n\n[^1]: [markdown] history=sumary\n\nhi\n\n\
+         # %%% [^2]\n\n[^2]: [block] json=\"message\"\n\nno json\n",
+    );
+    let run = sandbox.run(&["show", "a.msg.md"]);
+    let places: Vec<&str> =
+        run.stderr.lines().filter(|line| line.starts_with("a.msg.md:")).collect();
+    assert_eq!(places.len(), 2, "{}", run.stderr);
+    assert!(places[1].starts_with("a.msg.md:7:1: error: the JSON of this cell is no message"));
+    let run = sandbox.run(&["show", "--json", "a.msg.md"]);
+    let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(json["problems"][0]["code"], "unknown-history");
+    assert_eq!(
+        (&json["problems"][1]["code"], &json["problems"][1]["line"]),
+        (&"bad-json".into(), &7.into())
+    );
+}

@@ -1,0 +1,74 @@
+//! The turn as a person sees it: the answer while it comes, then what was odd about it.
+
+use analects_client::{Client, Options};
+use analects_core::{Body, Delta, Message, Problem, Severity, StopReason, StreamEvent};
+use analects_runtime::{Asked, Conversation, Outcome, drive};
+
+use super::who::Who;
+use crate::failure::{Failure, words};
+use crate::{interrupt, ui};
+
+/// Asks, prints the answer, and says what was odd. `path` is where problems of the conversation are.
+pub fn ask(who: &Who, conversation: &mut dyn Conversation, path: &str) -> Result<(), Failure> {
+    let client = Client::new(Options::default());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime =
+        runtime.map_err(|error| Failure::ours(format!("cannot start: {}", words(&error))))?;
+    let mut answer = ui::Answer::new();
+    interrupt::exit_on_second();
+    let outcome = runtime.block_on(async {
+        let asked = Asked { client: &client, model: &who.model, agent: &who.agent };
+        let mut watch = |event: &StreamEvent| match event {
+            StreamEvent::BlockDelta { delta: Delta::Text(text), .. } => {
+                answer.print(&text.as_str())
+            }
+            StreamEvent::BlockDelta { delta: Delta::Thinking(text), .. } => {
+                answer.think(&text.as_str());
+            }
+            _ => {}
+        };
+        drive(&asked, conversation, &mut watch, interrupt::first()).await
+    });
+    answer.end();
+    conclude(outcome?, path)?;
+    answer.result()
+}
+
+fn conclude(outcome: Outcome, path: &str) -> Result<(), Failure> {
+    let worth_it = |problem: &Problem| {
+        // Hints are for `show`; that the answer broke off is what the failure says, too.
+        problem.severity > Severity::Hint && problem.code != "interrupted-answer"
+    };
+    let problems: Vec<Problem> = outcome.problems.into_iter().filter(worth_it).collect();
+    ui::report_problems(path, &problems);
+    match outcome.error {
+        _ if outcome.stopped => Err(Failure::interrupted()),
+        Some(error) => Err(error.into()),
+        None => {
+            if let Some(text) = what_is_odd(&outcome.answer) {
+                ui::remark(&format!("warning: {text}"));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Why a complete answer may not be what the person expects.
+fn what_is_odd(answer: &Message) -> Option<String> {
+    let Body::Assistant(body) = &answer.body else { return None };
+    let silent = answer.text().trim().is_empty();
+    let text = match &body.stop_reason {
+        Some(StopReason::MaxTokens) if silent => {
+            "the answer was cut at the token limit before any text came"
+        }
+        Some(StopReason::MaxTokens) => "the answer was cut at the token limit",
+        Some(StopReason::Refusal) => "the model or its provider refused to answer",
+        Some(StopReason::ToolUse) => "the model asks for a tool, and tools are not run",
+        Some(reason @ (StopReason::PauseTurn | StopReason::Other(_))) => {
+            return Some(format!("the answer ended for an unusual reason: {}", reason.as_str()));
+        }
+        _ if silent => "the answer holds no text",
+        _ => return None,
+    };
+    Some(text.to_string())
+}

@@ -1,0 +1,139 @@
+//! Who is asked: the agent and the model that the person, the file or the last answer names.
+//!
+//! A file may name models, but no recording, which is a path on this machine; so a recording has no
+//! agent in the file, and its replies are marked `replay`.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::Path;
+
+use analects_client::{ClientError, Model, Surroundings, Transport, resolve};
+use analects_core::Agent;
+use analects_formats::msgfile::{self, Document};
+use analects_runtime::{StoredConversation, agent_name};
+
+use crate::failure::{Failure, words};
+
+/// The author of recorded answers.
+const REPLAY: &str = "replay";
+
+/// An agent, and the model that answers in its name.
+pub struct Who {
+    pub agent: Agent,
+    pub model: Model,
+}
+
+impl Who {
+    /// The one to ask in a file: whoever has the wanted model, or whoever usually answers.
+    pub fn of_file(
+        document: &Document,
+        wanted: Option<&str>,
+        surroundings: &Surroundings,
+    ) -> Result<Who, Failure> {
+        let agents = document.agents();
+        let usual = usual_agent(document, &agents);
+        let Some(name) = wanted else {
+            let agent = usual.ok_or_else(|| nobody(&agents))?.clone();
+            let model = askable_model(&agent).unwrap_or_default().to_string();
+            return Who::new(agent, &model, surroundings);
+        };
+        let mut known = usual.into_iter().chain(&agents);
+        let known = known.find(|agent| agent.models.iter().any(|model| model == name));
+        let agent = match known {
+            Some(agent) => agent.clone(),
+            None => Agent::of_model(free_name(agent_name(name), &agents), name),
+        };
+        Who::new(agent, name, surroundings)
+    }
+
+    /// The one to ask in a stored conversation: the wanted model, or the one that answered last.
+    pub fn of_store(
+        conversation: &StoredConversation,
+        wanted: Option<&str>,
+        surroundings: &Surroundings,
+    ) -> Result<Who, Failure> {
+        let last = || conversation.models().find(|model| is_askable(model));
+        let name = wanted.map(str::to_string).or_else(last).ok_or_else(no_model)?;
+        Who::new(Agent::of_model(agent_name(&name), &name), &name, surroundings)
+    }
+
+    /// Whether the answer is a recorded one.
+    pub fn is_recording(&self) -> bool {
+        matches!(self.model.transport, Transport::Replay(_))
+    }
+
+    fn new(agent: Agent, model: &str, surroundings: &Surroundings) -> Result<Who, Failure> {
+        let model = resolve(model, surroundings)?;
+        if let Transport::Replay(path) = &model.transport {
+            check_recording(path)?;
+            let agent = Agent { name: REPLAY.to_string(), models: Vec::new(), ..Agent::default() };
+            return Ok(Who { agent, model });
+        }
+        Ok(Who { agent, model })
+    }
+}
+
+/// Who answers if the person names no model: whoever answered last, else the file's default, else
+/// the first agent; each only if it has a model that can be asked.
+fn usual_agent<'a>(document: &Document, agents: &'a [Agent]) -> Option<&'a Agent> {
+    let named = |name: &str| {
+        let agent = agents.iter().find(|agent| agent.name == name);
+        agent.filter(|agent| askable_model(agent).is_some())
+    };
+    let replies = document.cells().rev().filter(|cell| msgfile::role(*cell) == "reply");
+    let mut authors = replies.filter(|cell| !cell.is_failed()).map(|cell| cell.type_word());
+    authors
+        .find_map(|author| named(&author))
+        .or_else(|| named(&document.default_agent()?.name))
+        .or_else(|| agents.iter().find(|agent| askable_model(agent).is_some()))
+}
+
+fn askable_model(agent: &Agent) -> Option<&str> {
+    agent.models.iter().map(String::as_str).find(|model| is_askable(model))
+}
+
+/// Whether a model is named in a way that this version understands, and is no recording. Whether
+/// there is a key for it, asking will tell.
+fn is_askable(model: &str) -> bool {
+    match resolve(model, &Surroundings::default()) {
+        Ok(model) => matches!(model.transport, Transport::Http { .. }),
+        Err(error) => !matches!(error, ClientError::UnknownModel(_)),
+    }
+}
+
+/// The name for a new agent: as it is, or with the first number that makes it new.
+fn free_name(name: String, agents: &[Agent]) -> String {
+    let is_free = |name: &String| name != REPLAY && agents.iter().all(|agent| agent.name != *name);
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    names.find(is_free).unwrap_or(name)
+}
+
+/// Looks at a recording before anything is written because of it.
+fn check_recording(path: &Path) -> Result<(), Failure> {
+    let name = path.display();
+    let facts = fs::metadata(path).and_then(|facts| match facts.is_file() {
+        // Opening something else, such as a pipe, would already take from it.
+        true => File::open(path).map(|_| facts),
+        false => Ok(facts),
+    });
+    match facts {
+        Ok(facts) if facts.is_dir() => Err(Failure::input(format!("{name}: not a regular file"))),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(Failure::not_found(format!("{name}: not found")))
+        }
+        Err(error) => Err(Failure::input(format!("{name}: cannot read: {}", words(&error)))),
+    }
+}
+
+fn no_model() -> Failure {
+    Failure::usage("no model to ask", "name one, such as -m openai/gpt-5-mini")
+}
+
+/// Says why none of the agents can be asked.
+fn nobody(agents: &[Agent]) -> Failure {
+    let Some(agent) = agents.first() else { return no_model() };
+    let message = format!("the file's agent {} names no model that can be asked", agent.name);
+    Failure::usage(message, "name one, such as -m openai/gpt-5-mini")
+}

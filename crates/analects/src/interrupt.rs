@@ -1,0 +1,50 @@
+//! Ctrl-C: the first one asks the turn to end and keep what came, the second one ends the process.
+
+use std::io;
+use std::sync::mpsc;
+use std::thread;
+
+/// What a shell expects of a process that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+
+/// Lets the second Ctrl-C end the process at once. A thread of its own watches for it, because the
+/// one that does the work may be stuck, such as in writing to a pipe that nobody reads. Without such
+/// a thread, the first one alone has an effect.
+pub fn exit_on_second() {
+    let (ready, watching) = mpsc::channel();
+    let watch = move || -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let mut signals = signals()?;
+            let _ = ready.send(());
+            for _ in 0..2 {
+                if signals.recv().await.is_none() {
+                    return Ok(());
+                }
+            }
+            std::process::exit(INTERRUPTED)
+        })
+    };
+    if thread::Builder::new().spawn(watch).is_ok() {
+        // An error here means that the thread has ended already.
+        let _ = watching.recv();
+    }
+}
+
+/// Ready when the person presses Ctrl-C.
+pub async fn first() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        // Without a handler Ctrl-C ends the process, and the file keeps what came.
+        std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(unix)]
+fn signals() -> io::Result<tokio::signal::unix::Signal> {
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
+}
+
+#[cfg(windows)]
+fn signals() -> io::Result<tokio::signal::windows::CtrlC> {
+    tokio::signal::windows::ctrl_c()
+}

@@ -1,0 +1,81 @@
+//! An answer that is printed while it comes, and the thoughts before it.
+
+use std::io::{self, IsTerminal, Write};
+
+use super::safe::safe_lines;
+use super::{quiet_if_closed, try_write};
+use crate::failure::Failure;
+
+/// An answer that is printed while it comes. To a terminal it goes without control characters, to
+/// anything else as it is. Thoughts go to stderr if that is a terminal, and nowhere else.
+pub struct Answer {
+    to_terminal: bool,
+    shows_thoughts: bool,
+    /// Whether the last line of what was printed is complete, there and there.
+    ends_line: bool,
+    ends_thought: bool,
+    /// Why nothing more can be printed.
+    broken: Option<io::Error>,
+}
+
+impl Answer {
+    pub fn new() -> Answer {
+        Answer {
+            to_terminal: io::stdout().is_terminal(),
+            shows_thoughts: io::stderr().is_terminal(),
+            ends_line: true,
+            ends_thought: true,
+            broken: None,
+        }
+    }
+
+    /// Prints a piece of the answer.
+    pub fn print(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.end_thought();
+        match self.to_terminal {
+            true => self.write(&safe_lines(text)),
+            false => self.write(text),
+        }
+        self.ends_line = text.ends_with('\n');
+    }
+
+    /// Prints a piece of a thought, dim.
+    pub fn think(&mut self, text: &str) {
+        if !self.shows_thoughts || text.is_empty() {
+            return;
+        }
+        let _ = write!(io::stderr().lock(), "\u{1b}[2m{}\u{1b}[0m", safe_lines(text));
+        self.ends_thought = text.ends_with('\n');
+    }
+
+    /// Ends the last line, so that what follows starts a new one. Whether all of it could be
+    /// printed, `result` says.
+    pub fn end(&mut self) {
+        self.end_thought();
+        if !self.ends_line {
+            self.write("\n");
+            self.ends_line = true;
+        }
+    }
+
+    /// A failure if something could not be printed, for another reason than a reader who left.
+    pub fn result(self) -> Result<(), Failure> {
+        self.broken.map_or(Ok(()), quiet_if_closed)
+    }
+
+    fn end_thought(&mut self) {
+        if !self.ends_thought {
+            let _ = writeln!(io::stderr().lock());
+            self.ends_thought = true;
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.broken.is_none() {
+            self.broken = try_write(text).err();
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Who answers, when the person says so and when not.
+
+use crate::sandbox::Sandbox;
+use crate::server::{Server, answer, error};
+
+const TWO_AGENTS: &str = "# %% coder[^1]\n\n[^1]: [agent] name=\"coder\" models=\"openai/big\" \
+                          use_temperature=1 temperature=0.25\n\n\
+                          # %% poet[^2]\n\n[^2]: [agent] name=\"poet\" models=\"openai/rhyme\"\n";
+
+const RECORDED: &str =
+    "data: {\"choices\":[{\"delta\":{\"content\":\"recorded\"}}]}\n\ndata: [DONE]\n\n";
+
+#[test]
+fn whoever_answered_last_answers() {
+    let server =
+        Server::new(vec![answer(&["1"]), answer(&["2"]), error("500 Oops", "{}"), answer(&["4"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", TWO_AGENTS);
+    sandbox.write("r.sse", RECORDED);
+    let chat = |args: &[&str], model: &str| {
+        let run = sandbox.run(&[&["chat", "a.msg.md"], args].concat());
+        let request = server.request();
+        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+        run
+    };
+    chat(&["to the first"], "big").assert_answer("1\n");
+    chat(&["-m", "openai/rhyme", "to the poet"], "rhyme").assert_answer("2\n");
+    // Neither an error nor a recording answers.
+    assert_eq!(chat(&["-m", "openai/big", "fails"], "big").code, Some(5));
+    sandbox.run(&["chat", "a.msg.md", "-m", "replay:r.sse", "plays"]).assert_answer("recorded\n");
+    chat(&["to the poet again"], "rhyme").assert_answer("4\n");
+    let file = sandbox.read("a.msg.md");
+    assert_eq!(file.matches("[agent]").count(), 2, "{file}");
+    let authors: Vec<_> = sandbox.messages("a.msg.md").messages;
+    let authors: Vec<_> = authors.iter().filter_map(|message| message.author.as_deref()).collect();
+    assert_eq!(authors, ["coder", "poet", "coder", "replay", "poet"]);
+}
+
+#[test]
+fn recordings_are_nobody_to_ask() {
+    let sandbox = Sandbox::new();
+    sandbox.write("r.sse", RECORDED);
+    sandbox.run(&["chat", "a.msg.md", "-m", "replay:r.sse", "hi"]).assert_answer("recorded\n");
+    let expected = "analects: no model to ask\nhint: name one, such as -m openai/gpt-5-mini\n";
+    sandbox.run(&["chat", "a.msg.md", "hi"]).assert_failure(2, expected);
+}
+
+#[test]
+fn agents_that_cannot_be_asked_are_passed_over() {
+    let server = Server::new(vec![answer(&["1"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let nobody = "# %% x[^0]\n\n[^0]: [agent] name=\"x\" models=\"nobody/x,replay:secret\"\n\n";
+    sandbox.write("a.msg.md", format!("{nobody}{TWO_AGENTS}"));
+    sandbox.run(&["chat", "a.msg.md", "hi"]).assert_answer("1\n");
+    assert!(server.request().contains("\"model\":\"big\""));
+}
+
+#[test]
+fn a_wanted_model_is_asked_by_the_agent_that_has_it() {
+    let server = Server::new(vec![answer(&["1"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", TWO_AGENTS);
+    sandbox.run(&["chat", "a.msg.md", "-m", "openai/big", "hi"]).assert_answer("1\n");
+    let request = server.request();
+    assert!(request.contains("\"temperature\":0.25"), "{request}");
+    let messages = sandbox.messages("a.msg.md").messages;
+    assert_eq!(messages[1].author.as_deref(), Some("coder"));
+}
+
+#[test]
+fn a_new_agent_takes_no_other_agents_name() {
+    let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", TWO_AGENTS);
+    sandbox.run(&["chat", "a.msg.md", "-m", "openai/poet", "hi"]).assert_answer("1\n");
+    assert!(server.request().contains("\"model\":\"poet\""));
+    let file = sandbox.read("a.msg.md");
+    assert!(file.contains("[agent] name=\"poet-2\" models=\"openai/poet\""), "{file}");
+    sandbox.run(&["chat", "a.msg.md", "again"]).assert_answer("2\n");
+    assert!(server.request().contains("\"model\":\"poet\""));
+}
