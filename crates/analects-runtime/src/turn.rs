@@ -57,6 +57,16 @@ impl Asked<'_> {
         let problems = decoded.problems.into_iter().chain(chain.problems).collect();
         (plan, problems)
     }
+
+    /// What is known about an answer beside what it says.
+    fn base(&self, began: Timestamp, took: Duration) -> Message {
+        let mut base = Message::assistant("", "");
+        base.created_at = began.round(Unit::Millisecond).ok();
+        base.author = Some(self.agent.name.clone());
+        base.model = Some(self.model.name.clone());
+        base.duration_ms = u64::try_from(took.as_millis()).ok();
+        base
+    }
 }
 
 /// Asks the model to go on with the conversation, and records what comes, to the last word that
@@ -86,12 +96,7 @@ pub async fn drive(
         Ok(None) => End::Stopped,
         Err(error) => End::Failed(error),
     };
-    let mut base = Message::assistant("", "");
-    base.created_at = began.round(Unit::Millisecond).ok();
-    base.author = Some(asked.agent.name.clone());
-    base.model = Some(asked.model.name.clone());
-    base.duration_ms = u64::try_from(clock.elapsed().as_millis()).ok();
-    let folded = fold.finish(base);
+    let folded = fold.finish(asked.base(began, clock.elapsed()));
     let (error, stopped) = match end {
         End::Failed(error) => (Some(error), false),
         End::Stopped => (None, true),
@@ -144,11 +149,12 @@ fn broke_off(error: Option<ApiError>) -> ClientError {
     ClientError::BrokeOff(error.unwrap_or_else(silent))
 }
 
-/// A turn of which nothing came but an error is recorded as that error.
+/// A turn of which nothing came but an error is recorded as that error, in words without addresses
+/// and paths: others may read the record.
 fn as_error_if_empty(answer: Message, error: Option<&ClientError>) -> Message {
     match error {
         Some(error) if is_empty(&answer) => {
-            let text = Message::assistant("", public_message(error));
+            let text = Message::assistant("", error.public_message());
             Message { is_api_error_message: true, body: text.body, ..answer }
         }
         _ => answer,
@@ -158,26 +164,4 @@ fn as_error_if_empty(answer: Message, error: Option<&ClientError>) -> Message {
 /// Whether nothing came: no text, no thought, no call.
 fn is_empty(answer: &Message) -> bool {
     answer.body.content().is_none_or(Content::is_empty)
-}
-
-/// What went wrong, for a record that others may read: what the provider said, and no address or
-/// path of this machine.
-fn public_message(error: &ClientError) -> String {
-    match error {
-        ClientError::Api { error, .. } => match error.status {
-            Some(status) => format!("the provider answered {status}: {}", error.message),
-            None => format!("the provider answered: {}", error.message),
-        },
-        ClientError::BrokeOff(error) => format!("the answer broke off: {}", error.message),
-        ClientError::Unreachable { .. } => "cannot reach the provider".to_string(),
-        ClientError::Broken { .. } => "the connection to the provider broke".to_string(),
-        ClientError::TimedOut { wait, limit, .. } => {
-            format!("the provider {wait} within {} s", limit.as_secs_f64())
-        }
-        ClientError::Redirected { .. } => {
-            "the provider redirects elsewhere, which is not followed".to_string()
-        }
-        ClientError::Replay { .. } => "cannot read the recorded answer".to_string(),
-        _ => format!("the request failed: {}", error.kind().as_str()),
-    }
 }

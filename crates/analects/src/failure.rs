@@ -124,6 +124,7 @@ impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Failure {
         let kind = match &error {
             ClientError::UnknownModel(_) => Kind::Usage,
+            ClientError::Replay { .. } if error.is_not_found() => Kind::NotFound,
             ClientError::Replay { .. } => Kind::Input,
             _ => Kind::Model,
         };

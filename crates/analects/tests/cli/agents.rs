@@ -37,6 +37,19 @@ fn whoever_answered_last_answers() {
 }
 
 #[test]
+fn the_default_agent_answers_until_another_one_did() {
+    let server = Server::new(vec![answer(&["1"]), answer(&["2"]), answer(&["3"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", format!("---\ndefault_agent: poet\n---\n\n{TWO_AGENTS}"));
+    let chat = [&["one"][..], &["-m", "openai/big", "two"], &["three"]];
+    for (args, model) in chat.into_iter().zip(["rhyme", "big", "big"]) {
+        assert_eq!(sandbox.run(&[&["chat", "a.msg.md"], args].concat()).code, Some(0));
+        let request = server.request();
+        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+    }
+}
+
+#[test]
 fn recordings_are_nobody_to_ask() {
     let sandbox = Sandbox::new();
     sandbox.write("r.sse", RECORDED);

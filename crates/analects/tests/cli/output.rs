@@ -104,7 +104,7 @@ fn problems_of_the_file_are_told_with_their_place() {
 
 #[test]
 fn an_answer_ends_its_line_before_an_error() {
-    let server = Server::new(vec![vec![stream_head(), piece("half"), Step::Pause(300), done()]]);
+    let server = Server::new(vec![vec![stream_head(), piece("half"), Step::Pause(1500), done()]]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"]);
     sandbox.wait_for("a.msg.md", "half");

@@ -3,16 +3,12 @@
 //! A file may name models, but no recording, which is a path on this machine; so a recording has no
 //! agent in the file, and its replies are marked `replay`.
 
-use std::fs::{self, File};
-use std::io::ErrorKind;
-use std::path::Path;
-
 use analects_client::{ClientError, Model, Surroundings, Transport, resolve};
 use analects_core::Agent;
 use analects_formats::msgfile::{self, Document};
 use analects_runtime::{StoredConversation, agent_name};
 
-use crate::failure::{Failure, words};
+use crate::failure::Failure;
 
 /// The author of recorded answers.
 const REPLAY: &str = "replay";
@@ -64,8 +60,9 @@ impl Who {
 
     fn new(agent: Agent, model: &str, surroundings: &Surroundings) -> Result<Who, Failure> {
         let model = resolve(model, surroundings)?;
-        if let Transport::Replay(path) = &model.transport {
-            check_recording(path)?;
+        // Before anything is written because of it.
+        model.check()?;
+        if let Transport::Replay(_) = &model.transport {
             let agent = Agent { name: REPLAY.to_string(), models: Vec::new(), ..Agent::default() };
             return Ok(Who { agent, model });
         }
@@ -107,24 +104,6 @@ fn free_name(name: String, agents: &[Agent]) -> String {
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let mut names = std::iter::once(name.clone()).chain(numbered);
     names.find(is_free).unwrap_or(name)
-}
-
-/// Looks at a recording before anything is written because of it.
-fn check_recording(path: &Path) -> Result<(), Failure> {
-    let name = path.display();
-    let facts = fs::metadata(path).and_then(|facts| match facts.is_file() {
-        // Opening something else, such as a pipe, would already take from it.
-        true => File::open(path).map(|_| facts),
-        false => Ok(facts),
-    });
-    match facts {
-        Ok(facts) if facts.is_dir() => Err(Failure::input(format!("{name}: not a regular file"))),
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err(Failure::not_found(format!("{name}: not found")))
-        }
-        Err(error) => Err(Failure::input(format!("{name}: cannot read: {}", words(&error)))),
-    }
 }
 
 fn no_model() -> Failure {
