@@ -63,8 +63,13 @@ impl StoredConversation {
 }
 
 impl Conversation for StoredConversation {
+    /// In the store there is one assistant, whichever model answered in its name.
     fn messages(&self) -> Decoded {
-        self.so_far.clone()
+        let mut decoded = self.so_far.clone();
+        for message in &mut decoded.messages {
+            message.author = None;
+        }
+        decoded
     }
 
     fn say(&mut self, prompt: &str, now: Timestamp) -> Result<(), StoreError> {

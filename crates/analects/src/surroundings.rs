@@ -4,7 +4,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use analects_client::Key;
+use analects_client::{Key, Proxies};
 use analects_store::Places;
 
 use crate::failure::{Failure, words};
@@ -15,8 +15,10 @@ pub struct Surroundings {
     pub places: Places,
     /// The folder that the command was called in.
     pub folder: PathBuf,
-    /// How to reach models.
+    /// Which models can be asked, and where.
     pub models: analects_client::Surroundings,
+    /// The proxies between here and there.
+    pub proxies: Proxies,
 }
 
 impl Surroundings {
@@ -25,7 +27,7 @@ impl Surroundings {
         let folder = env::current_dir()
             .map_err(|error| format!("cannot find the current folder: {}", words(&error)))
             .map_err(Failure::input)?;
-        Ok(Surroundings { places: places()?, folder, models: models() })
+        Ok(Surroundings { places: places()?, folder, models: models(), proxies: proxies() })
     }
 
     /// Adds to a failure what the person can change in these surroundings.
@@ -63,5 +65,17 @@ fn models() -> analects_client::Surroundings {
     analects_client::Surroundings {
         openai_base_url: variable("OPENAI_BASE_URL").or_else(|| variable("OPENAI_API_BASE")),
         openai_key: variable("OPENAI_API_KEY").as_deref().and_then(Key::new),
+    }
+}
+
+/// The proxy variables. `HTTP_PROXY` in capitals does not count: on a web server, a visitor could set
+/// it.
+fn proxies() -> Proxies {
+    let either = |capital: &str, small: &str| variable(capital).or_else(|| variable(small));
+    let all = || either("ALL_PROXY", "all_proxy");
+    Proxies {
+        http: variable("http_proxy").or_else(all),
+        https: either("HTTPS_PROXY", "https_proxy").or_else(all),
+        no_proxy: either("NO_PROXY", "no_proxy"),
     }
 }

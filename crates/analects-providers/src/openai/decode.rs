@@ -311,6 +311,9 @@ fn token_usage(map: &RawMap) -> TokenUsage {
     usage.reasoning_tokens = detail(map, "completion_tokens_details", "reasoning_tokens");
     let cached = usage.cache_read_input_tokens.unwrap_or(0);
     usage.input_tokens = prompt.map(|prompt: u64| prompt.saturating_sub(cached));
+    // A total that is no more than the sum says nothing.
+    let sum = prompt.zip(usage.output_tokens).map(|(read, written)| read + written);
+    usage.total_tokens = usage.total_tokens.filter(|total| sum != Some(*total));
     for (key, value) in rest {
         usage.extra.push(&key, value);
     }

@@ -118,7 +118,7 @@ fn chat_in_file(
     if let Some(prompt) = prompt {
         conversation.say(&prompt, Timestamp::now())?;
     }
-    ask(&who, &mut conversation, &path.to_string_lossy())
+    ask(&who, &surroundings.proxies, &mut conversation, &path.to_string_lossy())
 }
 
 fn chat_in_store(
@@ -139,7 +139,7 @@ fn chat_in_store(
     let prompt = prompt.ok_or_else(|| nothing_to_ask(None))?;
     conversation.set_agent(&who.agent);
     conversation.say(&prompt, Timestamp::now())?;
-    ask(&who, &mut conversation, &path)
+    ask(&who, &surroundings.proxies, &mut conversation, &path)
 }
 
 fn no_conversation(error: StoreError) -> Failure {

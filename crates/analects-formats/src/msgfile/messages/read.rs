@@ -370,6 +370,9 @@ fn read_shared(read: &Read<'_>, message: &mut Message) {
     let usage = TokenUsage {
         input_tokens: number("input_tokens"),
         output_tokens: number("output_tokens"),
+        cache_read_input_tokens: number("cache_read_tokens"),
+        cache_creation_input_tokens: number("cache_creation_tokens"),
+        reasoning_tokens: number("reasoning_tokens"),
         ..TokenUsage::default()
     };
     message.history = read.get("history").and_then(History::parse).unwrap_or_default();

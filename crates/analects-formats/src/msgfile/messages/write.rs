@@ -409,13 +409,17 @@ impl NewCell {
     /// Notes on a message's first cell what is known about it: its time, model, tokens, how it ended.
     pub fn describe(mut self, message: &Message) -> NewCell {
         let usage = message.usage.clone().unwrap_or_default();
+        let count = |count: Option<u64>| count.map(|count| count.to_string());
         let history = Some(message.history).filter(|history| *history != History::Include);
         let known = [
             ("history", history.map(|history| history.as_str().to_string())),
             ("time", message.created_at.map(|time| time.to_string())),
             ("model", message.model.clone()),
-            ("input_tokens", usage.input_tokens.map(|count| count.to_string())),
-            ("output_tokens", usage.output_tokens.map(|count| count.to_string())),
+            ("input_tokens", count(usage.input_tokens)),
+            ("output_tokens", count(usage.output_tokens)),
+            ("cache_read_tokens", count(usage.cache_read_input_tokens)),
+            ("cache_creation_tokens", count(usage.cache_creation_input_tokens)),
+            ("reasoning_tokens", count(usage.reasoning_tokens)),
             ("cost_usd", message.cost_usd.map(|cost| cost.to_string())),
             ("duration", message.duration_ms.map(|ms| format!("{}s", ms as f64 / 1000.0))),
             ("response_id", message.response_id.clone()),

@@ -1,6 +1,6 @@
 //! The turn as a person sees it: the answer while it comes, then what was odd about it.
 
-use analects_client::{Client, Options};
+use analects_client::{Client, Options, Proxies};
 use analects_core::{Body, Delta, Message, Problem, Severity, StopReason, StreamEvent};
 use analects_runtime::{Asked, Conversation, Outcome, drive};
 
@@ -9,8 +9,13 @@ use crate::failure::{Failure, words};
 use crate::{interrupt, ui};
 
 /// Asks, prints the answer, and says what was odd. `path` is where problems of the conversation are.
-pub fn ask(who: &Who, conversation: &mut dyn Conversation, path: &str) -> Result<(), Failure> {
-    let client = Client::new(Options::default());
+pub fn ask(
+    who: &Who,
+    proxies: &Proxies,
+    conversation: &mut dyn Conversation,
+    path: &str,
+) -> Result<(), Failure> {
+    let client = Client::new(Options { proxies: proxies.clone(), ..Options::default() });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
         runtime.map_err(|error| Failure::ours(format!("cannot start: {}", words(&error))))?;
