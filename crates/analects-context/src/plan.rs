@@ -33,6 +33,7 @@ pub fn plan(chain: &Chain<'_>, agent: &Agent) -> Plan {
     let mut plan = Plan::default();
     let mut system: Vec<String> = agent.system_prompt.iter().cloned().collect();
     let foreign = foreign_calls(chain, agent);
+    let mut calls = HashSet::new();
     for message in &chain.messages {
         let left_out = why_left_out(message);
         plan.rows.push(Row { id: message.id.clone(), role: message.role(), left_out });
@@ -41,8 +42,11 @@ pub fn plan(chain: &Chain<'_>, agent: &Agent) -> Plan {
             None if message.role() == Role::System => system.push(message.text()),
             None => {
                 let (role, content) = heard(message, agent);
-                let content = without_foreign_results(content, &foreign);
-                add_turn(&mut plan.request.turns, role, content, message.model.as_ref());
+                let content = own_results(content, &foreign, &calls);
+                calls.extend(calls_in(&content));
+                if !content.is_empty() {
+                    add_turn(&mut plan.request.turns, role, content, message.model.as_ref());
+                }
             }
         }
     }
@@ -132,16 +136,27 @@ fn foreign_calls<'a>(chain: &Chain<'a>, agent: &Agent) -> HashSet<&'a str> {
     calls.collect()
 }
 
-/// Results of calls that this agent did not make, as text.
-fn without_foreign_results(content: Content, foreign: &HashSet<&str>) -> Content {
+/// Results of calls that this agent did not make, as text; results of no call at all are left out,
+/// since every provider refuses them.
+fn own_results(content: Content, foreign: &HashSet<&str>, calls: &HashSet<String>) -> Content {
     let Content::Blocks(blocks) = content else { return content };
     let own = |block: Block| match &block {
         Block::ToolResult(result) if foreign.contains(result.tool_use_id.as_str()) => {
-            Block::from_text(passed_on(&block).unwrap_or_default())
+            passed_on(&block).map(Block::from_text)
         }
-        _ => block,
+        Block::ToolResult(result) if !calls.contains(&result.tool_use_id) => None,
+        _ => Some(block),
     };
-    Content::Blocks(blocks.into_iter().map(own).collect())
+    Content::Blocks(blocks.into_iter().filter_map(own).collect())
+}
+
+/// The calls in what is said.
+fn calls_in(content: &Content) -> impl Iterator<Item = String> {
+    let blocks = if let Content::Blocks(blocks) = content { blocks.as_slice() } else { &[] };
+    blocks.iter().filter_map(|block| match block {
+        Block::ToolUse(call) => Some(call.id.clone()),
+        _ => None,
+    })
 }
 
 /// Adds a message to the turns; what one side says in several messages is one turn.

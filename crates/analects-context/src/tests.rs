@@ -1,6 +1,8 @@
 //! Plans: what goes out, in which turns, and what stays.
 
-use analects_core::{Agent, Body, History, Json, Message, Progress, Raw, System, chain};
+use analects_core::{
+    Agent, Block, Body, Content, History, Json, Message, Progress, Raw, System, ToolResult, chain,
+};
 
 use super::*;
 
@@ -98,4 +100,11 @@ fn a_summary_stands_for_its_message() {
     let mut message = Message { history: History::Summary, ..Message::user("s", "very long") };
     message.extra.push("summary", Raw::string("short"));
     check(vec![message], &["user: \"short\""]);
+}
+
+#[test]
+fn a_result_without_its_call_is_not_sent() {
+    let result = ToolResult { tool_use_id: "gone".into(), ..ToolResult::default() };
+    let content = Content::Blocks(vec![Block::ToolResult(result), Block::from_text("hi")]);
+    check(vec![Message::user("a", content)], &[r#"user: [{"type":"text","text":"hi"}]"#]);
 }

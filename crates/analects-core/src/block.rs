@@ -57,6 +57,12 @@ impl From<&str> for Content {
     }
 }
 
+impl From<Vec<Block>> for Content {
+    fn from(blocks: Vec<Block>) -> Content {
+        Content::Blocks(blocks)
+    }
+}
+
 impl From<String> for Content {
     fn from(text: String) -> Content {
         Content::Text(text.into())

@@ -38,7 +38,7 @@ pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
 pub use messages::{add_residue, answer, encode, messages, session_of};
 pub use meta::Meta;
 pub use scan::Section;
-pub use show::{Show, role, show};
+pub use show::{Show, role, roles, show};
 pub use stream::CellStream;
 
 /// A message file, read: the source, and where its parts are.
@@ -158,6 +158,10 @@ impl Document {
         let mut names: std::collections::HashSet<String> =
             agents.iter().map(|agent| agent.name.clone()).collect();
         for agent in self.cells().filter_map(agents::agent) {
+            // Nobody can answer to such a name.
+            if agents::why_not_a_name(&agent.name).is_some() {
+                continue;
+            }
             if names.insert(agent.name.clone()) {
                 agents.push(agent);
             }

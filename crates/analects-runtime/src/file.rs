@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use analects_core::{Agent, Block, Body, Content, Message, Problem, Source, User};
+use analects_core::{Agent, Block, Body, Content, Message, Problem, Raw, Source, User};
 use analects_formats::Decoded;
 use analects_formats::msgfile::{self, Document, NewCell};
 use analects_store::{MessageFile, OsIds, Places, Reply, StoreError, read_picture};
@@ -72,7 +72,8 @@ impl FileConversation {
                 Err(reason) => {
                     let text = format!("the picture {path} is not sent: {reason}");
                     problems.push(Problem::error("unreadable-picture", text));
-                    *block = Block::from_text(format!("![]({path})"));
+                    let alt = image.extra.get("alt").and_then(Raw::as_string).unwrap_or_default();
+                    *block = Block::from_text(format!("![{alt}]({path})"));
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use analects_core::Agent;
 
+use super::encode::type_word;
 use super::{Cell, CellKind, Meta, NewCell};
 
 /// The type words that are no agent's name.
@@ -25,6 +26,25 @@ pub(super) const FIXED_WORDS: [&str; 14] = [
 /// Whether a type word has a meaning of its own, so that no agent can have it for a name.
 pub fn is_fixed_word(word: &str) -> bool {
     FIXED_WORDS.contains(&word)
+}
+
+/// Why no agent can have that name, if none can: a problem's code, and its text. An agent's replies
+/// carry its name as their type word.
+pub(super) fn why_not_a_name(name: &str) -> Option<(&'static str, String)> {
+    let shown: String = name.chars().take(60).collect();
+    if is_fixed_word(name) {
+        let message = format!("{shown:?} is a type of cell and cannot be the name of an agent");
+        return Some(("reserved-agent-name", message));
+    }
+    if name.trim().is_empty() {
+        return Some(("bad-agent-name", "an agent must have a name".to_string()));
+    }
+    if name != name.trim() || type_word(name) != name {
+        let message =
+            format!("{shown:?} cannot be the name of an agent; leave out [ ] = and breaks");
+        return Some(("bad-agent-name", message));
+    }
+    None
 }
 
 /// The agent that an `[agent]` cell defines.

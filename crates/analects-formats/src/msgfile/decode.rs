@@ -3,7 +3,7 @@
 use analects_core::Span;
 use memchr::memrchr;
 
-use super::fence::Fence;
+use super::encode::{open_fence, unescape};
 use super::line::{is_blank, is_blank_line, metadata_of};
 use super::scan::{self, line_text, lines};
 use super::{Document, Frontmatter, Kind, Meta, frontmatter};
@@ -99,18 +99,31 @@ fn last_line(source: &[u8], span: Span) -> Span {
 /// `lines=N`: exactly the N lines after the blank one. `closed`: the last line closes a fence that
 /// the text left open, and is not part of it.
 pub(super) fn stored_body(source: &[u8], rest: Span, stored: &str) -> Option<Span> {
-    let (mut count, mut closed) = (None, false);
-    for word in stored.split(' ') {
-        match word.strip_prefix("lines=") {
-            Some(number) => count = Some(number.parse().ok().filter(|count| *count > 0)?),
-            None if word == "closed" => closed = true,
-            None => return None,
-        }
+    let (count, closed) = stored_words(stored)?;
+    let body = match count {
+        Some(count) => counted_body(source, rest, count, closed)?,
+        None => closed_body(source, rest)?,
+    };
+    if closed {
+        // The closing line must be the one that this text needs.
+        let text = unescape(String::from_utf8_lossy(body.of(source)));
+        let line = lines(&source[..rest.end], body.end).nth(1).map(|(_, line)| line_text(line));
+        open_fence(&text).filter(|closer| Some(closer.as_bytes()) == line)?;
     }
-    match count {
-        Some(count) => counted_body(source, rest, count, closed),
-        None => closed_body(source, rest),
-    }
+    Some(body)
+}
+
+/// `lines=N`, `closed`, or both in this order.
+fn stored_words(stored: &str) -> Option<(Option<usize>, bool)> {
+    let (lines, closed) = match stored.strip_suffix("closed") {
+        Some("") => return Some((None, true)),
+        Some(lines) => (lines.strip_suffix(' ')?, true),
+        None => (stored, false),
+    };
+    let digits = lines.strip_prefix("lines=")?;
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let count = digits.parse().ok().filter(|count| plain && *count > 0)?;
+    Some((Some(count), closed))
 }
 
 fn counted_body(source: &[u8], rest: Span, count: usize, closed: bool) -> Option<Span> {
@@ -122,7 +135,7 @@ fn counted_body(source: &[u8], rest: Span, count: usize, closed: bool) -> Option
         (last_at, last) = all.next()?;
     }
     if closed {
-        all.next().filter(|(_, line)| is_closing_line(line_text(line)))?;
+        all.next()?;
     }
     let untouched = all.all(|(_, line)| is_blank_line(line_text(line)));
     untouched.then(|| Span::new(start, last_at + line_text(last).len()))
@@ -131,13 +144,9 @@ fn counted_body(source: &[u8], rest: Span, count: usize, closed: bool) -> Option
 fn closed_body(source: &[u8], rest: Span) -> Option<Span> {
     let whole = trimmed(source, rest);
     let closing = last_line(source, whole);
-    if closing.start == whole.start || !is_closing_line(closing.of(source)) {
+    if closing.start == whole.start {
         return None;
     }
     let last = last_line(source, Span::new(whole.start, closing.start));
     Some(Span::new(whole.start, last.start + line_text(last.of(source)).len()))
-}
-
-fn is_closing_line(text: &[u8]) -> bool {
-    Fence::parse(text).is_some_and(|fence| fence.closer().as_bytes() == text)
 }

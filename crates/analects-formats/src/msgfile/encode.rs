@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use analects_core::Span;
 
 use super::CellKind;
-use super::fence::{Fence, FenceLine, Region};
+use super::fence::{Fence, FenceLine, Region, indentation};
 use super::line::{head, is_blank_line, is_head_like};
-use super::meta::write_attribute;
+use super::meta::{MAX_WORD, write_attribute};
 use super::scan::{line_text, lines};
 
 /// A cell that is to be written. Every cell that is written is sealed.
@@ -111,7 +111,8 @@ impl NewCell {
 /// A type word as it can be written.
 pub(super) fn type_word(word: &str) -> String {
     let ends = |c: char| "[]=".contains(c) || c.is_control();
-    if word.is_empty() { "-".to_string() } else { word.replace(ends, "-") }
+    let short = &word[..word.floor_char_boundary(MAX_WORD - 1)];
+    if word.is_empty() { "-".to_string() } else { short.replace(ends, "-") }
 }
 
 /// What the `stored` attribute must say so that this text comes back: nothing for text that starts
@@ -132,22 +133,28 @@ fn stored(content: &str, closed: bool) -> Option<String> {
 }
 
 /// The line that closes the fence which a text leaves open for every reader of Markdown: whatever
-/// came after the cell would be shown as code.
-fn open_fence(content: &str) -> Option<String> {
+/// came after the cell would be shown as code. A fence in a list item ends with the item.
+pub(super) fn open_fence(content: &str) -> Option<String> {
     if !content.contains("```") && !content.contains("~~~") {
         return None;
     }
-    let mut open: Option<Fence> = None;
+    let (mut open, mut item): (Option<Fence>, Option<usize>) = (None, None);
     for (_, line) in lines(content.as_bytes(), 0) {
-        let fence = match FenceLine::parse(line_text(line)) {
-            Some(FenceLine::Flush(fence) | FenceLine::Indented(fence)) => fence,
-            _ => continue,
-        };
-        open = match open {
-            Some(opener) if fence.closes(opener) => None,
-            Some(opener) => Some(opener),
-            None => fence.opens().then_some(fence),
-        };
+        let text = line_text(line);
+        if is_blank_line(text) || item.is_some_and(|column| indentation(text) >= column) {
+            continue;
+        }
+        item = None;
+        match (FenceLine::parse(text), open) {
+            (Some(FenceLine::Listed { column, .. }), None) => item = Some(column),
+            (Some(FenceLine::Flush(fence) | FenceLine::Indented(fence)), Some(opener)) => {
+                open = Some(opener).filter(|opener| !fence.closes(*opener));
+            }
+            (Some(FenceLine::Flush(fence) | FenceLine::Indented(fence)), None) => {
+                open = fence.opens().then_some(fence);
+            }
+            _ => {}
+        }
     }
     open.map(|fence| fence.closer())
 }
@@ -178,7 +185,7 @@ fn escape(content: &str) -> Cow<'_, str> {
 
 /// The closed fences of a text, in order, each from the line that opens it to the one that closes
 /// it. Heads do not matter here: those that no fence hides will be escaped.
-fn closed_fences(content: &str) -> Vec<Span> {
+pub(super) fn closed_fences(content: &str) -> Vec<Span> {
     let mut region: Region<()> = Region::new();
     for (at, line) in lines(content.as_bytes(), 0) {
         let text = line_text(line);

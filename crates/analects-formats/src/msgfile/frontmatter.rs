@@ -9,6 +9,7 @@ mod edit;
 mod scalar;
 mod yaml;
 
+use super::line::{head, heading};
 use analects_core::{Agent, LineIndex, Problem, Severity, Span};
 
 use yaml::{Entry, Yaml, YamlError};
@@ -167,8 +168,10 @@ impl Reader {
             return Some(DEFAULT_SECTION.to_string());
         }
         let name = text.trim();
-        let only_hashes = name.chars().all(|c| c == '#' || c.is_whitespace());
-        if only_hashes || name.contains(['\n', '\r']) {
+        // Only a name that is read back from its own heading can be found again.
+        let line = format!("## {name}");
+        let found = heading(line.as_bytes(), name).is_some() && head(line.as_bytes()).is_none();
+        if !found || name.is_empty() || name.contains(['\n', '\r']) {
             let shown = &entry.value;
             let message = format!("message_section must be the text of a heading, not {shown}");
             self.report("frontmatter-type", Severity::Error, entry.at, message).hint =

@@ -2,8 +2,8 @@
 
 use analects_core::Span;
 
-/// The longest type word, in bytes.
-const MAX_WORD: usize = 256;
+/// A type word is shorter than this, in bytes.
+pub(super) const MAX_WORD: usize = 256;
 
 /// What a metadata line says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

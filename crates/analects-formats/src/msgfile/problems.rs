@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use analects_core::{History, LineIndex, Problem, Severity, Span};
 
-use super::agents::{agent_of, is_fixed_word};
+use super::agents::{agent_of, is_fixed_word, why_not_a_name};
 use super::code::code;
+use super::encode::closed_fences;
 use super::line::is_nearly_head;
 use super::scan::{line_text, lines};
-use super::show::role_of;
 use super::{Cell, CellKind, Document, Kind, Meta, frontmatter};
 
 impl Document {
@@ -51,16 +51,22 @@ impl Document {
         if self.utf8 {
             return;
         }
+        let mut runs: Vec<Span> = Vec::new();
         let mut at = 0;
         for chunk in self.source.utf8_chunks() {
             let start = at + chunk.valid().len();
             at = start + chunk.invalid().len();
-            if at > start {
-                let text = format!("the bytes at offset {start} are not UTF-8");
-                let problem = Problem::error("not-utf8", text)
-                    .hint("convert the file to UTF-8; until then nothing is written to it");
-                found.add(problem, Span::new(start, at));
+            match runs.last_mut().filter(|run| run.end == start) {
+                Some(run) => run.end = at,
+                None if at > start => runs.push(Span::new(start, at)),
+                None => {}
             }
+        }
+        for run in runs {
+            let text = format!("the bytes at offset {} are not UTF-8", run.start);
+            let problem = Problem::error("not-utf8", text)
+                .hint("convert the file to UTF-8; until then nothing is written to it");
+            found.add(problem, run);
         }
     }
 
@@ -92,14 +98,13 @@ impl Document {
 
     /// Lines that look as if somebody meant a head, and heads that somebody may not have meant.
     fn head_problems(&self, found: &mut Found<'_>) {
-        for (at, line) in lines(&self.source, self.body) {
-            let text = line_text(line);
-            if is_nearly_head(text) {
-                let problem =
-                    Problem::warning("near-head", "this line is nearly a head, and is not one")
-                        .hint("a head is one to five #, a blank, %% or %%%, a blank and a title");
-                found.add(problem.with(Severity::Hint), Span::new(at, at + text.len()));
-            }
+        let start = self.scan.section.map_or(self.body, |section| section.heading.end);
+        let first = self.scan.cells.first().map_or(self.source.len(), |cell| cell.start);
+        if self.kind == Kind::Whole || self.scan.section.is_some() {
+            near_heads(&self.source, Span::new(start.min(first), first), found);
+        }
+        for cell in self.cells() {
+            near_heads(&self.source, Span::new(cell.head().end, cell.span().end), found);
         }
         for (fence, head) in &self.scan.in_fence {
             let line = found.lines.position(*fence).0;
@@ -119,6 +124,29 @@ struct Found<'a> {
 impl Found<'_> {
     fn add(&mut self, problem: Problem, span: Span) {
         self.problems.push(problem.at(span, self.lines));
+    }
+}
+
+/// Lines outside of closed code blocks that are nearly heads.
+fn near_heads(source: &[u8], span: Span, found: &mut Found<'_>) {
+    let text = span.of(source);
+    // Nearly every text ends here.
+    if memchr::memmem::find(text, b"%%").is_none() {
+        return;
+    }
+    let text = String::from_utf8_lossy(text);
+    let mut fences = closed_fences(&text).into_iter().peekable();
+    for (at, line) in lines(text.as_bytes(), 0) {
+        while fences.next_if(|fence| fence.end <= at).is_some() {}
+        let hidden = fences.peek().is_some_and(|fence| fence.start <= at);
+        let line = line_text(line);
+        if !hidden && is_nearly_head(line) {
+            let problem =
+                Problem::warning("near-head", "this line is nearly a head, and is not one")
+                    .hint("a head is one to five #, a blank, %% or %%%, a blank and a title");
+            let start = span.start + at;
+            found.add(problem.with(Severity::Hint), Span::new(start, start + line.len()));
+        }
     }
 }
 
@@ -148,7 +176,9 @@ fn meta_problems(cell: Cell<'_>, meta: &Meta, found: &mut Found<'_>) {
 /// An agent that is defined nowhere, or under a name that means something else.
 fn agent_problems(cell: Cell<'_>, meta: &Meta, agents: &HashSet<String>, found: &mut Found<'_>) {
     if let Some(word) = meta.type_word.as_ref()
-        && role_of(cell, meta) == "reply"
+        && cell.kind() == CellKind::Output
+        && !is_fixed_word(word)
+        && !cell.id().unwrap_or("").contains('.')
         && !agents.is_empty()
         && !agents.contains(word)
     {
@@ -156,10 +186,10 @@ fn agent_problems(cell: Cell<'_>, meta: &Meta, agents: &HashSet<String>, found: 
         let problem = Problem::warning("unknown-agent", text);
         found.add(problem.with(Severity::Hint), cell.head());
     }
-    if agent_of(cell, meta).is_some_and(|agent| is_fixed_word(&agent.name)) {
-        let problem = Problem::error("reserved-agent-name", "this name is a type word")
-            .hint("give the agent another name");
-        found.add(problem, cell.head());
+    if let Some(agent) = agent_of(cell, meta)
+        && let Some((code, text)) = why_not_a_name(&agent.name)
+    {
+        found.add(Problem::error(code, text).hint("give the agent another name"), cell.head());
     }
 }
 

@@ -1,10 +1,11 @@
 //! The JSON that `show` prints, on which other tools build: its shape is documented and fixed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use analects_core::{Agent, History, LineIndex, Problem};
 use serde::Serialize;
 
+use super::agents::is_fixed_word;
 use super::code::code;
 use super::{Cell, CellKind, Document, Kind, Meta};
 
@@ -86,8 +87,8 @@ fn cells(document: &Document) -> Vec<ShowCell> {
     let mut shown: Vec<ShowCell> = Vec::new();
     let mut names: HashMap<String, usize> = HashMap::new();
     let mut last_message = None;
-    for cell in document.cells() {
-        let mut row = show_cell(&lines, cell);
+    for (cell, role) in document.cells().zip(roles(document)) {
+        let mut row = show_cell(&lines, cell, role);
         if row.role == "user" {
             last_message = Some(shown.len());
         }
@@ -107,9 +108,9 @@ fn cells(document: &Document) -> Vec<ShowCell> {
     shown
 }
 
-fn show_cell(lines: &LineIndex<'_>, cell: Cell<'_>) -> ShowCell {
+fn show_cell(lines: &LineIndex<'_>, cell: Cell<'_>, role: &'static str) -> ShowCell {
     let meta = cell.meta().unwrap_or_default();
-    let (role, span) = (role_of(cell, &meta), cell.span());
+    let span = cell.span();
     let content = cell.content_of(&meta).into_owned();
     let end = span.end.saturating_sub(1).max(span.start);
     let language = match role {
@@ -127,7 +128,7 @@ fn show_cell(lines: &LineIndex<'_>, cell: Cell<'_>) -> ShowCell {
         title: meta.get("title").map_or_else(|| cell.title().into_owned(), str::to_string),
         heading_level: cell.level(),
         history: meta.get("history").and_then(History::parse).unwrap_or_default().as_str(),
-        agent: (role == "reply").then(|| meta.type_word.clone()).flatten(),
+        agent: meta.type_word.clone().filter(|word| role == "reply" && !is_fixed_word(word)),
         type_word: meta.type_word.unwrap_or_else(|| "markdown".to_string()),
         attributes: meta.attributes.into_iter().collect(),
         content,
@@ -139,13 +140,42 @@ fn show_cell(lines: &LineIndex<'_>, cell: Cell<'_>) -> ShowCell {
     }
 }
 
-/// What a cell is, in the words of `show`'s JSON.
+/// What a cell is, in the words of `show`'s JSON. For many cells, [`roles`] is quicker.
 pub fn role(cell: Cell<'_>) -> &'static str {
-    role_of(cell, &cell.meta().unwrap_or_default())
+    let meta = cell.meta().unwrap_or_default();
+    let is_code = |id: &str| cell.document.cell(id).is_some_and(is_code_cell);
+    role_of(cell, &meta, is_code)
 }
 
-/// What a cell is whose metadata has been read already.
-pub(super) fn role_of(cell: Cell<'_>, meta: &Meta) -> &'static str {
+/// What each cell of a document is.
+pub fn roles(document: &Document) -> Vec<&'static str> {
+    let mut code = HashSet::new();
+    let role = |cell: Cell<'_>| {
+        let meta = cell.meta().unwrap_or_default();
+        if is_code(cell, &meta) {
+            code.insert(cell.name().into_owned());
+        }
+        role_of(cell, &meta, |id| code.contains(id))
+    };
+    document.cells().map(role).collect()
+}
+
+fn is_code_cell(cell: Cell<'_>) -> bool {
+    is_code(cell, &cell.meta().unwrap_or_default())
+}
+
+fn is_code(cell: Cell<'_>, meta: &Meta) -> bool {
+    cell.kind() == CellKind::Message && meta.type_word.as_deref() == Some("code")
+}
+
+/// Whether this is the id of what a code cell printed: the cell's id, a dot and a number, and for a
+/// further cell of the same execution a hyphen and another.
+pub(super) fn is_output_of(id: &str, is_code: impl Fn(&str) -> bool) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    id.rsplit_once('.').is_some_and(|(cell, number)| number.split('-').all(digits) && is_code(cell))
+}
+
+fn role_of(cell: Cell<'_>, meta: &Meta, is_code: impl Fn(&str) -> bool) -> &'static str {
     let word = meta.type_word.as_deref().unwrap_or("markdown");
     if cell.kind() == CellKind::Message {
         return if word == "agent" { "agent_definition" } else { "user" };
@@ -162,7 +192,7 @@ pub(super) fn role_of(cell: Cell<'_>, meta: &Meta) -> &'static str {
         "tombstone" => "tombstone",
         "block" => "block",
         "residue" => "residue",
-        _ if cell.id().unwrap_or("").contains('.') => "code_output",
+        _ if is_output_of(cell.id().unwrap_or(""), is_code) => "code_output",
         _ => "reply",
     }
 }

@@ -35,7 +35,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return ui::print_json(&msgfile::show(&document, &path).with_problems(&more));
     }
     let lines = document.lines();
-    let printed = ui::print_lines(document.cells().map(|cell| describe(&lines, cell)));
+    let rows = document.cells().zip(msgfile::roles(&document));
+    let printed = ui::print_lines(rows.map(|(cell, role)| describe(&lines, cell, role)));
     if document.cells().len() == 0 {
         ui::remark(&format!("{path}: {}", why_no_cells(&document)));
     }
@@ -62,11 +63,11 @@ fn why_no_cells(document: &Document) -> &'static str {
     }
 }
 
-fn describe(lines: &LineIndex<'_>, cell: Cell<'_>) -> String {
+fn describe(lines: &LineIndex<'_>, cell: Cell<'_>, role: &str) -> String {
     let content = cell.content();
     let first: String = content.lines().next().unwrap_or_default().chars().take(SHOWN).collect();
     let line = lines.position(cell.span().start).0;
     let title = cell.title();
     let title = if title.is_empty() { String::new() } else { format!(" {title}:") };
-    format!("{:<6} {:<16} line {line:<5}{title} {first}", cell.name(), msgfile::role(cell))
+    format!("{:<6} {:<16} line {line:<5}{title} {first}", cell.name(), role)
 }

@@ -1,5 +1,6 @@
 //! The agents that frontmatter defines: `agents:`, a map of names to properties.
 
+use super::super::agents::why_not_a_name;
 use analects_core::{Agent, Severity};
 
 use super::Reader;
@@ -15,42 +16,6 @@ const KEYS: [&str; 7] = [
     "temperature",
     "system_prompt",
 ];
-
-/// The type words that mean something else than a reply by the agent of that name.
-const FIXED_WORDS: [&str; 14] = [
-    "markdown",
-    "code",
-    "raw",
-    "agent",
-    "tool",
-    "system",
-    "summary",
-    "compact_boundary",
-    "attachment",
-    "notification",
-    "progress",
-    "tombstone",
-    "block",
-    "residue",
-];
-
-/// Why no agent can have that name, if none can. Its replies carry the name as their type word.
-pub(super) fn why_not_a_name(name: &str) -> Option<(&'static str, String)> {
-    let shown = shortened(name);
-    if FIXED_WORDS.contains(&name) {
-        let message = format!("{shown:?} is a type of cell and cannot be the name of an agent");
-        return Some(("reserved-agent-name", message));
-    }
-    if name.trim().is_empty() {
-        return Some(("bad-agent-name", "an agent must have a name".to_string()));
-    }
-    if name != name.trim() || name.contains(|c: char| c.is_control() || "[]=".contains(c)) {
-        let message =
-            format!("{shown:?} cannot be the name of an agent; leave out [ ] = and breaks");
-        return Some(("bad-agent-name", message));
-    }
-    None
-}
 
 impl Reader {
     /// The agents of `agents:`; those whose names cannot be used are left out.

@@ -4,10 +4,10 @@
 use analects_core::{Agent, Span};
 
 use super::super::Splice;
+use super::super::agents::why_not_a_name;
 use super::super::line::is_blank;
 use super::super::scan::{Line, spanned_lines as lines};
 use super::Reader;
-use super::agents::why_not_a_name;
 use super::scalar::{is_plain, must_be_escaped, scalar};
 use super::yaml::{Entry, Yaml};
 

@@ -9,7 +9,7 @@ use analects_core::{
 
 use super::read::Read;
 use crate::msgfile::invoke::{self, Arguments, Invoke};
-use crate::msgfile::{CellKind, NewCell, base64};
+use crate::msgfile::{CellKind, NewCell, base64, output};
 
 /// The tool calls of a file: the provider's name of each, by its cell.
 #[derive(Debug, Default)]
@@ -104,11 +104,25 @@ fn read_result(cell: &Read<'_>, calls: &Calls) -> (Block, Option<Problem>) {
     (Block::ToolResult(ToolResult { tool_use_id, content, is_error, extra }), problem)
 }
 
+/// What running code printed, as a model reads it: text, or a picture.
+pub(super) fn read_output(cell: &Read<'_>) -> Block {
+    if let Some(mime_type) = cell.get("mime_type").filter(|kind| kind.starts_with("image/")) {
+        return read_binary(&cell.text, mime_type).0;
+    }
+    if cell.get("encoding") == Some("base64") {
+        let (pieces, _) = output::decode(&cell.text, true);
+        let bytes: Vec<u8> = pieces.into_iter().flat_map(|piece| piece.bytes).collect();
+        return Block::from_text(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    Block::from_text(cell.text.as_str())
+}
+
 fn read_binary(text: &str, mime_type: &str) -> (Block, Option<Problem>) {
-    let problem = base64::decode(text).is_none().then(|| {
-        Problem::error("bad-base64", format!("this {mime_type} is not base64"))
-            .hint("write the bytes in base64, 76 characters a line")
-    });
+    if base64::decode(text).is_none_or(|bytes| bytes.is_empty()) {
+        let problem = Problem::error("bad-base64", format!("this {mime_type} is not base64"))
+            .hint("write the bytes in base64, 76 characters a line");
+        return (Block::Other(Raw::string(text)), Some(problem));
+    }
     let data: String = text.split_ascii_whitespace().collect();
     let source = Source::Base64 { media_type: mime_type.to_string(), data }.to_raw();
     let extra = RawMap::new();
@@ -117,7 +131,7 @@ fn read_binary(text: &str, mime_type: &str) -> (Block, Option<Problem>) {
     } else {
         Block::Document(Document { source, extra })
     };
-    (block, problem)
+    (block, None)
 }
 
 /// The side of a conversation that a block stands on.

@@ -5,6 +5,7 @@ use analects_core::{Block, Image, Raw, RawMap, Source};
 
 use super::read::Read;
 use crate::msgfile::CellKind;
+use crate::msgfile::encode::closed_fences;
 
 /// The blocks of a person's text that has pictures in it; `None` where it has none.
 pub(super) fn split(read: &Read<'_>) -> Option<Vec<Block>> {
@@ -15,8 +16,13 @@ pub(super) fn split(read: &Read<'_>) -> Option<Vec<Block>> {
     let mut blocks = Vec::new();
     let mut text = String::new();
     let mut found = false;
+    let mut fences = closed_fences(&read.text).into_iter().peekable();
+    let mut at = 0;
     for line in read.text.split_inclusive('\n') {
-        match picture(line.trim_end_matches(['\r', '\n'])) {
+        while fences.next_if(|fence| fence.end <= at).is_some() {}
+        let in_code = fences.peek().is_some_and(|fence| fence.start <= at);
+        at += line.len();
+        match picture(line.trim_end_matches(['\r', '\n'])).filter(|_| !in_code) {
             Some(image) => {
                 found = true;
                 push_text(&mut blocks, &mut text);

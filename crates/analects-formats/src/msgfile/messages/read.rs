@@ -1,11 +1,11 @@
 //! Cells in, messages out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use analects_core::{
     Assistant, Attachment, AttachmentKind, Block, Body, CompactBoundary, CompactTrigger, Content,
-    History, Json, LineIndex, Message, MessageId, Notification, Problem, Raw, SessionId,
-    StopReason, Summary, System, Text, TokenUsage, Tombstone, User, UserSource,
+    History, Json, LineIndex, Message, MessageId, Notification, Other, Problem, Progress, Raw,
+    SessionId, StopReason, Summary, System, Text, TokenUsage, Tombstone, User, UserSource,
 };
 
 use super::blocks::{self, Calls};
@@ -13,6 +13,7 @@ use super::residue::Residue;
 use super::{derived_id, images};
 use crate::Decoded;
 use crate::msgfile::agents::FIXED_WORDS;
+use crate::msgfile::show::is_output_of;
 use crate::msgfile::{Cell, CellKind, Document, Meta};
 
 /// A cell with what is read of it more than once.
@@ -22,14 +23,32 @@ pub(super) struct Read<'a> {
     pub(super) word: String,
     pub(super) meta: Meta,
     pub(super) text: String,
+    /// Whether its type word has no meaning on a cell of its kind.
+    misplaced: bool,
 }
+
+/// The type words of cells that come back; a `[block]` may stand on either side.
+const OUTPUT_WORDS: [&str; 9] = [
+    "tool",
+    "system",
+    "summary",
+    "compact_boundary",
+    "attachment",
+    "notification",
+    "progress",
+    "tombstone",
+    "residue",
+];
 
 impl<'a> Read<'a> {
     fn new(cell: Cell<'a>) -> Read<'a> {
         let meta = cell.meta().unwrap_or_default();
         let word = meta.type_word.clone().unwrap_or_else(|| "markdown".to_string());
+        // What only comes back from somebody is nothing that a person writes: then it is text.
+        let misplaced = cell.kind() == CellKind::Message && OUTPUT_WORDS.contains(&word.as_str());
+        let word = if misplaced { "markdown".to_string() } else { word };
         let (name, text) = (cell.name().into_owned(), cell.content_of(&meta).into_owned());
-        Read { cell, name, word, meta, text }
+        Read { cell, name, word, meta, text, misplaced }
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&str> {
@@ -38,6 +57,16 @@ impl<'a> Read<'a> {
 
     fn is_output(&self) -> bool {
         self.cell.kind() == CellKind::Output
+    }
+
+    /// Whether it stands on the person's side of the conversation: what a person writes, and the
+    /// results of tools.
+    fn is_users(&self) -> bool {
+        !self.is_output() || (self.word == "tool" && !self.is_call())
+    }
+
+    fn meta_word(&self) -> &str {
+        self.meta.type_word.as_deref().unwrap_or_default()
     }
 
     /// Whether it is a call of a tool; else a `[tool]` cell is a result.
@@ -58,6 +87,7 @@ pub fn messages(document: &Document, session: &SessionId) -> Decoded {
 }
 
 struct Reader<'a> {
+    document: &'a Document,
     lines: LineIndex<'a>,
     session: SessionId,
     messages: Vec<Draft>,
@@ -66,7 +96,7 @@ struct Reader<'a> {
     /// The last message of each chain.
     last: HashMap<Option<String>, MessageId>,
     calls: Calls,
-    code_cells: HashMap<String, usize>,
+    code_cells: HashSet<String>,
     residue: Residue,
     problems: Vec<Problem>,
 }
@@ -82,18 +112,30 @@ struct Draft {
     open: bool,
 }
 
+impl Draft {
+    /// Whether a cell can be a part of this message: both are of the same side.
+    fn takes(&self, read: &Read<'_>) -> bool {
+        match self.message.body {
+            Body::User(_) => read.is_users(),
+            Body::Assistant(_) => !read.is_users(),
+            _ => self.open,
+        }
+    }
+}
+
 impl<'a> Reader<'a> {
     fn new(document: &'a Document, session: SessionId) -> Reader<'a> {
         let mut problems = Vec::new();
         let residue = Residue::read(document, &mut problems);
         Reader {
+            document,
             lines: document.lines(),
             session,
             messages: Vec::new(),
             owners: HashMap::new(),
             last: HashMap::new(),
             calls: Calls::default(),
-            code_cells: HashMap::new(),
+            code_cells: HashSet::new(),
             residue,
             problems,
         }
@@ -104,8 +146,14 @@ impl<'a> Reader<'a> {
     }
 
     fn cell(&mut self, read: Read<'_>) {
-        if read.word == "agent" && !read.is_output() || read.word == "residue" {
+        let is_definition = read.word == "agent" && !read.is_output();
+        if is_definition || (read.word == "residue" && read.is_output()) {
             return;
+        }
+        if read.misplaced {
+            let text = format!("[{}] means nothing on a # %% cell", read.meta_word());
+            let problem = Problem::warning("misplaced-type", text);
+            self.report(&read, problem.hint("it is read as what a person wrote"));
         }
         if let Some(owner) = self.owner(&read) {
             return self.part(&read, owner);
@@ -115,27 +163,45 @@ impl<'a> Reader<'a> {
     }
 
     /// The message that a cell is a further part of.
-    fn owner(&self, read: &Read<'_>) -> Option<usize> {
-        if let Some(part) = read.get("part") {
-            return self.owners.get(part).copied();
+    fn owner(&mut self, read: &Read<'_>) -> Option<usize> {
+        let Some(part) = read.get("part") else { return self.implied_owner(read) };
+        let owner = self.owners.get(part).copied();
+        let fits = |owner: &usize| self.messages[*owner].takes(read);
+        let found = owner.filter(fits);
+        if found.is_none() {
+            let text = match owner {
+                Some(_) => {
+                    format!("cell {part} is of another side, and this cannot be a part of it")
+                }
+                None => format!("there is no earlier cell {part} that this could be a part of"),
+            };
+            let problem = Problem::error("wrong-part", text);
+            self.report(read, problem.hint("the cell is read as a message of its own"));
         }
-        // A call belongs to the reply whose id it extends, an output to the execution's first.
+        found.filter(|owner| !self.is_apart(read, *owner))
+    }
+
+    /// A call belongs to the reply whose id it extends, an output to the execution's first.
+    fn implied_owner(&self, read: &Read<'_>) -> Option<usize> {
         let (parent, _) = read.name.rsplit_once('.')?;
         if read.is_call() {
             let owner = *self.owners.get(parent)?;
-            return matches!(self.messages[owner].message.body, Body::Assistant(_))
-                .then_some(owner);
+            let fits = self.messages[owner].takes(read) && !self.is_apart(read, owner);
+            return fits.then_some(owner);
         }
         let execution = read.name.rsplit_once('-').map(|(first, _)| first)?;
         self.is_code_output(read).then(|| self.owners.get(execution).copied()).flatten()
     }
 
+    /// Whether a cell is hidden while its message is not: then it is a message of its own.
+    fn is_apart(&self, read: &Read<'_>, owner: usize) -> bool {
+        let own = read.get("history").and_then(History::parse).unwrap_or_default();
+        own != History::Include && own != self.messages[owner].message.history
+    }
+
     fn is_code_output(&self, read: &Read<'_>) -> bool {
-        let Some((code, number)) = read.name.rsplit_once('.') else { return false };
-        let digits =
-            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let numbered = number.split('-').all(digits);
-        read.is_output() && numbered && read.word != "tool" && self.code_cells.contains_key(code)
+        let is_code = |cell: &str| self.code_cells.contains(cell);
+        read.is_output() && read.word != "tool" && is_output_of(&read.name, is_code)
     }
 
     fn part(&mut self, read: &Read<'_>, owner: usize) {
@@ -146,7 +212,7 @@ impl<'a> Reader<'a> {
 
     fn block(&mut self, read: &Read<'_>) -> Block {
         if self.is_code_output(read) {
-            return Block::from_text(read.text.clone());
+            return blocks::read_output(read);
         }
         let (block, problem) = blocks::read(read, &mut self.calls);
         if let Some(problem) = problem {
@@ -167,6 +233,9 @@ impl<'a> Reader<'a> {
         let body = self.body(read);
         let mut message = Message::new("", body);
         read_shared(read, &mut message);
+        if matches!(message.body, Body::Attachment(_)) {
+            message.author = read.get("author").map(str::to_string);
+        }
         if read.word == "tool" && !read.is_call() && read.get("history").is_none() {
             // A call's history governs its results.
             message.history = self.history_of_call(&read.name);
@@ -178,7 +247,8 @@ impl<'a> Reader<'a> {
             shape: read.get("content").map(str::to_string),
             open: true,
         };
-        let wordless = matches!(read.word.as_str(), "compact_boundary" | "tombstone" | "summary");
+        let wordless =
+            matches!(read.word.as_str(), "compact_boundary" | "tombstone" | "summary" | "progress");
         let says_nothing = read.text.is_empty() && draft.shape.as_deref() != Some("blocks");
         if wordless
             || (says_nothing && !read.is_call() && read.word != "raw" && read.word != "tool")
@@ -199,16 +269,20 @@ impl<'a> Reader<'a> {
         call.map_or(History::Include, |owner| self.messages[*owner].message.history)
     }
 
-    /// A message that stands in its cell whole, as JSON.
+    /// A message that stands in its cell whole, as JSON. What cannot be read keeps its place.
     fn whole(&mut self, read: &Read<'_>) -> Draft {
         let json = blocks::fenced_json(&read.text).unwrap_or_default();
-        let message = Message::from_json(&json).unwrap_or_else(|error| {
-            let text = format!("the JSON of this cell is no message: {error}");
-            self.report(read, Problem::error("bad-json", text));
-            Message::new("", Body::Other(analects_core::Other::default()))
-        });
-        let (cell, blocks) = (read.name.clone(), Vec::new());
-        Draft { message, cell, blocks, shape: None, open: false }
+        let (message, open) = match Message::from_json(&json) {
+            Ok(message) => (message, false),
+            Err(error) => {
+                let text = format!("the JSON of this cell is no message: {error}");
+                self.report(read, Problem::error("bad-json", text));
+                let mut message = Message::new("", Body::Other(Other::default()));
+                message.unknown.push("content", Raw::string(&read.text));
+                (message, true)
+            }
+        };
+        Draft { message, cell: read.name.clone(), blocks: Vec::new(), shape: None, open }
     }
 
     fn body(&mut self, read: &Read<'_>) -> Body {
@@ -218,7 +292,7 @@ impl<'a> Reader<'a> {
                 None => (read.word == "code").then_some(UserSource::Code),
             };
             if read.word == "code" {
-                self.code_cells.insert(read.name.clone(), self.messages.len());
+                self.code_cells.insert(read.name.clone());
             }
             return Body::User(User { source, ..User::default() });
         }
@@ -247,6 +321,10 @@ impl<'a> Reader<'a> {
             "notification" => Body::Notification(Notification {
                 kind: read.get("kind").unwrap_or_default().to_string(),
                 ..Notification::default()
+            }),
+            "progress" => Body::Progress(Progress {
+                content: Some(Raw::string(&read.text)),
+                ..Progress::default()
             }),
             "tombstone" => Body::Tombstone(Tombstone {
                 target: id("target").unwrap_or_default(),
@@ -310,7 +388,8 @@ impl<'a> Reader<'a> {
             let (cell, open) = (draft.cell.clone(), draft.open);
             let mut message = if open { close(draft) } else { draft.message };
             if open && let Err(problem) = self.residue.apply(&cell, &mut message) {
-                self.problems.push(problem);
+                let head = self.document.cell(&cell).map(Cell::head).unwrap_or_default();
+                self.problems.push(problem.at(head, &self.lines));
             }
             messages.push(message);
         }
@@ -404,5 +483,5 @@ fn default_author(read: &Read<'_>) -> Option<String> {
 
 fn milliseconds(duration: &str) -> Option<u64> {
     let seconds: f64 = duration.strip_suffix('s')?.parse().ok()?;
-    (seconds >= 0.0).then(|| (seconds * 1000.0).round() as u64)
+    (0.0..1e12).contains(&seconds).then(|| (seconds * 1000.0).round() as u64)
 }

@@ -8,7 +8,7 @@ use analects_core::{Json, Message, Problem, Raw, RawMap};
 use uuid::Uuid;
 
 use super::blocks::fenced_json;
-use crate::msgfile::Document;
+use crate::msgfile::{Cell, CellKind, Document};
 
 /// The residue of a file, by the name of a message's first cell.
 #[derive(Debug, Default)]
@@ -19,9 +19,7 @@ pub(super) struct Residue {
 impl Residue {
     pub(super) fn read(document: &Document, problems: &mut Vec<Problem>) -> Residue {
         let mut residue = Residue::default();
-        for cell in
-            document.cells().filter(|cell| cell.is_sealed() && cell.type_word() == "residue")
-        {
+        for cell in document.cells().filter(is_residue) {
             let text = cell.content();
             let json = fenced_json(&text).unwrap_or_else(|| text.into_owned());
             for line in json.lines().filter(|line| !line.trim().is_empty()) {
@@ -69,6 +67,10 @@ impl Residue {
         }
         if stale { Err(stale_problem(cell)) } else { Ok(()) }
     }
+}
+
+fn is_residue(cell: &Cell<'_>) -> bool {
+    cell.kind() == CellKind::Output && cell.is_sealed() && cell.type_word() == "residue"
 }
 
 fn stale_problem(cell: &str) -> Problem {

@@ -77,6 +77,20 @@ proptest! {
     }
 
     #[test]
+    fn what_a_person_types_below_reads_as_typed((file, new) in file_and_cell()) {
+        let bytes = append(&decode(file.as_slice()), &new).apply(&file);
+        let typed = "\n# %%\n\nq\n\n```\n# %%\ncode\n```\n\n~~~\nx\n~~~\n  ```\n";
+        let after = decode([bytes.as_slice(), typed.as_bytes()].concat());
+        let mut expected = readings(&decode(bytes.as_slice()));
+        expected.push(reading(decode(typed).cells().next().unwrap()));
+        let found = readings(&after);
+        prop_assert_eq!(found.len(), expected.len());
+        prop_assert_eq!(&found[..found.len() - 1], &expected[..found.len() - 1]);
+        let typed = after.cells().next_back().unwrap().content().into_owned();
+        prop_assert!(typed.starts_with("q\n\n```\n# %%"), "{}", typed);
+    }
+
+    #[test]
     fn a_section_is_never_forged_or_lost(
         texts in proptest::collection::vec(generate::text(), 1..5),
         new in generate::new_cell("1".into()),

@@ -408,7 +408,9 @@ fn any_agent() -> impl Strategy<Value = Agent> {
     let models = prop::collection::vec(any::<String>().prop_map(|name| format!("m{name}")), 0..3);
     let numbers = (any::<u64>(), any::<u64>(), -10.0..10.0f64);
     let name = prop_oneof!["[a-y]{1,4}", "[a-y0-9][ -<>-Z^-y]{0,6}[a-y]"];
-    let names = name.prop_filter("a usable name", |name| agents::why_not_a_name(name).is_none());
+    let names = name.prop_filter("a usable name", |name| {
+        crate::msgfile::agents::why_not_a_name(name).is_none()
+    });
     (names, models, numbers, any::<(bool, bool)>(), prop::option::of(prompt)).prop_map(
         |(
             name,
