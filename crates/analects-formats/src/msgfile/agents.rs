@@ -5,12 +5,11 @@ use analects_core::Agent;
 use super::encode::type_word;
 use super::{Cell, CellKind, Meta, NewCell};
 
-/// The type words that are no agent's name.
-pub(super) const FIXED_WORDS: [&str; 14] = [
-    "markdown",
-    "code",
-    "raw",
-    "agent",
+/// The type words of cells that a person writes.
+const MESSAGE_WORDS: [&str; 4] = ["markdown", "code", "raw", "agent"];
+
+/// The type words of cells that come back. A `block` may stand on either side.
+pub(super) const OUTPUT_WORDS: [&str; 10] = [
     "tool",
     "system",
     "summary",
@@ -19,13 +18,13 @@ pub(super) const FIXED_WORDS: [&str; 14] = [
     "notification",
     "progress",
     "tombstone",
-    "block",
     "residue",
+    "block",
 ];
 
 /// Whether a type word has a meaning of its own, so that no agent can have it for a name.
 pub fn is_fixed_word(word: &str) -> bool {
-    FIXED_WORDS.contains(&word)
+    MESSAGE_WORDS.contains(&word) || OUTPUT_WORDS.contains(&word)
 }
 
 /// Why no agent can have that name, if none can: a problem's code, and its text. An agent's replies

@@ -12,7 +12,7 @@ use super::blocks::{self, Calls};
 use super::residue::Residue;
 use super::{derived_id, images};
 use crate::Decoded;
-use crate::msgfile::agents::FIXED_WORDS;
+use crate::msgfile::agents::{OUTPUT_WORDS, is_fixed_word};
 use crate::msgfile::show::is_output_of;
 use crate::msgfile::{Cell, CellKind, Document, Meta};
 
@@ -27,25 +27,13 @@ pub(super) struct Read<'a> {
     misplaced: bool,
 }
 
-/// The type words of cells that come back; a `[block]` may stand on either side.
-const OUTPUT_WORDS: [&str; 9] = [
-    "tool",
-    "system",
-    "summary",
-    "compact_boundary",
-    "attachment",
-    "notification",
-    "progress",
-    "tombstone",
-    "residue",
-];
-
 impl<'a> Read<'a> {
     fn new(cell: Cell<'a>) -> Read<'a> {
         let meta = cell.meta().unwrap_or_default();
         let word = meta.type_word.clone().unwrap_or_else(|| "markdown".to_string());
         // What only comes back from somebody is nothing that a person writes: then it is text.
-        let misplaced = cell.kind() == CellKind::Message && OUTPUT_WORDS.contains(&word.as_str());
+        let is_output = OUTPUT_WORDS.contains(&word.as_str()) && word != "block";
+        let misplaced = cell.kind() == CellKind::Message && is_output;
         let word = if misplaced { "markdown".to_string() } else { word };
         let (name, text) = (cell.name().into_owned(), cell.content_of(&meta).into_owned());
         Read { cell, name, word, meta, text, misplaced }
@@ -477,7 +465,7 @@ fn read_shared(read: &Read<'_>, message: &mut Message) {
 
 /// The author of a reply is its type word.
 fn default_author(read: &Read<'_>) -> Option<String> {
-    let is_reply = read.is_output() && !FIXED_WORDS.contains(&read.word.as_str());
+    let is_reply = read.is_output() && !is_fixed_word(&read.word);
     (is_reply && read.cell.is_sealed()).then(|| read.word.clone())
 }
 

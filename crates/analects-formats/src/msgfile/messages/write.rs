@@ -12,7 +12,7 @@ use super::blocks::{self, Side, Written, fence_json, fenced_json};
 use super::derived_id;
 use super::read::messages;
 use super::residue::difference;
-use crate::msgfile::agents::FIXED_WORDS;
+use crate::msgfile::agents::is_fixed_word;
 use crate::msgfile::encode::type_word;
 use crate::msgfile::{
     Cell, CellKind, Document, NewCell, Splice, append, decode, decode_named, frontmatter, replace,
@@ -221,7 +221,7 @@ impl<'a> File<'a> {
 
 /// Notes who wrote a message, where its type word does not say it.
 fn with_author(cell: NewCell, author: Option<&str>) -> NewCell {
-    let said = cell.kind == CellKind::Output && !FIXED_WORDS.contains(&cell.type_word.as_str());
+    let said = cell.kind == CellKind::Output && !is_fixed_word(&cell.type_word);
     match (author, said) {
         (Some(author), true) if author == cell.type_word => cell,
         (Some(author), _) => cell.with("author", author),
@@ -292,7 +292,7 @@ pub fn add_residue(document: &Document, line: &str) -> Vec<u8> {
 
 /// Whether a name can be a reply's type word.
 fn is_type_word(name: &str) -> bool {
-    !FIXED_WORDS.contains(&name) && type_word(name) == name && name.trim() == name
+    !is_fixed_word(name) && type_word(name) == name && name.trim() == name
 }
 
 /// A cell that holds a message as JSON.
