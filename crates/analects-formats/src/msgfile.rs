@@ -106,6 +106,11 @@ impl Document {
         self.kind
     }
 
+    /// A file of the same kind with another source.
+    pub fn with_source(&self, source: Vec<u8>) -> Document {
+        decode_named(source, self.name_of_kind())
+    }
+
     /// A name by which [`decode_named`] reads a file of this kind.
     fn name_of_kind(&self) -> &'static str {
         if self.kind == Kind::Whole { "x.msg.md" } else { "x.md" }

@@ -77,6 +77,7 @@ fn many_cells_of_every_kind() {
     };
     check("parents", 2_000, parents, everything);
     check_repeated("", "# %% [^1]\n[^1]: [x] history=odd\na\n", 2_000, "");
+    check_repeated("# %%% [^1]\n[^1]: [residue]\n", "x\n", 2_000, "");
     check_repeated("", "# %%% [^1.a]\n[^1.a]: [tool] name=x\n<\n", 2_000, "");
 }
 
@@ -85,7 +86,7 @@ fn long_lines() {
     let document = decode(format!("# %%\n{}", "x".repeat(100_000_000)));
     assert_eq!(document.cells().next().unwrap().content().len(), 100_000_000);
     check_repeated("# %% ", "[^", 50_000, "\n");
-    for piece in ["a ", "[ ", "[a ", "a=\"", "a=' ", "[a=", "]", "\\\""] {
+    for piece in ["a ", "[ ", "[a ", "a=\"", "a=' ", "[a=", "]", "\\\"", "a=\"\\u{ "] {
         check_repeated("# %% [^1]\n[^1]: [x] ", piece, 10_000, "\n");
     }
     check_repeated("# %% [^1]\n[^1]: [x]\n", "a ", 50_000, "\n");

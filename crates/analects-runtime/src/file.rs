@@ -140,15 +140,9 @@ impl Conversation for FileConversation {
             return Err(StoreError::Misused { path: self.path.clone() });
         };
         let answer = Message { author: Some(self.agent.clone()), ..answer };
-        let mut residue = None;
-        let mut file = reply.finish(|document, id| {
-            let (cells, line) = msgfile::answer(document, id, &answer, &mut OsIds);
-            residue = line;
-            cells
-        })?;
-        if let Some(line) = residue {
-            file.edit(|document| msgfile::add_residue(document, &line))?;
-        }
+        let cells =
+            |document: &Document, id: &str| msgfile::answer(document, id, &answer, &mut OsIds);
+        let file = reply.finish(cells)?;
         self.state = State::Resting(Box::new(file));
         Ok(())
     }

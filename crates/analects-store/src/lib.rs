@@ -20,8 +20,8 @@
 //! - The lock holds among processes that share a state folder; others are noticed by what they
 //!   change in the file.
 //! - Extended attributes of a message file do not survive a write.
-//! - An editor that saves in the very moment between our last look at a file and the rename loses
-//!   that save.
+//! - An editor that saves in the microseconds between our last look at a file and the rename loses
+//!   that save. A hard link to a message file is split by a write.
 
 mod error;
 mod ids;
@@ -31,6 +31,7 @@ mod picture;
 mod places;
 mod replace;
 mod reply;
+mod seen;
 mod transcript;
 
 pub use error::StoreError;

@@ -2,16 +2,25 @@
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use analects_formats::msgfile::{self, Document, Kind, NewCell};
 
 use crate::error::to;
 use crate::lock::Lock;
 use crate::replace::replace;
+use crate::seen::Seen;
 use crate::{Places, Reply, StoreError};
 
 /// How many symbolic links are followed; more are a circle.
 const MAX_LINKS: usize = 40;
+
+/// How often a change is made anew because somebody else wrote meanwhile.
+const MAX_TRIES: usize = 50;
+
+/// How often, and how long, we wait for an editor that is in the middle of writing.
+const MAX_WAITS: usize = 100;
+const WAIT: Duration = Duration::from_millis(5);
 
 /// A message file that this process may write to.
 #[derive(Debug)]
@@ -65,32 +74,51 @@ impl MessageFile {
 
     /// Adds the cell that `make` makes for the file as it is now. When this returns, it survives a
     /// power cut.
-    pub fn append(&mut self, make: impl FnOnce(&Document) -> NewCell) -> Result<(), StoreError> {
+    pub fn append(&mut self, make: impl Fn(&Document) -> NewCell) -> Result<(), StoreError> {
         self.edit(|document| msgfile::append(document, &make(document)).apply(document.source()))
     }
 
-    /// Makes a change to the file as it is now: an editor may have saved it since it was read. When
-    /// this returns, the change survives a power cut.
-    pub fn edit(&mut self, change: impl FnOnce(&Document) -> Vec<u8>) -> Result<(), StoreError> {
-        self.read_again()?;
-        let bytes = change(&self.document);
-        replace(&self.path, &bytes)?;
-        self.document = msgfile::decode_named(bytes, &self.path.to_string_lossy());
-        Ok(())
+    /// Makes a change to the file as it is now: an editor may have saved it since it was read, and
+    /// if one saves while the change is being written, the change is made anew. When this returns,
+    /// it survives a power cut.
+    pub fn edit(&mut self, mut change: impl FnMut(&Document) -> Vec<u8>) -> Result<(), StoreError> {
+        for _ in 0..MAX_TRIES {
+            let seen = self.read_settled()?;
+            let bytes = change(&self.document);
+            if replace(&self.path, &bytes, &seen)? {
+                self.document = msgfile::decode_named(bytes, &self.path.to_string_lossy());
+                return Ok(());
+            }
+        }
+        Err(StoreError::Locked { path: self.name.clone() })
     }
 
     /// Starts a reply that grows in the file while it comes.
-    pub fn start_reply(self, make: impl FnOnce(&Document) -> NewCell) -> Result<Reply, StoreError> {
+    pub fn start_reply(self, make: impl Fn(&Document) -> NewCell) -> Result<Reply, StoreError> {
         Reply::start(self, make)
     }
 
-    /// Reads the file again. One that was removed comes back as it was.
-    fn read_again(&mut self) -> Result<(), StoreError> {
-        match MessageFile::read(&self.path) {
-            Err(error) if error.is_not_found() => {}
-            read => self.document = read?,
+    /// Reads the file again, and says what it looked like. One that was removed comes back as it was.
+    ///
+    /// A file of which only the beginning is there is probably being written by an editor that
+    /// first emptied it: then we wait a moment, since what we put in its place would cut the
+    /// editor's text off.
+    fn read_settled(&mut self) -> Result<Seen, StoreError> {
+        for wait in (0..MAX_WAITS).rev() {
+            let seen = Seen::of(&self.path);
+            match MessageFile::read(&self.path) {
+                Err(error) if error.is_not_found() => return Ok(seen),
+                Ok(document) if wait > 0 && is_beginning(&document, &self.document) => {
+                    std::thread::sleep(WAIT);
+                }
+                read => {
+                    self.document = read?;
+                    self.check_writable()?;
+                    return Ok(seen);
+                }
+            }
         }
-        self.check_writable()
+        Err(StoreError::Locked { path: self.name.clone() })
     }
 
     fn check_writable(&self) -> Result<(), StoreError> {
@@ -99,6 +127,12 @@ impl MessageFile {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a file holds the beginning of what it held before, and no more.
+fn is_beginning(now: &Document, before: &Document) -> bool {
+    let (now, before) = (now.source(), before.source());
+    now.len() < before.len() && before.starts_with(now)
 }
 
 fn read_or_new(path: &Path) -> Result<Document, StoreError> {

@@ -7,20 +7,27 @@ use std::path::{Path, PathBuf};
 use analects_core::Ids;
 
 use crate::error::to;
+use crate::seen::Seen;
 use crate::{OsIds, StoreError};
 
 /// Writes `bytes` in the place of the file at `path`, which must not be a symbolic link. Mode and
-/// owner stay as they were; a new file gets what the umask says.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+/// owner stay as they were; a new file gets what the umask says. If the file no longer is what was
+/// `seen`, nothing is written and the answer is `false`.
+pub(crate) fn replace(path: &Path, bytes: &[u8], seen: &Seen) -> Result<bool, StoreError> {
     let temporary = temporary(path);
-    let written = write_new(&temporary, path, bytes)
-        .and_then(|()| fs::rename(&temporary, path).map_err(to("replace", path)));
-    if written.is_err() {
+    let replaced = write_new(&temporary, path, bytes).and_then(|()| {
+        let unchanged = Seen::of(path) == *seen;
+        if unchanged {
+            fs::rename(&temporary, path).map_err(to("replace", path))?;
+        }
+        Ok(unchanged)
+    });
+    if !matches!(replaced, Ok(true)) {
         // The error that matters is the one above; a file that was never made needs no removal.
         let _ = fs::remove_file(&temporary);
+        return replaced;
     }
-    written?;
-    sync_folder(path)
+    sync_folder(path).map(|()| true)
 }
 
 fn temporary(path: &Path) -> PathBuf {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use analects_formats::msgfile::{self, Cell, CellStream, Document, NewCell};
 
+use crate::seen::is_same_file;
 use crate::{MessageFile, StoreError};
 
 /// A reply in the making.
@@ -31,7 +32,7 @@ struct Growing {
 impl Reply {
     pub(crate) fn start(
         mut file: MessageFile,
-        make: impl FnOnce(&Document) -> NewCell,
+        make: impl Fn(&Document) -> NewCell,
     ) -> Result<Reply, StoreError> {
         let mut opened = None;
         file.edit(|document| {
@@ -71,37 +72,44 @@ impl Reply {
             self.growing = None;
             return;
         };
-        match growing.handle.write_all(waiting.as_bytes()) {
-            Ok(()) => {
-                growing.length += waiting.len() as u64;
-                self.written.push_str(&waiting);
-            }
+        let result = growing.handle.write_all(waiting.as_bytes());
+        growing.length += waiting.len() as u64;
+        // Even a write that failed may have written the beginning.
+        self.written.push_str(&waiting);
+        if result.is_err() {
             // A full disk, perhaps. The end tries again, and reports the error.
-            Err(_) => self.growing = None,
+            self.growing = None;
         }
     }
 
     /// Puts the reply in its final form. When this returns, it survives a power cut.
     ///
-    /// `make` gives the cells, the first of which takes the place of the growing one. If the file
-    /// changed meanwhile, that cell is found by its id, what a person wrote below its text becomes
-    /// a cell of its own, and if the text itself was changed or is gone, the reply is added at the
-    /// end: nothing that anybody wrote is lost.
+    /// `make` gives the cells, the first of which takes the place of the growing one, and a line of
+    /// residue if there is any. If the file changed meanwhile, that cell is found by its id, what a
+    /// person wrote below its text becomes a cell of its own, and if the text itself was changed or
+    /// is gone, the reply is added at the end: nothing that anybody wrote is lost.
     pub fn finish(
         mut self,
-        make: impl FnOnce(&Document, &str) -> Vec<NewCell>,
+        mut make: impl FnMut(&Document, &str) -> (Vec<NewCell>, Option<String>),
     ) -> Result<MessageFile, StoreError> {
         self.flush();
         let (id, written) = (self.stream.id().to_string(), self.written);
-        self.file.edit(|document| match own_cell(document, &id, &written) {
-            Some((own, below)) => {
-                let mut cells = make(document, &id);
-                keep_attributes(&mut cells, own);
-                msgfile::replace_with(document, own, &cells, &below).apply(document.source())
-            }
-            None => {
-                let id = document.next_id();
-                msgfile::append_all(document, &make(document, &id)).apply(document.source())
+        self.file.edit(|document| {
+            let (bytes, residue) = match own_cell(document, &id, &written) {
+                Some((own, below)) => {
+                    let (mut cells, residue) = make(document, &id);
+                    keep_what_a_person_gave(&mut cells, own);
+                    (msgfile::replace_with(document, own, &cells, &below), residue)
+                }
+                None => {
+                    let (cells, residue) = make(document, &document.next_id());
+                    (msgfile::append_all(document, &cells), residue)
+                }
+            };
+            let bytes = bytes.apply(document.source());
+            match residue {
+                Some(line) => msgfile::add_residue(&document.with_source(bytes), &line),
+                None => bytes,
             }
         })?;
         Ok(self.file)
@@ -116,16 +124,22 @@ fn own_cell<'a>(document: &'a Document, id: &str, written: &str) -> Option<(Cell
     let text = String::from_utf8_lossy(cell.below_meta().of(document.source()));
     // An empty line follows the metadata; an editor may have changed its line end.
     let text = text.strip_prefix("\r\n").or(text.strip_prefix('\n')).unwrap_or(&text);
-    // A file that was removed comes back as it was when the reply began.
-    let below = if text.is_empty() { text } else { text.strip_prefix(written)? };
-    Some((cell, below.trim().to_string()))
+    // An editor that read the file earlier saves only the beginning of our text.
+    let is_beginning = written.starts_with(text.trim_end());
+    let below = if is_beginning { "" } else { text.strip_prefix(written)? };
+    let below = below.trim_end().trim_start_matches(['\r', '\n']);
+    Some((cell, below.to_string()))
 }
 
-/// Attributes that a person gave to the growing cell stay.
-fn keep_attributes(cells: &mut [NewCell], own: Cell<'_>) {
+/// The title and the attributes that a person gave to the growing cell stay.
+fn keep_what_a_person_gave(cells: &mut [NewCell], own: Cell<'_>) {
     let Some((first, meta)) = cells.first_mut().zip(own.meta()) else { return };
+    if first.title.is_empty() {
+        first.title = own.title().into_owned();
+    }
     for (key, value) in meta.attributes {
-        if key != "status" && first.attributes.iter().all(|(known, _)| *known != key) {
+        let ours = key == "status" || key == "stored";
+        if !ours && first.attributes.iter().all(|(known, _)| *known != key) {
             first.attributes.push((key, value));
         }
     }
@@ -139,15 +153,4 @@ impl Growing {
         };
         now.len() == self.length && is_same_file(&ours, &now)
     }
-}
-
-#[cfg(unix)]
-fn is_same_file(one: &fs::Metadata, other: &fs::Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-#[cfg(not(unix))]
-fn is_same_file(one: &fs::Metadata, other: &fs::Metadata) -> bool {
-    one.created().ok() == other.created().ok()
 }

@@ -97,8 +97,8 @@ fn growing_reply(disk: &Disk) -> Reply {
     reply
 }
 
-fn whole(_: &Document, id: &str) -> Vec<NewCell> {
-    vec![NewCell::reply(id, "quick", "one\n# %% two\nthree")]
+fn whole(_: &Document, id: &str) -> (Vec<NewCell>, Option<String>) {
+    (vec![NewCell::reply(id, "quick", "one\n# %% two\nthree")], None)
 }
 
 #[test]
@@ -135,6 +135,60 @@ fn what_a_person_writes_into_a_growing_reply_stays() {
     reply.finish(whole).unwrap();
     let expected = ["question", "one (really?)", "one\n# %% two\nthree"];
     assert_eq!(disk.contents("a.msg.md"), expected);
+}
+
+#[test]
+fn a_stale_save_while_a_reply_grows_doubles_nothing() {
+    let disk = Disk::new();
+    let mut reply = growing_reply(&disk);
+    let stale = disk.text("a.msg.md") + "\n# %%\n\nmy next question\n";
+    reply.push(" two\nthree");
+    reply.flush();
+    fs::write(disk.path("a.msg.md"), stale.replace("%%% [^2]", "%%% A title[^2]")).unwrap();
+    reply.finish(whole).unwrap();
+    let expected = ["question", "one\n# %% two\nthree", "my next question"];
+    assert_eq!(disk.contents("a.msg.md"), expected);
+    assert!(disk.text("a.msg.md").contains("# %%% A title[^2]"));
+}
+
+#[test]
+fn an_editor_that_saves_at_any_moment_loses_nothing() {
+    let disk = Disk::new();
+    fs::write(disk.path("a.msg.md"), "# %%\n\nnumber 0\n").unwrap();
+    let path = disk.path("a.msg.md");
+    let mut file = disk.open("a.msg.md").unwrap();
+    let editor = std::thread::spawn(move || {
+        for number in 1..=60_u32 {
+            // An editor reads, changes its line, and writes: in place, truncated first, or by rename.
+            let text = loop {
+                let text = fs::read_to_string(&path).unwrap_or_default();
+                if text.contains("number ") {
+                    break text;
+                }
+            };
+            let old = format!("number {}", number - 1);
+            assert!(text.contains(&old), "the save before was lost: {text}");
+            let text = text.replace(&old, &format!("number {number}"));
+            match number % 3 {
+                0 => fs::write(&path, text).unwrap(),
+                1 => {
+                    let mut file = fs::File::create(&path).unwrap();
+                    std::thread::sleep(std::time::Duration::from_millis(3));
+                    std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+                }
+                _ => {
+                    fs::write(path.with_extension("new"), text).unwrap();
+                    fs::rename(path.with_extension("new"), &path).unwrap();
+                }
+            }
+            std::thread::sleep(std::time::Duration::from_millis(7));
+        }
+    });
+    while !editor.is_finished() {
+        file.append(|document| NewCell::message(document.next_id(), "ours")).unwrap();
+    }
+    editor.join().unwrap();
+    assert!(disk.text("a.msg.md").starts_with("# %%\n\nnumber 60\n"));
 }
 
 #[cfg(unix)]

@@ -62,9 +62,10 @@ impl Transcript {
         let path = &self.path;
         create_private_folder(path.parent().unwrap_or(Path::new(".")))?;
         let _lock = Lock::wait(&self.places, path)?;
-        let is_new = !path.exists();
         let file = private_file().read(true).append(true).create(true).open(path);
         let mut file = file.map_err(to("open", path))?;
+        // A file without a line may be one whose name was never synced.
+        let is_new = file.metadata().map_err(to("read", path))?.len() == 0;
         let mut line = transcript::encode(message);
         if is_torn(&mut file).map_err(to("read", path))? {
             // What a crash cut off stays where it is, and must not swallow this line.

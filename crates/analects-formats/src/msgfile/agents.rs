@@ -27,6 +27,11 @@ pub fn is_fixed_word(word: &str) -> bool {
     MESSAGE_WORDS.contains(&word) || OUTPUT_WORDS.contains(&word)
 }
 
+/// Whether the type word of an output is the name of its author; `assistant` is nobody's name.
+pub(super) fn names_author(word: &str) -> bool {
+    word != "assistant" && !is_fixed_word(word)
+}
+
 /// Why no agent can have that name, if none can: a problem's code, and its text. An agent's replies
 /// carry its name as their type word.
 pub(super) fn why_not_a_name(name: &str) -> Option<(&'static str, String)> {

@@ -64,13 +64,13 @@ impl Document {
         }
         let (end, line_end) = (self.source.len(), self.line_end());
         let mut before = String::new();
+        let is_first = end == 0 || self.source == BOM;
         match self.source.last() {
-            _ if end == 0 || self.source == BOM => {}
+            _ if is_first => {}
             Some(b'\n') => {}
             Some(b'\r') => before.push_str("\r\n"),
             _ => before.push_str(line_end),
         }
-        let is_first = end == 0 || self.source == BOM;
         if !is_first && !self.last_cell_waits_for_lines() {
             before.push_str(line_end);
         }

@@ -117,11 +117,18 @@ pub(super) struct Region<T> {
     events: Vec<Event<T>>,
     /// The column of the list item that the current line may belong to.
     item: Option<usize>,
+    /// Whether fences hide anything in this region.
+    hides: bool,
 }
 
 impl<T: Copy> Region<T> {
     pub(super) fn new() -> Region<T> {
-        Region { events: Vec::new(), item: None }
+        Region { events: Vec::new(), item: None, hides: true }
+    }
+
+    /// Says whether fences hide anything from here to the end of the region.
+    pub(super) fn set_hiding(&mut self, hides: bool) {
+        self.hides = hides;
     }
 
     /// Whether even a line without a fence matters, because it may end a list item.
@@ -161,10 +168,18 @@ impl<T: Copy> Region<T> {
     /// Ends the region, and makes room for the next.
     pub(super) fn end(
         &mut self,
-        show: impl FnMut(T),
+        mut show: impl FnMut(T),
         closed: impl FnMut(usize, usize),
     ) -> Option<usize> {
         self.item = None;
+        if !self.hides {
+            let items = self.events.drain(..).filter_map(|event| match event {
+                Event::Hideable(item) => Some(item),
+                _ => None,
+            });
+            items.for_each(&mut show);
+            return None;
+        }
         if self.events.is_empty() {
             return None;
         }

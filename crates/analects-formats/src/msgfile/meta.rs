@@ -129,11 +129,13 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// `{hex}` after `\u`.
+/// `{hex}` after `\u`: one to six digits.
 fn unicode(chars: &mut std::str::CharIndices<'_>) -> Option<char> {
-    let digits = chars.as_str().strip_prefix('{')?.split_once('}')?.0;
-    let c = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?;
-    chars.nth(digits.len() + 1)?;
+    let rest = chars.as_str().strip_prefix('{')?;
+    let length = rest.bytes().take(6).take_while(u8::is_ascii_hexdigit).count();
+    let c = u32::from_str_radix(&rest[..length], 16).ok().and_then(char::from_u32)?;
+    rest[length..].strip_prefix('}')?;
+    chars.nth(length + 1)?;
     Some(c)
 }
 

@@ -2,11 +2,14 @@
 //! are. Nothing is copied, and only what may be a head or a fence is looked at twice.
 
 use analects_core::Span;
-use memchr::memchr;
+use memchr::{memchr, memmem};
 
 use super::CellKind;
 use super::fence::Region;
 use super::line::{Head, head, heading, is_blank_line, metadata_of};
+
+/// What the metadata of a reply says while it comes.
+const STREAMING: &[u8] = b"status=\"streaming\"";
 
 /// Where a cell's parts are. The rest is worked out when somebody asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +102,9 @@ impl Scanner<'_> {
             cell.meta = start;
             self.region.take_back();
             self.end_region(Some(cell));
+            // A reply that is still coming, or that broke off, may have left a fence open: it must
+            // not hide what a person types below. Its own text is escaped throughout.
+            self.region.set_hiding(memmem::find(text, STREAMING).is_none());
         }
     }
 
@@ -107,7 +113,9 @@ impl Scanner<'_> {
             let cell = spans(start, end, &head);
             self.waiting = (!cell.id.is_empty()).then_some(cell);
             self.region.hideable(Item::Head(cell));
-        } else if let Some(level) = self.section.and_then(|name| heading(text, name)) {
+        } else if self.found.section.is_none()
+            && let Some(level) = self.section.and_then(|name| heading(text, name))
+        {
             let section = Section { heading: Span::new(start, end), level };
             self.region.hideable(Item::Heading(section));
         }

@@ -97,6 +97,7 @@ fn read_result(cell: &Read<'_>, calls: &Calls) -> (Block, Option<Problem>) {
     };
     let content = match cell.get("result") {
         Some("empty") => Content::Empty,
+        Some("blocks") => Content::Blocks(vec![Block::from_text(cell.text.as_str())]),
         _ => Content::Text(cell.text.as_str().into()),
     };
     let tool_use_id = known.cloned().unwrap_or_else(|| call.to_string());
@@ -200,9 +201,15 @@ fn write_call(
 }
 
 fn write_result(result: &ToolResult, written: &mut Written) -> Option<NewCell> {
-    let text = match &result.content {
-        Content::Empty => "",
-        Content::Text(Text::Plain(text)) => text,
+    let (text, shape) = match &result.content {
+        Content::Empty => ("", Some("empty")),
+        Content::Text(Text::Plain(text)) => (text.as_str(), None),
+        Content::Blocks(blocks) => match blocks.as_slice() {
+            [Block::Text(TextBlock { text: Text::Plain(text), .. })] => {
+                (text.as_str(), Some("blocks"))
+            }
+            _ => return None,
+        },
         _ => return None,
     };
     let (call, count) = written.calls.get_mut(&result.tool_use_id)?;
@@ -211,7 +218,10 @@ fn write_result(result: &ToolResult, written: &mut Written) -> Option<NewCell> {
     if let Some(is_error) = result.is_error {
         cell = cell.with("status", if is_error { "failed" } else { "success" });
     }
-    Some(if result.content == Content::Empty { cell.with("result", "empty") } else { cell })
+    Some(match shape {
+        Some(shape) => cell.with("result", shape),
+        None => cell,
+    })
 }
 
 fn write_binary(source: &Raw, image: bool, id: &str) -> Option<NewCell> {

@@ -5,14 +5,14 @@ use std::collections::{HashMap, HashSet};
 use analects_core::{
     Assistant, Attachment, AttachmentKind, Block, Body, CompactBoundary, CompactTrigger, Content,
     History, Json, LineIndex, Message, MessageId, Notification, Other, Problem, Progress, Raw,
-    SessionId, StopReason, Summary, System, Text, TokenUsage, Tombstone, User, UserSource,
+    SessionId, Span, StopReason, Summary, System, Text, TokenUsage, Tombstone, User, UserSource,
 };
 
 use super::blocks::{self, Calls};
 use super::residue::Residue;
 use super::{derived_id, images};
 use crate::Decoded;
-use crate::msgfile::agents::{OUTPUT_WORDS, is_fixed_word};
+use crate::msgfile::agents::{OUTPUT_WORDS, names_author};
 use crate::msgfile::show::is_output_of;
 use crate::msgfile::{Cell, CellKind, Document, Meta};
 
@@ -68,14 +68,19 @@ impl<'a> Read<'a> {
 pub fn messages(document: &Document, session: &SessionId) -> Decoded {
     let session = document.frontmatter().id.clone().map_or(session.clone(), SessionId::from);
     let mut reader = Reader::new(document, session);
+    let ids: HashSet<&str> = document.cells().filter_map(Cell::id).collect();
     for cell in document.cells() {
-        reader.cell(Read::new(cell));
+        let mut read = Read::new(cell);
+        // An id counts before a place: a loose cell typed above must not take another's name.
+        if cell.id().is_none() && ids.contains(read.name.as_str()) {
+            read.name.insert(0, '#');
+        }
+        reader.cell(read);
     }
     reader.finish()
 }
 
 struct Reader<'a> {
-    document: &'a Document,
     lines: LineIndex<'a>,
     session: SessionId,
     messages: Vec<Draft>,
@@ -93,6 +98,7 @@ struct Reader<'a> {
 struct Draft {
     message: Message,
     cell: String,
+    head: Span,
     blocks: Vec<Block>,
     /// How the first cell says its content is kept: `text`, `blocks`, `empty`, or not at all.
     shape: Option<String>,
@@ -116,7 +122,6 @@ impl<'a> Reader<'a> {
         let mut problems = Vec::new();
         let residue = Residue::read(document, &mut problems);
         Reader {
-            document,
             lines: document.lines(),
             session,
             messages: Vec::new(),
@@ -231,6 +236,7 @@ impl<'a> Reader<'a> {
         let mut draft = Draft {
             message,
             cell: read.name.clone(),
+            head: read.cell.head(),
             blocks: Vec::new(),
             shape: read.get("content").map(str::to_string),
             open: true,
@@ -270,7 +276,8 @@ impl<'a> Reader<'a> {
                 (message, true)
             }
         };
-        Draft { message, cell: read.name.clone(), blocks: Vec::new(), shape: None, open }
+        let (cell, head) = (read.name.clone(), read.cell.head());
+        Draft { message, cell, head, blocks: Vec::new(), shape: None, open }
     }
 
     fn body(&mut self, read: &Read<'_>) -> Body {
@@ -326,7 +333,8 @@ impl<'a> Reader<'a> {
     fn place(&mut self, read: Read<'_>, mut draft: Draft) {
         let message = &mut draft.message;
         if draft.open {
-            message.session_id = self.session.clone();
+            let session = read.get("session_id").map(SessionId::from);
+            message.session_id = session.unwrap_or_else(|| self.session.clone());
             let id = read.get("uuid").map(str::to_string);
             message.id = id.unwrap_or_else(|| self.derived_id(&read)).into();
             message.parent_id = self.parent(&read, message.agent_id.clone());
@@ -373,10 +381,9 @@ impl<'a> Reader<'a> {
     fn finish(mut self) -> Decoded {
         let mut messages = Vec::with_capacity(self.messages.len());
         for draft in self.messages {
-            let (cell, open) = (draft.cell.clone(), draft.open);
+            let (cell, open, head) = (draft.cell.clone(), draft.open, draft.head);
             let mut message = if open { close(draft) } else { draft.message };
             if open && let Err(problem) = self.residue.apply(&cell, &mut message) {
-                let head = self.document.cell(&cell).map(Cell::head).unwrap_or_default();
                 self.problems.push(problem.at(head, &self.lines));
             }
             messages.push(message);
@@ -465,7 +472,7 @@ fn read_shared(read: &Read<'_>, message: &mut Message) {
 
 /// The author of a reply is its type word.
 fn default_author(read: &Read<'_>) -> Option<String> {
-    let is_reply = read.is_output() && !is_fixed_word(&read.word);
+    let is_reply = read.is_output() && names_author(&read.word);
     (is_reply && read.cell.is_sealed()).then(|| read.word.clone())
 }
 

@@ -19,13 +19,14 @@ pub(super) struct Residue {
 impl Residue {
     pub(super) fn read(document: &Document, problems: &mut Vec<Problem>) -> Residue {
         let mut residue = Residue::default();
+        let places = document.lines();
         for cell in document.cells().filter(is_residue) {
             let text = cell.content();
             let json = fenced_json(&text).unwrap_or_else(|| text.into_owned());
             for line in json.lines().filter(|line| !line.trim().is_empty()) {
                 if !residue.read_line(line) {
                     let problem = Problem::error("bad-json", "a line of residue cannot be read");
-                    problems.push(problem.at(cell.head(), &document.lines()));
+                    problems.push(problem.at(cell.head(), &places));
                 }
             }
         }
@@ -69,7 +70,8 @@ impl Residue {
     }
 }
 
-fn is_residue(cell: &Cell<'_>) -> bool {
+/// Whether a cell is one of residue.
+pub(super) fn is_residue(cell: &Cell<'_>) -> bool {
     cell.kind() == CellKind::Output && cell.is_sealed() && cell.type_word() == "residue"
 }
 
@@ -116,8 +118,8 @@ fn hash(block: &Raw) -> String {
     uuid.simple().to_string()[..16].to_string()
 }
 
-/// The line of residue that turns `read` into `wanted`; `None` where adding fields cannot.
-pub(super) fn difference(wanted: &Message, read: &Message, cell: &str) -> Option<String> {
+/// What turns `read` into `wanted`, for [`line`]; `None` where adding fields cannot.
+pub(super) fn difference(wanted: &Message, read: &Message) -> Option<RawMap> {
     let wanted = RawMap::parse(&wanted.to_json()).ok()?;
     let read = RawMap::parse(&read.to_json()).ok()?;
     let mut fields = RawMap::new();
@@ -133,14 +135,23 @@ pub(super) fn difference(wanted: &Message, read: &Message, cell: &str) -> Option
         }
     }
     let mut entry = RawMap::new();
-    entry.push("cell", Raw::string(cell));
     if !fields.is_empty() {
         entry.push("fields", fields.to_raw());
     }
     if !blocks.is_empty() {
         entry.push("blocks", blocks.to_raw());
     }
-    Some(entry.to_raw().to_string())
+    Some(entry)
+}
+
+/// The line of residue of the message whose first cell has this name.
+pub(super) fn line(cell: &str, difference: &RawMap) -> String {
+    let mut entry = RawMap::new();
+    entry.push("cell", Raw::string(cell));
+    for (key, value) in difference.iter() {
+        entry.push_raw(key.clone(), value.clone());
+    }
+    entry.to_raw().to_string()
 }
 
 /// The entries of `wanted` that `read` lacks; `None` if they differ in another way.

@@ -5,17 +5,17 @@ use std::collections::HashMap;
 
 use analects_core::{
     Attachment, Block, Body, CompactTrigger, Content, History, Ids, Json, Message, MessageId,
-    Notification, SessionId, StopReason, Text, UserSource,
+    Notification, Raw, RawMap, SessionId, StopReason, Text, UserSource,
 };
 
 use super::blocks::{self, Side, Written, fence_json, fenced_json};
 use super::derived_id;
 use super::read::messages;
-use super::residue::difference;
-use crate::msgfile::agents::is_fixed_word;
+use super::residue::{difference, is_residue, line};
+use crate::msgfile::agents::{is_fixed_word, names_author};
 use crate::msgfile::encode::type_word;
 use crate::msgfile::{
-    Cell, CellKind, Document, NewCell, Splice, append, decode, decode_named, frontmatter, replace,
+    Cell, CellKind, Document, NewCell, Splice, append, decode, frontmatter, replace,
 };
 
 /// How often the file is read back before all that still differs is written as JSON.
@@ -37,7 +37,7 @@ pub fn encode(conversation: &[Message], ids: &mut dyn Ids) -> Vec<u8> {
         }
         for (at, (wanted, read)) in conversation.iter().zip(&read).enumerate() {
             if wanted != read {
-                forms[at] = forms[at].next(difference(wanted, read, &file.names[at]));
+                forms[at] = forms[at].next(difference(wanted, read));
             }
         }
     }
@@ -50,15 +50,15 @@ pub fn encode(conversation: &[Message], ids: &mut dyn Ids) -> Vec<u8> {
 enum Form {
     Cells,
     /// Cells, and a line of residue.
-    WithResidue(String),
+    WithResidue(RawMap),
     /// One cell that holds its JSON.
     Json,
 }
 
 impl Form {
-    fn next(&self, residue: Option<String>) -> Form {
+    fn next(&self, residue: Option<RawMap>) -> Form {
         match (self, residue) {
-            (Form::Cells, Some(line)) => Form::WithResidue(line),
+            (Form::Cells, Some(difference)) => Form::WithResidue(difference),
             _ => Form::Json,
         }
     }
@@ -102,8 +102,8 @@ impl<'a> File<'a> {
         let mut residue = String::new();
         for (message, form) in conversation.iter().zip(forms) {
             file.message(message, form);
-            if let Form::WithResidue(line) = form {
-                residue.push_str(line);
+            if let (Form::WithResidue(difference), Some(name)) = (form, file.names.last()) {
+                residue.push_str(&line(name, difference));
                 residue.push('\n');
             }
         }
@@ -212,6 +212,9 @@ impl<'a> File<'a> {
             cell =
                 cell.with("parent", known.or(parent.map(|id| id.to_string())).unwrap_or_default());
         }
+        if message.session_id != self.session {
+            cell = cell.with("session_id", &*message.session_id);
+        }
         if let Some(agent) = &message.agent_id {
             cell = cell.with("agent_id", agent.as_str());
         }
@@ -221,13 +224,9 @@ impl<'a> File<'a> {
 
 /// Notes who wrote a message, where its type word does not say it.
 fn with_author(cell: NewCell, author: Option<&str>) -> NewCell {
-    let said = cell.kind == CellKind::Output && !is_fixed_word(&cell.type_word);
-    match (author, said) {
-        (Some(author), true) if author == cell.type_word => cell,
-        (Some(author), _) => cell.with("author", author),
-        (None, true) => cell.with("author", ""),
-        (None, false) => cell,
-    }
+    let said = cell.kind == CellKind::Output && names_author(&cell.type_word);
+    let implied = said.then_some(cell.type_word.as_str());
+    if author == implied { cell } else { cell.with("author", author.unwrap_or_default()) }
 }
 
 /// The cells of an answer that is added to a file: the first is named `id`. What they cannot say is
@@ -256,38 +255,46 @@ pub fn answer(
         read.id = message.id.clone();
         read.parent_id = message.parent_id.clone();
         read.session_id = message.session_id.clone();
-        let line = difference(message, &read, &cells[0].id);
-        line.filter(|_| read != *message)
+        let difference = difference(message, &read).unwrap_or_else(|| whole(message));
+        (read != *message).then(|| line(&cells[0].id, &difference))
     });
     (cells, residue)
 }
 
-/// The file with one more line of residue, which stands at the end of the file.
-pub fn add_residue(document: &Document, line: &str) -> Vec<u8> {
-    let residue = |cell: &Cell<'_>| cell.is_sealed() && cell.type_word() == "residue";
-    let old = document.cells().rfind(residue);
-    let lines = old.map_or(String::new(), |old| fenced_json(&old.content()).unwrap_or_default());
-    let content = fence_json(format!("{lines}\n{line}").trim());
-    let new =
-        |id: String| NewCell::new(CellKind::Output, id, "residue", content).with("history", "none");
-    let Some(old) = old else {
-        return append(document, &new(document.next_id())).apply(document.source());
-    };
-    let next = document.cells().nth(old.ordinal());
-    match next {
-        None => replace(document, old, &new(old.name().into_owned())).apply(document.source()),
-        Some(next) if next.is_sealed() => {
-            let rest = Splice { at: old.span(), bytes: Vec::new() }.apply(document.source());
-            let rest = decode_named(rest, document.name_of_kind());
-            append(&rest, &new(document.next_id())).apply(rest.source())
-        }
-        // A loose cell below reads as it does because a sealed one stands above it: leave that.
-        Some(_) => {
-            let content = fence_json(line);
-            let cell = NewCell::new(CellKind::Output, document.next_id(), "residue", content);
-            append(document, &cell.with("history", "none")).apply(document.source())
-        }
+/// What cannot be said as a difference is kept whole; readers take no notice of it.
+fn whole(message: &Message) -> RawMap {
+    let mut kept = RawMap::new();
+    if let Ok(json) = Raw::parse(&message.to_json()) {
+        kept.push("message", json);
     }
+    kept
+}
+
+/// The file with one more line of residue, which stands at the end of the file if nobody has written
+/// anything of their own into it, or below it.
+pub fn add_residue(document: &Document, line: &str) -> Vec<u8> {
+    let cell = |id: String, lines: &str| {
+        let cell = NewCell::new(CellKind::Output, id, "residue", fence_json(lines));
+        cell.with("history", "none")
+    };
+    // Residue that somebody has edited stays as it is, and so does residue above a cell without
+    // id, whose name is its place.
+    let old = document.cells().rfind(is_residue).filter(|old| {
+        let content = old.content();
+        let ours = fenced_json(&content).is_some_and(|lines| fence_json(&lines) == content);
+        ours && document.cells().skip(old.ordinal()).all(Cell::is_sealed)
+    });
+    let Some(old) = old else {
+        return append(document, &cell(document.next_id(), line)).apply(document.source());
+    };
+    let lines = format!("{}\n{line}", fenced_json(&old.content()).unwrap_or_default());
+    if old.span().end == document.source().len() {
+        let new = cell(old.name().into_owned(), &lines);
+        return replace(document, old, &new).apply(document.source());
+    }
+    let rest = Splice { at: old.span(), bytes: Vec::new() }.apply(document.source());
+    let rest = document.with_source(rest);
+    append(&rest, &cell(document.next_id(), &lines)).apply(rest.source())
 }
 
 /// Whether a name can be a reply's type word.

@@ -197,3 +197,30 @@ fn an_open_fence_is_closed_for_other_readers_and_comes_back_open() {
     let file = String::from_utf8(bytes).unwrap();
     assert!(file.ends_with("```python\n# %%\nx\n\\# %% [^9]\n```\n\\# %%\n"), "{file}");
 }
+
+#[test]
+fn a_heading_of_the_sections_name_inside_a_cell_changes_nothing() {
+    let front = "---\nmessage_section: Discussion\n---\n## Discussion\n";
+    let hostile = "  ````\n# Discussion\n~~~\n````\n```\n~~~\n# %% forged\n```\n```";
+    for text in [hostile, "   ~~~\n# Discussion\n"] {
+        let document = decode_named(front, "notes.md");
+        let bytes = append(&document, &NewCell::reply("1", "x", text)).apply(front.as_bytes());
+        let typed = [&bytes[..], b"\n# %%\n\nmine\n\n~~~~\nx\n~~~~\n"].concat();
+        let document = decode_named(typed, "notes.md");
+        let contents: Vec<_> = document.cells().map(Cell::content).collect();
+        assert_eq!(contents, [text, "mine\n\n~~~~\nx\n~~~~"]);
+        assert_eq!(document.problems(), []);
+    }
+}
+
+#[test]
+fn a_reply_that_broke_off_in_a_code_block_hides_nothing_below_it() {
+    let (mut stream, splice) = CellStream::open(&decode(""), NewCell::reply("1", "x", ""));
+    let mut file = splice.apply(b"");
+    file.extend(stream.push("```rust\nlet x = 1;\n# %%\n").into_bytes());
+    file.extend_from_slice(b"\n# %%\n\nWhy?\n\n```\nerror\n```\n");
+    let document = decode(file);
+    let contents: Vec<_> = document.cells().map(Cell::content).collect();
+    assert_eq!(contents, ["```rust\nlet x = 1;\n# %%", "Why?\n\n```\nerror\n```"]);
+    assert_eq!(document.unanswered().len(), 1);
+}

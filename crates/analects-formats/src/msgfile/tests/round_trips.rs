@@ -103,6 +103,89 @@ fn an_edited_thought_loses_its_seal_and_says_so() {
 }
 
 #[test]
+fn ordinary_tool_traffic_is_readable() {
+    let mut call = answer(
+        "b",
+        vec![Block::ToolUse(ToolUse {
+            id: "t".into(),
+            name: "now".into(),
+            input: raw("{}"),
+            extra: RawMap::new(),
+        })],
+        StopReason::ToolUse,
+    );
+    call.author = None;
+    call.extra.push("requestId", raw("\"req_1\""));
+    let result = ToolResult {
+        tool_use_id: "t".into(),
+        content: vec![Block::from_text("noon")].into(),
+        ..ToolResult::default()
+    };
+    let mut results = Message::user("c", vec![Block::ToolResult(result)]);
+    results.extra.push("uuid", raw("7"));
+    let mut resumed = Message::user("d", "and now?");
+    let mut talk = linked(vec![Message::user("a", "what time?"), call, results]);
+    resumed.parent_id = Some("c".into());
+    resumed.session_id = "another".into();
+    talk.push(resumed);
+    talk.push(Message {
+        parent_id: Some("d".into()),
+        session_id: "0197".into(),
+        author: None,
+        ..answer("e", vec![Block::from_text("Noon.")], StopReason::EndTurn)
+    });
+    let file = check(&talk);
+    assert!(!file.contains("json=") && !file.contains("[block]"), "{file}");
+    assert!(!file.contains("author="), "{file}");
+    assert_eq!(file.matches("[residue]").count(), 1, "{file}");
+}
+
+#[test]
+fn a_cell_typed_above_takes_nobodys_name() {
+    let file = check(&tool_talk());
+    let at = file.find("# %%% [^2]").unwrap();
+    let typed = format!("{}# %%\n\nps\n\n{}", &file[..at], &file[at..]);
+    let before = messages(&decode(file), &SessionId::default()).messages;
+    let after = messages(&decode(typed), &SessionId::default()).messages;
+    assert_eq!(after[1].text(), "ps");
+    assert!(after[1].extra.is_empty());
+    let same = |a: &Message, b: &Message| (&a.id, &a.body, &a.extra) == (&b.id, &b.body, &b.extra);
+    let kept = [&after[0], &after[2], &after[3], &after[4]];
+    assert!(before.iter().zip(kept).all(|(before, after)| same(before, after)), "{after:#?}");
+}
+
+#[test]
+fn residue_moves_to_the_end_and_destroys_nothing() {
+    let line = |name: &str| format!("{{\"cell\":\"{name}\"}}");
+    let one = String::from_utf8(add_residue(&decode("# %%\n\nq\n"), &line("1"))).unwrap();
+    let append_message = |file: &str| {
+        let document = decode(file);
+        let cell = NewCell::message(document.next_id(), "more");
+        String::from_utf8(append(&document, &cell).apply(file.as_bytes())).unwrap()
+    };
+    let two = String::from_utf8(add_residue(&decode(append_message(&one)), &line("2"))).unwrap();
+    assert_eq!(two.matches("[residue]").count(), 1, "{two}");
+    assert!(two.find("more") < two.find("[residue]"), "{two}");
+    assert!(two.contains(&line("1")) && two.contains(&line("2")), "{two}");
+    // What a person wrote into it, below it, or under its name stays.
+    for file in [
+        "# %% [^2]\n\n[^2]: [residue]\n\nmy precious text\n".to_string(),
+        format!("{one}\nmy precious text\n"),
+        format!("{one}\n# %%\n\nmy precious text\n"),
+        "# %%% [^1]\n\n[^1]: [residue]\n\n{\"cell\":\"9\"} my precious text\n".to_string(),
+    ] {
+        let before = decode(file.as_str());
+        let after = decode(add_residue(&before, &line("3")));
+        let ids = |document: &Document| {
+            let messages = messages(document, &SessionId::default()).messages;
+            messages.iter().map(|message| message.id.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(&after), ids(&before), "{file}");
+        assert!(after.cells().any(|cell| cell.content().contains("my precious text")), "{file}");
+    }
+}
+
+#[test]
 fn branches_and_side_chains_keep_their_parents() {
     let mut talk = linked(vec![
         Message::user("a", "one"),
