@@ -85,7 +85,7 @@ impl MessageFile {
         for _ in 0..MAX_TRIES {
             let seen = self.read_settled()?;
             let bytes = change(&self.document);
-            if replace(&self.path, &bytes, &seen)? {
+            if replace(&self.path, &bytes, &seen, self.document.source())? {
                 self.document = msgfile::decode_named(bytes, &self.path.to_string_lossy());
                 return Ok(());
             }

@@ -12,11 +12,16 @@ use crate::{OsIds, StoreError};
 
 /// Writes `bytes` in the place of the file at `path`, which must not be a symbolic link. Mode and
 /// owner stay as they were; a new file gets what the umask says. If the file no longer is what was
-/// `seen`, nothing is written and the answer is `false`.
-pub(crate) fn replace(path: &Path, bytes: &[u8], seen: &Seen) -> Result<bool, StoreError> {
+/// `seen` and read as `before`, nothing is written and the answer is `false`.
+pub(crate) fn replace(
+    path: &Path,
+    bytes: &[u8],
+    seen: &Seen,
+    before: &[u8],
+) -> Result<bool, StoreError> {
     let temporary = temporary(path);
     let replaced = write_new(&temporary, path, bytes).and_then(|()| {
-        let unchanged = Seen::of(path) == *seen;
+        let unchanged = is_unchanged(path, seen, before);
         if unchanged {
             fs::rename(&temporary, path).map_err(to("replace", path))?;
         }
@@ -28,6 +33,17 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], seen: &Seen) -> Result<bool, St
         return replaced;
     }
     sync_folder(path).map(|()| true)
+}
+
+/// Whether nobody has written to the file. Its text is compared as well, since the clock of a file
+/// system ticks slower than an editor writes.
+fn is_unchanged(path: &Path, seen: &Seen, before: &[u8]) -> bool {
+    let same_text = || match fs::read(path) {
+        Ok(now) => now == before,
+        // A file that is not there, and was not there, has no text to compare.
+        Err(_) => !path.exists(),
+    };
+    Seen::of(path) == *seen && same_text() && Seen::of(path) == *seen
 }
 
 fn temporary(path: &Path) -> PathBuf {
