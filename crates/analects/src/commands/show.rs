@@ -28,7 +28,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let document = MessageFile::read(&args.file)?;
+    let document = MessageFile::read(&args.file)
+        .map_err(|error| Failure::from(error).or_hint("check the name; chat makes a new file"))?;
     let path = args.file.to_string_lossy();
     let more = reading_problems(&document, &path);
     if args.json {

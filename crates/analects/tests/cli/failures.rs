@@ -37,9 +37,11 @@ fn no_such_provider() {
 #[test]
 fn no_such_file() {
     let sandbox = Sandbox::new();
-    sandbox.run(&["show", "a.msg.md"]).assert_failure(3, "analects: a.msg.md: not found\n");
-    let json =
-        "{\"error\":{\"hint\":null,\"kind\":\"not_found\",\"message\":\"a.msg.md: not found\"}}\n";
+    sandbox.run(&["show", "a.msg.md"]).assert_failure(
+        3,
+        "analects: a.msg.md: not found\nhint: check the name; chat makes a new file\n",
+    );
+    let json = "{\"error\":{\"hint\":\"check the name; chat makes a new file\",\"kind\":\"not_found\",\"message\":\"a.msg.md: not found\"}}\n";
     sandbox.run(&["show", "--json", "a.msg.md"]).assert_failure(3, json);
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "replay:gone.sse", "hi"]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
