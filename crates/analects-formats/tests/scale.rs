@@ -16,11 +16,13 @@ fn check(name: &str, count: usize, file: impl Fn(usize) -> String, work: impl Fn
         work(&decode(file));
         start.elapsed()
     };
-    // The quicker of two rounds: other programs take their share of the machine, too.
-    let best = |count: usize| time(count).min(time(count));
-    let (small, large) = (best(count), best(4 * count));
-    let allowed = 8 * small + Duration::from_millis(100);
-    assert!(large < allowed, "{name}: {small:?} became {large:?}");
+    // Other programs take their share of the machine, too: one round of three must do.
+    let mut last = (Duration::ZERO, Duration::ZERO);
+    let holds = (0..3).any(|_| {
+        last = (time(count).min(time(count)), time(4 * count));
+        last.1 < 8 * last.0 + Duration::from_millis(100)
+    });
+    assert!(holds, "{name}: {:?} became {:?}", last.0, last.1);
 }
 
 fn everything(document: &Document) {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use analects_core::{Ids, Message, Source};
-use analects_formats::msgfile::{Document, NewCell};
+use analects_formats::msgfile::{Document, NewCell, append};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -152,43 +152,48 @@ fn a_stale_save_while_a_reply_grows_doubles_nothing() {
 }
 
 #[test]
-fn an_editor_that_saves_at_any_moment_loses_nothing() {
-    let disk = Disk::new();
-    fs::write(disk.path("a.msg.md"), "# %%\n\nnumber 0\n").unwrap();
-    let path = disk.path("a.msg.md");
-    let mut file = disk.open("a.msg.md").unwrap();
-    let editor = std::thread::spawn(move || {
-        for number in 1..=60_u32 {
-            // An editor reads, changes its line, and writes: in place, truncated first, or by rename.
-            let text = loop {
-                let text = fs::read_to_string(&path).unwrap_or_default();
-                if text.contains("number ") {
-                    break text;
-                }
-            };
-            let old = format!("number {}", number - 1);
-            assert!(text.contains(&old), "the save before was lost: {text}");
-            let text = text.replace(&old, &format!("number {number}"));
-            match number % 3 {
-                0 => fs::write(&path, text).unwrap(),
-                1 => {
-                    let mut file = fs::File::create(&path).unwrap();
-                    std::thread::sleep(std::time::Duration::from_millis(3));
-                    std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
-                }
-                _ => {
-                    fs::write(path.with_extension("new"), text).unwrap();
-                    fs::rename(path.with_extension("new"), &path).unwrap();
+fn an_editor_that_saves_while_a_change_is_made_loses_nothing() {
+    // The editor saves after we have read the file and before we replace it: in place with the same
+    // length, longer, and by rename.
+    for save in ["QUESTION", "a longer question", "renamed"] {
+        let disk = Disk::new();
+        fs::write(disk.path("a.msg.md"), "# %%\n\nquestion\n").unwrap();
+        let mut file = disk.open("a.msg.md").unwrap();
+        let mut calls = 0;
+        file.edit(|document| {
+            calls += 1;
+            if calls == 1 {
+                let text = disk.text("a.msg.md").replace("question", save);
+                let name = if save == "renamed" { "new" } else { "a.msg.md" };
+                fs::write(disk.path(name), text).unwrap();
+                if name == "new" {
+                    fs::rename(disk.path("new"), disk.path("a.msg.md")).unwrap();
                 }
             }
-            std::thread::sleep(std::time::Duration::from_millis(7));
-        }
-    });
-    while !editor.is_finished() {
-        file.append(|document| NewCell::message(document.next_id(), "ours")).unwrap();
+            let cell = NewCell::message(document.next_id(), "ours");
+            append(document, &cell).apply(document.source())
+        })
+        .unwrap();
+        assert_eq!(disk.contents("a.msg.md"), [save, "ours"]);
+        assert_eq!(calls, 2);
     }
-    editor.join().unwrap();
-    assert!(disk.text("a.msg.md").starts_with("# %%\n\nnumber 60\n"));
+}
+
+#[test]
+fn an_editor_in_the_middle_of_a_save_is_waited_for() {
+    let disk = Disk::new();
+    let text = "# %%\n\nquestion\n";
+    fs::write(disk.path("a.msg.md"), text).unwrap();
+    let mut file = disk.open("a.msg.md").unwrap();
+    let mut editor = fs::File::create(disk.path("a.msg.md")).unwrap();
+    let saving = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let text = text.replace("question", "a better question");
+        std::io::Write::write_all(&mut editor, text.as_bytes()).unwrap();
+    });
+    file.append(|document| NewCell::message(document.next_id(), "ours")).unwrap();
+    saving.join().unwrap();
+    assert_eq!(disk.contents("a.msg.md"), ["a better question", "ours"]);
 }
 
 #[cfg(unix)]
