@@ -15,6 +15,7 @@ const ROWS: &[fn() -> Row] = &[
     message_file::chinese_20k,
     message_file::english_200,
     message_file::growth,
+    message_file::append_growth,
     message_file::memory,
 ];
 

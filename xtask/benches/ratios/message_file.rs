@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use analects_formats::msgfile::decode;
-use xtask::bench::{Bar, Row};
+use analects_formats::msgfile::{NewCell, append, decode};
+use xtask::bench::{Bar, Row, ratio};
 
 const MB: usize = 1_000_000;
 
@@ -97,6 +97,16 @@ pub fn growth() -> Row {
     let value = per_byte(1000 * MB) / per_byte(64 * MB);
     let name = "message_file_cost_per_byte_1gb_per_64mb";
     Row { name, value, unit: "x", bar: Bar::AtMost(1.5) }
+}
+
+/// A cell added to an open file of 1 GB, against one of 1 KB: the splice, without the disk.
+pub fn append_growth() -> Row {
+    let (large, small) =
+        (decode(file(1000 * MB, 20_000, ENGLISH)), decode(file(1000, 200, ENGLISH)));
+    let cell = NewCell::message("1000000", "And now?");
+    let value = ratio(|| append(&large, &cell), || append(&small, &cell));
+    let name = "message_file_append_to_1gb_per_1kb";
+    Row { name, value, unit: "x", bar: Bar::AtMost(3.0) }
 }
 
 /// The memory that checking a file takes beyond the file itself, 64 MB and 160 bytes a cell, as a
