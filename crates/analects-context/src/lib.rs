@@ -16,7 +16,8 @@
 //! # Limitations
 //!
 //! - Everything is taken to fit: tokens are not counted, nothing is trimmed or compacted.
-//! - Tool calls and their results are passed on as they are; pairs are not repaired.
+//! - A result without its call is left out; a call without its result is sent as it is, which
+//!   providers refuse.
 //! - A message of which only a summary may be sent, and that has none, is left out.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -21,6 +21,12 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// Somebody writes to it faster than we can.
+    #[error("{}: the file keeps changing while it is written to", path.display())]
+    Changing {
+        /// The file.
+        path: PathBuf,
+    },
     /// Neither the name nor the frontmatter says that it is one.
     #[error("{}: not a message file", path.display())]
     NotAMessageFile {
@@ -66,7 +72,9 @@ impl StoreError {
             StoreError::NotFound { .. }
             | StoreError::NotAFile { .. }
             | StoreError::Misused { .. } => None,
-            StoreError::Locked { .. } => Some("try again when it is done".to_string()),
+            StoreError::Locked { .. } | StoreError::Changing { .. } => {
+                Some("try again when it is done".to_string())
+            }
             StoreError::NotAMessageFile { path } => {
                 let name = path.with_extension("msg.md");
                 let name = name.file_name().unwrap_or_default().to_string_lossy();

@@ -90,7 +90,7 @@ impl MessageFile {
                 return Ok(());
             }
         }
-        Err(StoreError::Locked { path: self.name.clone() })
+        Err(StoreError::Changing { path: self.name.clone() })
     }
 
     /// Starts a reply that grows in the file while it comes.
@@ -118,7 +118,7 @@ impl MessageFile {
                 }
             }
         }
-        Err(StoreError::Locked { path: self.name.clone() })
+        Err(StoreError::Changing { path: self.name.clone() })
     }
 
     fn check_writable(&self) -> Result<(), StoreError> {

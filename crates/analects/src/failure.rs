@@ -102,7 +102,7 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         let kind = match &error {
             StoreError::NotFound { .. } => Kind::NotFound,
-            StoreError::Locked { .. } => Kind::Locked,
+            StoreError::Locked { .. } | StoreError::Changing { .. } => Kind::Locked,
             StoreError::NotAMessageFile { .. } => Kind::Usage,
             _ => Kind::Input,
         };

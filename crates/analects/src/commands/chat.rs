@@ -19,7 +19,7 @@ use who::Who;
 
 /// Say something to a model, and keep the conversation
 ///
-/// With a FILE that ends in .msg.md, the conversation lives in that file: the prompt and the answer
+/// With a FILE (.msg.md, or .md with a message section), the conversation lives there: prompt and answer
 /// are added to it, and the model sees what stands in its cells, except in cells with history=none
 /// and before the first cell. The file is made if it is not there. Without a FILE, the conversation
 /// is kept in the transcript store.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use analects_core::{LineIndex, Problem};
+use analects_core::LineIndex;
 use analects_formats::msgfile::{self, Cell, Document, Kind};
 use analects_store::MessageFile;
 
@@ -31,7 +31,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let document = MessageFile::read(&args.file)
         .map_err(|error| Failure::from(error).or_hint("check the name; chat makes a new file"))?;
     let path = args.file.to_string_lossy();
-    let more = reading_problems(&document, &path);
+    // What is odd about the cells as messages; what is odd about the file's text comes below.
+    let more = msgfile::messages(&document, &msgfile::session_of(&path)).problems;
     if args.json {
         return ui::print_json(&msgfile::show(&document, &path).with_problems(&more));
     }
@@ -46,14 +47,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     problems.sort_by_key(|problem| (problem.line, problem.column));
     ui::report_problems(&path, &problems);
     printed
-}
-
-/// What is odd about the cells as messages, and not about the file's text.
-fn reading_problems(document: &Document, path: &str) -> Vec<Problem> {
-    let mut problems = msgfile::messages(document, &msgfile::session_of(path)).problems;
-    let known = document.problems();
-    problems.retain(|problem| !known.contains(problem));
-    problems
 }
 
 fn why_no_cells(document: &Document) -> &'static str {
