@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use analects_core::{Agent, Block, Body, Content, Message, Problem, Raw, Source, User};
 use analects_formats::Decoded;
 use analects_formats::msgfile::{self, Document, NewCell};
-use analects_store::{MessageFile, OsIds, Places, Reply, StoreError, read_picture};
+use analects_store::{LockedFile, OsIds, Places, Reply, StoreError, read_picture};
 use jiff::Timestamp;
 
 use crate::Conversation;
@@ -20,7 +20,7 @@ pub struct FileConversation {
 
 #[derive(Debug)]
 enum State {
-    Resting(Box<MessageFile>),
+    Resting(Box<LockedFile>),
     Answering(Box<Reply>),
     /// Only while one of the other states turns into the other, or after that failed.
     Changing,
@@ -29,7 +29,7 @@ enum State {
 impl FileConversation {
     /// Opens the file, or gets ready to make it.
     pub fn open(path: &Path, places: &Places) -> Result<FileConversation, StoreError> {
-        let file = MessageFile::open(path, places)?;
+        let file = LockedFile::open(path, places)?;
         let path = file.path().to_path_buf();
         Ok(FileConversation { path, agent: String::new(), state: State::Resting(Box::new(file)) })
     }
@@ -79,7 +79,7 @@ impl FileConversation {
         }
     }
 
-    fn file(&mut self) -> Result<&mut MessageFile, StoreError> {
+    fn file(&mut self) -> Result<&mut LockedFile, StoreError> {
         match &mut self.state {
             State::Resting(file) => Ok(file),
             _ => Err(StoreError::Misused { path: self.path.clone() }),

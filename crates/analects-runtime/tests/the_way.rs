@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use analects_client::{Client, Options, Surroundings, resolve};
 use analects_core::{Agent, Message, chain, fold};
 use analects_formats::msgfile::{Document, NewCell, append};
-use analects_store::{MessageFile, Places, Transcript};
+use analects_store::{LockedFile, Places, Transcript};
 
 const QUESTION: &str = "# %% [^1]\n\n[^1]: [markdown]\n\nWhat is six times seven?\n";
 
@@ -80,7 +80,7 @@ async fn the_way_from_a_file_to_an_answer_in_it() {
 
     // message → disk: spliced into the file, or appended to a transcript
     let places = Places { data: folder.path().join("data"), state: folder.path().join("state") };
-    let mut file = MessageFile::open(&path, &places).unwrap();
+    let mut file = LockedFile::open(&path, &places).unwrap();
     let reply = NewCell::reply("2", "quick", folded.message.text()).describe(&folded.message);
     let splice = |document: &Document| append(document, &reply).apply(document.source());
     file.edit(splice).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! # Types, in reading order
 //!
-//! 1. [`MessageFile`] is an open message file: it adds cells, and streams a reply into the file as
+//! 1. [`LockedFile`] is a message file that this process alone may write to: it adds cells, and streams a reply into the file as
 //!    it comes ([`Reply`]).
 //! 2. [`Transcript`] is a conversation in the store, one message a line; [`Places`] says where the
 //!    store is.
@@ -26,7 +26,7 @@
 mod error;
 mod ids;
 mod lock;
-mod message_file;
+mod locked_file;
 mod picture;
 mod places;
 mod replace;
@@ -36,7 +36,7 @@ mod transcript;
 
 pub use error::StoreError;
 pub use ids::OsIds;
-pub use message_file::MessageFile;
+pub use locked_file::{LockedFile, read_message_file};
 pub use picture::read_picture;
 pub use places::Places;
 pub use reply::Reply;

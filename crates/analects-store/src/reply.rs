@@ -7,12 +7,12 @@ use std::path::Path;
 use analects_formats::msgfile::{self, Cell, CellStream, Document, NewCell};
 
 use crate::seen::is_same_file;
-use crate::{MessageFile, StoreError};
+use crate::{LockedFile, StoreError};
 
 /// A reply in the making.
 #[derive(Debug)]
 pub struct Reply {
-    file: MessageFile,
+    file: LockedFile,
     stream: CellStream,
     /// Where the reply grows; `None` once somebody else changed the file, for then the rest is kept
     /// in memory and put in its place at the end.
@@ -31,7 +31,7 @@ struct Growing {
 
 impl Reply {
     pub(crate) fn start(
-        mut file: MessageFile,
+        mut file: LockedFile,
         make: impl Fn(&Document) -> NewCell,
     ) -> Result<Reply, StoreError> {
         let mut opened = None;
@@ -91,7 +91,7 @@ impl Reply {
     pub fn finish(
         mut self,
         mut make: impl FnMut(&Document, &str) -> (Vec<NewCell>, Option<String>),
-    ) -> Result<MessageFile, StoreError> {
+    ) -> Result<LockedFile, StoreError> {
         self.flush();
         let (id, written) = (self.stream.id().to_string(), self.written);
         self.file.edit(|document| {

@@ -26,8 +26,8 @@ impl Disk {
         self.folder.path().join(name)
     }
 
-    fn open(&self, name: &str) -> Result<MessageFile, StoreError> {
-        MessageFile::open(&self.path(name), &self.places)
+    fn open(&self, name: &str) -> Result<LockedFile, StoreError> {
+        LockedFile::open(&self.path(name), &self.places)
     }
 
     fn text(&self, name: &str) -> String {
@@ -35,7 +35,7 @@ impl Disk {
     }
 
     fn contents(&self, name: &str) -> Vec<String> {
-        let document = MessageFile::read(&self.path(name)).unwrap();
+        let document = read_message_file(&self.path(name)).unwrap();
         document.cells().map(|cell| cell.content().into_owned()).collect()
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use analects_core::LineIndex;
 use analects_formats::msgfile::{self, Cell, Document, Kind};
-use analects_store::MessageFile;
+use analects_store::read_message_file;
 
 use crate::failure::Failure;
 use crate::ui;
@@ -28,7 +28,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let document = MessageFile::read(&args.file)
+    let document = read_message_file(&args.file)
         .map_err(|error| Failure::from(error).or_hint("check the name; chat makes a new file"))?;
     let path = args.file.to_string_lossy();
     // What is odd about the cells as messages; what is odd about the file's text comes below.

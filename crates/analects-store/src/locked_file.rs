@@ -1,4 +1,4 @@
-//! An open message file: read, locked, and ready for more cells.
+//! A message file under its lock: read, and ready for more cells.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -22,9 +22,19 @@ const MAX_TRIES: usize = 50;
 const MAX_WAITS: usize = 100;
 const WAIT: Duration = Duration::from_millis(5);
 
-/// A message file that this process may write to.
+/// Reads a message file without the right to write to it.
+pub fn read_message_file(path: &Path) -> Result<Document, StoreError> {
+    let facts = fs::metadata(path).map_err(to("read", path))?;
+    if !facts.is_file() {
+        return Err(StoreError::NotAFile { path: path.to_path_buf() });
+    }
+    let bytes = fs::read(path).map_err(to("read", path))?;
+    Ok(msgfile::decode_named(bytes, &path.to_string_lossy()))
+}
+
+/// A message file that only this process writes to, until it is dropped.
 #[derive(Debug)]
-pub struct MessageFile {
+pub struct LockedFile {
     /// The name by which the person knows the file.
     name: PathBuf,
     path: PathBuf,
@@ -32,20 +42,10 @@ pub struct MessageFile {
     _lock: Lock,
 }
 
-impl MessageFile {
-    /// Reads a message file without the right to write to it.
-    pub fn read(path: &Path) -> Result<Document, StoreError> {
-        let facts = fs::metadata(path).map_err(to("read", path))?;
-        if !facts.is_file() {
-            return Err(StoreError::NotAFile { path: path.to_path_buf() });
-        }
-        let bytes = fs::read(path).map_err(to("read", path))?;
-        Ok(msgfile::decode_named(bytes, &path.to_string_lossy()))
-    }
-
+impl LockedFile {
     /// Opens a message file for writing. One that is not there yet is empty, and is made by the
     /// first write.
-    pub fn open(name: &Path, places: &Places) -> Result<MessageFile, StoreError> {
+    pub fn open(name: &Path, places: &Places) -> Result<LockedFile, StoreError> {
         let name = name.to_path_buf();
         let path = real_path(&name)?;
         let lock = Lock::take(places, &path)?.ok_or(StoreError::Locked { path: name.clone() })?;
@@ -57,7 +57,7 @@ impl MessageFile {
             // A rename would get around a write protection that somebody meant.
             OpenOptions::new().append(true).open(&path).map_err(to("write to", &name))?;
         }
-        let file = MessageFile { name, path, document, _lock: lock };
+        let file = LockedFile { name, path, document, _lock: lock };
         file.check_writable()?;
         Ok(file)
     }
@@ -106,7 +106,7 @@ impl MessageFile {
     fn read_settled(&mut self) -> Result<Seen, StoreError> {
         for wait in (0..MAX_WAITS).rev() {
             let seen = Seen::of(&self.path);
-            match MessageFile::read(&self.path) {
+            match read_message_file(&self.path) {
                 Err(error) if error.is_not_found() => return Ok(seen),
                 Ok(document) if wait > 0 && is_beginning(&document, &self.document) => {
                     std::thread::sleep(WAIT);
@@ -136,7 +136,7 @@ fn is_beginning(now: &Document, before: &Document) -> bool {
 }
 
 fn read_or_new(path: &Path) -> Result<Document, StoreError> {
-    match MessageFile::read(path) {
+    match read_message_file(path) {
         Err(error) if error.is_not_found() => {
             Ok(msgfile::decode_named(*b"", &path.to_string_lossy()))
         }
