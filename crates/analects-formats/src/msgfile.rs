@@ -17,6 +17,7 @@ mod encode;
 mod fence;
 pub mod frontmatter;
 pub mod invoke;
+pub mod item;
 mod line;
 mod messages;
 mod meta;
@@ -332,4 +333,4 @@ impl<'a> Cell<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

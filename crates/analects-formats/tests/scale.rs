@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use analects_core::SessionId;
+use analects_formats::msgfile::item::items;
 use analects_formats::msgfile::{Document, NewCell, append, decode, messages, show};
 
 /// Reads a file made of `count` pieces and one made of four times as many: the second may take
@@ -103,4 +104,39 @@ fn deep_yaml() {
     }
     let bomb: String = (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}]\n", n - 1)).collect();
     everything(&decode(format!("---\na0: &a0 x\n{bomb}---\n# %%\nx\n")));
+}
+
+#[test]
+fn items_of_many_cells() {
+    let file = |count| -> String {
+        let turn = |id| {
+            let question = format!("# %% [^{id}]\n[^{id}]: [code]\n```sh\nx\n```\n");
+            let reply = format!("# %%% [^r{id}]\n[^r{id}]: [coder]\nhi\n");
+            let call =
+                format!("# %%% [^r{id}.k]\n[^r{id}.k]: [tool] name=f\n<invoke name=\"f\"/>\n");
+            let result = format!("# %%% [^r{id}.k.1]\n[^r{id}.k.1]: [tool]\nyes\n");
+            format!("{question}{reply}{call}{result}# %%% [^{id}.1]\n[^{id}.1]: [sh]\nstdout> a\n")
+        };
+        (0..count).map(turn).collect()
+    };
+    // Ten thousand cells: a question, its reply, its call with a result, its output, and so on.
+    let document = decode(file(2_000));
+    assert_eq!(document.cells().len(), 10_000);
+    assert_eq!(items(&document).len(), 4_000);
+    check("items", 2_000, file, |document| {
+        items(document);
+    });
+    check(
+        "loose cells",
+        5_000,
+        |count| "# %%\na\n".repeat(count),
+        |document| {
+            items(document);
+        },
+    );
+    let one =
+        |count| format!("# %% [^1]\n[^1]: [x]\na\n{}", "# %%% [^2]\n[^2]: [y]\nb\n".repeat(count));
+    check("replies to one", 5_000, one, |document| {
+        items(document);
+    });
 }

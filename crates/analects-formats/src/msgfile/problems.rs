@@ -7,6 +7,7 @@ use analects_core::{History, LineIndex, Problem, Severity, Span};
 use super::agents::{agent_of, is_fixed_word, why_not_a_name};
 use super::code::code;
 use super::encode::closed_fences;
+use super::item::{parse_seconds, why_not_a_path};
 use super::line::is_nearly_head;
 use super::scan::{line_text, lines};
 use super::{Cell, CellKind, Document, Kind, Meta, frontmatter};
@@ -165,6 +166,17 @@ fn meta_problems(cell: Cell<'_>, meta: &Meta, found: &mut Found<'_>) {
         let problem = Problem::warning("unknown-history", text).hint("it is read as include");
         found.add(problem, meta.span);
     }
+    if let Some(value) = meta.get("timeout").filter(|value| parse_seconds(value).is_none()) {
+        let text = format!("cannot read the timeout {value:?}; expected seconds, such as 30s");
+        found.add(Problem::warning("bad-timeout", text).hint("it is not kept to"), meta.span);
+    }
+    if let Some(path) = meta.get("output_file")
+        && let Some(why) = why_not_a_path(path)
+    {
+        let text = format!("{path:?} cannot be an output file: {why}");
+        let problem = Problem::error("bad-output-file", text);
+        found.add(problem.hint("name a file beside this one, or in a folder below it"), meta.span);
+    }
     if !cell.is_stored_as_it_says(meta) {
         let stored = meta.get("stored").unwrap_or_default();
         let text = format!("stored=\"{stored}\" does not fit this cell's text; it is ignored");
@@ -185,6 +197,14 @@ fn agent_problems(cell: Cell<'_>, meta: &Meta, agents: &HashSet<String>, found: 
         let text = format!("the agent {word} is defined nowhere in this file");
         let problem = Problem::warning("unknown-agent", text);
         found.add(problem.with(Severity::Hint), cell.head());
+    }
+    if let Some(name) = meta.get("agent")
+        && cell.kind() == CellKind::Message
+        && !agents.contains(name)
+    {
+        let text = format!("the agent {name} is to answer, and is defined nowhere in this file");
+        let problem = Problem::warning("unknown-agent", text);
+        found.add(problem.hint("add it to agents, or name another"), cell.head());
     }
     if let Some(agent) = agent_of(cell, meta)
         && let Some((code, text)) = why_not_a_name(&agent.name)

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 mod conversations;
-mod generate;
+pub(crate) mod generate;
 mod promises;
 mod reading;
 mod round_trips;

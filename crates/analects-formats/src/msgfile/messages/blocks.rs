@@ -23,6 +23,7 @@ pub(super) fn read(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem
         "block" => read_json(&cell.text),
         "tool" if cell.is_call() => read_call(cell, calls),
         "tool" => read_result(cell, calls),
+        _ if let Some(mime_type) = cell.binary_type() => read_binary(&cell.text, mime_type),
         "raw" if let Some(mime_type) = cell.get("mime_type") => read_binary(&cell.text, mime_type),
         _ if cell.get("reasoning") == Some("1") => {
             let thinking = Text::from(cell.text.as_str());
@@ -96,6 +97,9 @@ fn read_result(cell: &Read<'_>, calls: &Calls) -> (Block, Option<Problem>) {
         _ => None,
     };
     let content = match cell.get("result") {
+        _ if let Some(mime_type) = cell.binary_type() => {
+            Content::Blocks(vec![read_binary(&cell.text, mime_type).0])
+        }
         Some("empty") => Content::Empty,
         Some("blocks") => Content::Blocks(vec![Block::from_text(cell.text.as_str())]),
         _ => Content::Text(cell.text.as_str().into()),

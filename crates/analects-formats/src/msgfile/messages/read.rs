@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use analects_core::{
     Assistant, Attachment, AttachmentKind, Block, Body, CompactBoundary, CompactTrigger, Content,
     History, Json, LineIndex, Message, MessageId, Notification, Other, Problem, Progress, Raw,
-    SessionId, Span, StopReason, Summary, System, Text, TokenUsage, Tombstone, User, UserSource,
+    SessionId, Severity, Span, StopReason, Summary, System, Text, TokenUsage, Tombstone, User,
+    UserSource,
 };
 
 use super::blocks::{self, Calls};
@@ -41,6 +42,12 @@ impl<'a> Read<'a> {
 
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         self.meta.get(key)
+    }
+
+    /// The media type of an output that says that it is bytes in base64.
+    pub(super) fn binary_type(&self) -> Option<&str> {
+        let is_base64 = self.is_output() && self.get("encoding") == Some("base64");
+        self.get("mime_type").filter(|_| is_base64)
     }
 
     fn is_output(&self) -> bool {
@@ -147,6 +154,14 @@ impl<'a> Reader<'a> {
             let text = format!("[{}] means nothing on a # %% cell", read.meta_word());
             let problem = Problem::warning("misplaced-type", text);
             self.report(&read, problem.hint("it is read as what a person wrote"));
+        }
+        if read.cell.is_placeholder(&read.meta) {
+            // Not an answer yet: an empty one must not be sent in its place.
+            let file = read.get("output_file").unwrap_or_default();
+            let text = format!("this output is still pending; it will be in {file}");
+            let problem = Problem::warning("pending-output", text);
+            let problem = problem.hint("until then nothing is sent in its place");
+            return self.report(&read, problem.with(Severity::Hint));
         }
         if let Some(owner) = self.owner(&read) {
             return self.part(&read, owner);

@@ -1,0 +1,524 @@
+//! Builders: every value is checked when it is built, and an error says what is missing or wrong.
+
+use analects_core::{History, Raw};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::outputs::text_plain;
+use super::prompts::to_raw;
+use super::{Answer, Call, CodeOutput, Content, ItemError, Output, Prompt, seconds};
+use crate::msgfile::invoke::Arguments;
+use crate::msgfile::output::{Piece, merge};
+
+/// Content that may have been given as text, as bytes, or, wrongly, as both.
+#[derive(Debug, Clone, Default)]
+struct Given {
+    text: Option<String>,
+    bytes: Option<Vec<u8>>,
+}
+
+impl Given {
+    fn content(self) -> Result<Content, ItemError> {
+        match (self.text, self.bytes) {
+            (Some(text), None) => Ok(Content::Text(text)),
+            (None, Some(bytes)) => Ok(Content::Binary(bytes)),
+            (None, None) => Err(ItemError::missing("the content", "with_content")),
+            (Some(_), Some(_)) => Err(ItemError::invalid("content is given as text and as bytes")
+                .hinting("call with_content or with_binary_content, not both")),
+        }
+    }
+}
+
+/// Builds an [`Answer`]: a reply, or the result of a tool.
+///
+/// ```
+/// use analects_formats::msgfile::item::{ItemErrorKind, MessageOutput, MessageOutputBuilder};
+///
+/// let output = MessageOutputBuilder::new()
+///     .with_binary_content([0x89, b'P', b'N', b'G'])
+///     .with_mime_type("image/png")
+///     .with_nonce("k3f9qx7a")
+///     .build()?;
+/// assert_eq!(&*output.content(), b"\x89PNG");
+/// assert_eq!((output.mime_type(), output.nonce()), ("image/png", Some("k3f9qx7a")));
+///
+/// let error = MessageOutputBuilder::new().build().unwrap_err();
+/// assert_eq!((error.kind(), error.to_string()), (ItemErrorKind::Missing, "the content is missing".into()));
+/// let error = MessageOutputBuilder::new().with_content("x").with_mime_type("text").build().unwrap_err();
+/// assert_eq!(error.to_string(), "\"text\" is not a media type");
+/// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct MessageOutputBuilder {
+    given: Given,
+    mime_type: Option<String>,
+    nonce: Option<String>,
+    agent_name: Option<String>,
+    status: Option<String>,
+    duration: Option<f64>,
+    time: Option<Timestamp>,
+}
+
+impl MessageOutputBuilder {
+    /// A builder that knows nothing yet.
+    pub fn new() -> MessageOutputBuilder {
+        MessageOutputBuilder::default()
+    }
+
+    /// The text; it may be empty.
+    #[must_use]
+    pub fn with_content(mut self, text: impl Into<String>) -> Self {
+        self.given.text = Some(text.into());
+        self
+    }
+
+    /// The bytes, instead of text; they need a media type.
+    #[must_use]
+    pub fn with_binary_content(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.given.bytes = Some(bytes.into());
+        self
+    }
+
+    /// The media type; else `text/plain`.
+    #[must_use]
+    pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// What tells this output from all others.
+    #[must_use]
+    pub fn with_nonce(mut self, nonce: impl Into<String>) -> Self {
+        self.nonce = Some(nonce.into());
+        self
+    }
+
+    /// Whose reply it is; else that of the agent that was asked.
+    #[must_use]
+    pub fn with_agent_name(mut self, name: impl Into<String>) -> Self {
+        self.agent_name = Some(name.into());
+        self
+    }
+
+    /// How a tool's call ended: `success`, `failed`, `pending` or `interrupted`.
+    #[must_use]
+    pub fn with_status(mut self, status: impl Into<String>) -> Self {
+        self.status = Some(status.into());
+        self
+    }
+
+    /// How long it took, in seconds.
+    #[must_use]
+    pub fn with_duration(mut self, seconds: f64) -> Self {
+        self.duration = Some(seconds);
+        self
+    }
+
+    /// When it came.
+    #[must_use]
+    pub fn with_time(mut self, time: Timestamp) -> Self {
+        self.time = Some(time);
+        self
+    }
+
+    /// The output, or what is missing or wrong.
+    pub fn build(self) -> Result<Answer, ItemError> {
+        let duration = self.duration.map(|value| seconds::from_number(value, "the duration"));
+        let answer = Answer {
+            name: String::new(),
+            agent_name: self.agent_name,
+            content: self.given.content()?,
+            mime_type: self.mime_type.unwrap_or_else(text_plain),
+            nonce: self.nonce,
+            status: self.status,
+            duration: duration.transpose()?,
+            time: self.time.map(|time| time.to_string()),
+            output_file: None,
+        };
+        answer.check()?;
+        Ok(answer)
+    }
+}
+
+/// Builds a [`CodeOutput`]: what running code printed, or one picture that it made. What is given
+/// to `with_stdout` and `with_stderr` stays in the order of the calls.
+///
+/// ```
+/// use analects_formats::msgfile::item::{CodeExecutionOutput, CodeExecutionOutputBuilder};
+/// use analects_formats::msgfile::item::MessageOutput;
+///
+/// let output = CodeExecutionOutputBuilder::new()
+///     .with_stdout("1\n")
+///     .with_stderr("careful\n")
+///     .with_status("success")
+///     .with_duration(0.5)
+///     .with_lang("python")
+///     .build()?;
+/// assert_eq!(&*output.content(), b"1\ncareful\n");
+/// assert_eq!(output.stdout_content(), b"1\n");
+///
+/// let error = CodeExecutionOutputBuilder::new().with_stdout("1\n").build().unwrap_err();
+/// assert_eq!(error.to_string(), "the language is missing");
+/// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct CodeExecutionOutputBuilder {
+    pieces: Vec<Piece>,
+    data: Option<Vec<u8>>,
+    mime_type: Option<String>,
+    status: Option<String>,
+    duration: Option<f64>,
+    lang: Option<String>,
+    nonce: Option<String>,
+    time: Option<Timestamp>,
+}
+
+impl CodeExecutionOutputBuilder {
+    /// A builder that knows nothing yet.
+    pub fn new() -> CodeExecutionOutputBuilder {
+        CodeExecutionOutputBuilder::default()
+    }
+
+    /// More of standard output.
+    #[must_use]
+    pub fn with_stdout(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.pieces.push(Piece::stdout(bytes));
+        self
+    }
+
+    /// More of standard error.
+    #[must_use]
+    pub fn with_stderr(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.pieces.push(Piece::stderr(bytes));
+        self
+    }
+
+    /// A picture or other bytes, instead of what was printed; they need a media type.
+    #[must_use]
+    pub fn with_binary_content(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.data = Some(bytes.into());
+        self
+    }
+
+    /// The media type of binary content.
+    #[must_use]
+    pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// How the run ended: `success`, `failed`, `pending` or `interrupted`.
+    #[must_use]
+    pub fn with_status(mut self, status: impl Into<String>) -> Self {
+        self.status = Some(status.into());
+        self
+    }
+
+    /// How long the run took, in seconds.
+    #[must_use]
+    pub fn with_duration(mut self, seconds: f64) -> Self {
+        self.duration = Some(seconds);
+        self
+    }
+
+    /// The language of the code.
+    #[must_use]
+    pub fn with_lang(mut self, lang: impl Into<String>) -> Self {
+        self.lang = Some(lang.into());
+        self
+    }
+
+    /// What tells this output from all others.
+    #[must_use]
+    pub fn with_nonce(mut self, nonce: impl Into<String>) -> Self {
+        self.nonce = Some(nonce.into());
+        self
+    }
+
+    /// When the run ended.
+    #[must_use]
+    pub fn with_time(mut self, time: Timestamp) -> Self {
+        self.time = Some(time);
+        self
+    }
+
+    /// The output, or what is missing or wrong.
+    pub fn build(self) -> Result<CodeOutput, ItemError> {
+        let duration = self.duration.map(|value| seconds::from_number(value, "the duration"));
+        let code = CodeOutput {
+            name: String::new(),
+            lang: self.lang.ok_or_else(|| ItemError::missing("the language", "with_lang"))?,
+            pieces: merge(&self.pieces),
+            data: self.data,
+            mime_type: self.mime_type.unwrap_or_else(text_plain),
+            nonce: self.nonce,
+            status: self.status,
+            duration: duration.transpose()?,
+            time: self.time.map(|time| time.to_string()),
+            output_file: None,
+        };
+        code.check()?;
+        Ok(code)
+    }
+}
+
+/// What messages and function calls have in common.
+#[derive(Debug, Clone, Default)]
+struct Shared {
+    name: String,
+    timeout: Option<f64>,
+    outputs: Vec<Output>,
+    history: History,
+    heading_level: Option<usize>,
+}
+
+impl Shared {
+    fn timeout(&self) -> Result<Option<std::time::Duration>, ItemError> {
+        if self.timeout == Some(0.0) {
+            return Err(ItemError::invalid("the timeout must be more than 0 seconds")
+                .hinting("leave it out for none"));
+        }
+        self.timeout.map(|value| seconds::from_number(value, "the timeout")).transpose()
+    }
+}
+
+macro_rules! shared_methods {
+    () => {
+        /// The name; empty for the one that the file gives.
+        #[must_use]
+        pub fn with_name(mut self, name: impl Into<String>) -> Self {
+            self.shared.name = name.into();
+            self
+        }
+
+        /// How long an answer may take, in seconds.
+        #[must_use]
+        pub fn with_timeout(mut self, seconds: f64) -> Self {
+            self.shared.timeout = Some(seconds);
+            self
+        }
+
+        /// One more output.
+        #[must_use]
+        pub fn with_output(mut self, output: impl Into<Output>) -> Self {
+            self.shared.outputs.push(output.into());
+            self
+        }
+
+        /// How much of it the model sees.
+        #[must_use]
+        pub fn with_history(mut self, history: History) -> Self {
+            self.shared.history = history;
+            self
+        }
+
+        /// The number of `#` of its head, 1 to 5; else the file decides.
+        #[must_use]
+        pub fn with_heading_level(mut self, level: usize) -> Self {
+            self.shared.heading_level = Some(level);
+            self
+        }
+    };
+}
+
+/// Builds a [`Prompt`]. Content must be given, and may be empty: such a message is kept, and says
+/// nothing to a model.
+///
+/// ```
+/// use analects_core::History;
+/// use analects_formats::msgfile::item::{
+///     FunctionCallBuilder, ItemErrorKind, Message, MessageBuilder, MessageItem, MessageOutputBuilder,
+/// };
+///
+/// let message = MessageBuilder::new()
+///     .with_name("question")
+///     .with_content("What time is it?")
+///     .with_mime_type("text/markdown")
+///     .with_agent_name("coder")
+///     .with_timeout(30.0)
+///     .with_history(History::Include)
+///     .with_heading_level(2)
+///     .with_output(MessageOutputBuilder::new().with_content("I look.").build()?)
+///     .with_function_call(FunctionCallBuilder::new().with_function_name("now").build()?)
+///     .build()?;
+/// assert_eq!((message.name(), message.text()), ("question", Some("What time is it?")));
+///
+/// let picture = MessageBuilder::new().with_binary_content([0xff, 0xd8]).with_mime_type("image/jpeg");
+/// assert_eq!(picture.build()?.type_word(), "raw");
+///
+/// let both = MessageBuilder::new().with_content("x").with_binary_content([1]).build().unwrap_err();
+/// assert_eq!(both.to_string(), "content is given as text and as bytes");
+/// let late = MessageBuilder::new().with_content("x").with_timeout(-1.0).build().unwrap_err();
+/// assert_eq!(late.kind(), ItemErrorKind::Invalid);
+/// let deep = MessageBuilder::new().with_content("x").with_heading_level(6).build().unwrap_err();
+/// assert_eq!(deep.to_string(), "the heading level must be 1 to 5, not 6");
+/// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct MessageBuilder {
+    shared: Shared,
+    given: Given,
+    type_word: Option<String>,
+    mime_type: Option<String>,
+    agent_name: Option<String>,
+    function_calls: Vec<Call>,
+}
+
+impl MessageBuilder {
+    /// A builder that knows nothing yet.
+    pub fn new() -> MessageBuilder {
+        MessageBuilder::default()
+    }
+
+    shared_methods!();
+
+    /// The text.
+    #[must_use]
+    pub fn with_content(mut self, text: impl Into<String>) -> Self {
+        self.given.text = Some(text.into());
+        self
+    }
+
+    /// The bytes, instead of text; they need a media type.
+    #[must_use]
+    pub fn with_binary_content(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.given.bytes = Some(bytes.into());
+        self
+    }
+
+    /// The media type; else `text/plain`.
+    #[must_use]
+    pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
+
+    /// Who is to answer; else the file's default agent.
+    #[must_use]
+    pub fn with_agent_name(mut self, name: impl Into<String>) -> Self {
+        self.agent_name = Some(name.into());
+        self
+    }
+
+    /// One more function call.
+    #[must_use]
+    pub fn with_function_call(mut self, call: Call) -> Self {
+        self.function_calls.push(call);
+        self
+    }
+
+    /// The type: `markdown`, `code` or `raw`; else `raw` for bytes and `markdown` for text.
+    #[must_use]
+    pub fn with_type_word(mut self, word: impl Into<String>) -> Self {
+        self.type_word = Some(word.into());
+        self
+    }
+
+    /// The message, or what is missing or wrong.
+    pub fn build(self) -> Result<Prompt, ItemError> {
+        let content = self.given.content()?;
+        let usual = if content.as_text().is_some() { "markdown" } else { "raw" };
+        let type_word = self.type_word.unwrap_or_else(|| usual.to_string());
+        if usual == "raw" && type_word != "raw" {
+            let text = format!("binary content cannot be of the type {type_word}");
+            return Err(ItemError::invalid(text).hinting("leave out the type"));
+        }
+        let prompt = Prompt {
+            timeout: self.shared.timeout()?,
+            name: self.shared.name,
+            type_word,
+            content,
+            mime_type: self.mime_type.unwrap_or_else(text_plain),
+            agent_name: self.agent_name.filter(|name| !name.is_empty()),
+            history: self.shared.history,
+            heading_level: self.shared.heading_level,
+            tool: None,
+            outputs: self.shared.outputs,
+            function_calls: self.function_calls,
+        };
+        prompt.check()?;
+        Ok(prompt)
+    }
+}
+
+/// Builds a [`Call`].
+///
+/// ```
+/// use analects_core::History;
+/// use analects_formats::msgfile::item::{FunctionCall, FunctionCallBuilder, MessageItem, MessageOutputBuilder};
+/// use serde_json::json;
+///
+/// let call = FunctionCallBuilder::new()
+///     .with_name("forecast")
+///     .with_function_name("weather")
+///     .with_args(json!({"city": "Paris", "days": 3}))
+///     .with_timeout(10.0)
+///     .with_history(History::Include)
+///     .with_heading_level(2)
+///     .with_output(MessageOutputBuilder::new().with_content("sunny").with_status("success").build()?)
+///     .build()?;
+/// assert_eq!((call.name(), call.function_name()), ("forecast", "weather"));
+///
+/// let error = FunctionCallBuilder::new().build().unwrap_err();
+/// assert_eq!(error.to_string(), "the function's name is missing");
+/// let error = FunctionCallBuilder::new().with_function_name("f").with_args(json!([1])).build().unwrap_err();
+/// assert_eq!(error.to_string(), "the arguments must be a JSON object, not [1]");
+/// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct FunctionCallBuilder {
+    shared: Shared,
+    function_name: Option<String>,
+    args: Option<Raw>,
+}
+
+impl FunctionCallBuilder {
+    /// A builder that knows nothing yet.
+    pub fn new() -> FunctionCallBuilder {
+        FunctionCallBuilder::default()
+    }
+
+    shared_methods!();
+
+    /// The name of the tool or of the agent.
+    #[must_use]
+    pub fn with_function_name(mut self, name: impl Into<String>) -> Self {
+        self.function_name = Some(name.into());
+        self
+    }
+
+    /// The arguments, an object; else there are none.
+    #[must_use]
+    pub fn with_args(self, args: Value) -> Self {
+        self.with_raw_args(to_raw(&args))
+    }
+
+    /// The arguments as exact JSON text.
+    #[must_use]
+    pub fn with_raw_args(mut self, args: Raw) -> Self {
+        self.args = Some(args);
+        self
+    }
+
+    /// The function call, or what is missing or wrong.
+    pub fn build(self) -> Result<Call, ItemError> {
+        let missing = || ItemError::missing("the function's name", "with_function_name");
+        let args = self.args.unwrap_or_else(Raw::empty_object);
+        if args.as_object().is_none() {
+            let short: String = args.as_str().chars().take(60).collect();
+            let text = format!("the arguments must be a JSON object, not {short}");
+            return Err(ItemError::invalid(text));
+        }
+        let call = Call {
+            timeout: self.shared.timeout()?,
+            name: self.shared.name,
+            function_name: self.function_name.ok_or_else(missing)?,
+            args: Arguments::Json(args),
+            history: self.shared.history,
+            heading_level: self.shared.heading_level,
+            outputs: self.shared.outputs,
+        };
+        call.check()?;
+        Ok(call)
+    }
+}

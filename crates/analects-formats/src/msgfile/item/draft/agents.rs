@@ -1,0 +1,185 @@
+//! Agents of a draft: adding them, choosing the default, and who is there to answer.
+
+use analects_core::Agent;
+use serde_json::{Map, Value};
+
+use super::{AddedCell, Change, Draft, Naming, Place};
+use crate::msgfile::item::check::{self, shown};
+use crate::msgfile::item::{AgentRegistry, ItemError, ItemErrorKind};
+use crate::msgfile::{Document, NewCell, decode};
+
+impl Draft {
+    /// Adds an agent of the registry, with some of its settings changed: `context_window`,
+    /// `max_output_tokens`, `reasoning`, `use_temperature`, `temperature`. Its models and its system
+    /// prompt are what it is, and cannot be changed.
+    ///
+    /// ```
+    /// use analects_core::Agent;
+    /// use analects_formats::msgfile::{decode, item::{AgentRegistry, Draft, ItemErrorKind}};
+    /// use serde_json::{Map, json};
+    ///
+    /// let mut registry = AgentRegistry::new();
+    /// registry.register(Agent::of_model("coder", "gpt-5-mini"))?;
+    /// let mut draft = Draft::new(decode(""));
+    /// let overrides = json!({"temperature": 0.2}).as_object().cloned().unwrap();
+    /// assert_eq!(draft.add_agent(&registry, "coder", &overrides)?.temperature, 0.2);
+    /// assert_eq!(draft.agents().len(), 1);
+    ///
+    /// let overrides = json!({"models": ["gpt-5"]}).as_object().cloned().unwrap();
+    /// let error = draft.add_agent(&registry, "coder", &overrides).unwrap_err();
+    /// assert_eq!(error.to_string(), "models of the agent \"coder\" cannot be overridden");
+    /// let error = draft.add_agent(&registry, "nobody", &Map::new()).unwrap_err();
+    /// assert_eq!(error.kind(), ItemErrorKind::UnknownAgent);
+    /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
+    /// ```
+    pub fn add_agent(
+        &mut self,
+        registry: &AgentRegistry,
+        name: &str,
+        overrides: &Map<String, Value>,
+    ) -> Result<Agent, ItemError> {
+        let known = registry.get(name).ok_or_else(|| {
+            let error = unknown_agent(name, "is not known");
+            error.hinting("use add_agent_with_definition to define one")
+        })?;
+        let mut agent = known.clone();
+        for (key, value) in overrides {
+            set(&mut agent, key, value)?;
+        }
+        self.check_new_agent(&agent)?;
+        self.push(Change::AddAgent(agent.clone()))?;
+        Ok(agent)
+    }
+
+    /// Adds an agent under that name. One without a system prompt becomes a cell at the end of the
+    /// file, any other stands in the frontmatter.
+    ///
+    /// ```
+    /// use analects_core::Agent;
+    /// use analects_formats::msgfile::{decode, item::{Draft, ItemErrorKind}};
+    ///
+    /// let mut draft = Draft::new(decode(""));
+    /// let quick = Agent::of_model("", "gpt-5-mini");
+    /// draft.add_agent_with_definition("quick", &quick)?;
+    /// let brief = Agent { system_prompt: Some("Be brief.".into()), ..quick.clone() };
+    /// draft.add_agent_with_definition("brief", &brief)?;
+    /// assert!(draft.document().source().starts_with(b"---\nagents:\n  brief:\n"));
+    /// assert_eq!(draft.agents()[1].name, "quick");
+    /// let error = draft.add_agent_with_definition("quick", &quick).unwrap_err();
+    /// assert_eq!(error.kind(), ItemErrorKind::Duplicate);
+    /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
+    /// ```
+    pub fn add_agent_with_definition(
+        &mut self,
+        name: &str,
+        definition: &Agent,
+    ) -> Result<(), ItemError> {
+        let agent = Agent { name: name.to_string(), ..definition.clone() };
+        self.check_new_agent(&agent)?;
+        let id = self.document().next_id();
+        let cell = NewCell::agent(id, &agent);
+        // A cell can say most of what there is to say; the frontmatter says the rest.
+        let read = decode(crate::msgfile::append(&decode(""), &cell).bytes).agents();
+        if read != [agent.clone()] {
+            return self.push(Change::AddAgent(agent));
+        }
+        let added = AddedCell { cell, naming: Naming::Number, place: Place::End };
+        self.push(Change::AddCell(added))
+    }
+
+    /// Says who answers unless told otherwise.
+    ///
+    /// ```
+    /// use analects_formats::msgfile::{decode, item::{Draft, ItemErrorKind}};
+    ///
+    /// let file = "---\nagents:\n  a:\n    models: [gpt-5]\n  b:\n    models: [gpt-5]\n---\n";
+    /// let mut draft = Draft::new(decode(file));
+    /// draft.set_default_agent("b")?;
+    /// assert_eq!(draft.default_agent().unwrap().name, "b");
+    /// let error = draft.set_default_agent("c").unwrap_err();
+    /// assert_eq!(error.kind(), ItemErrorKind::UnknownAgent);
+    /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
+    /// ```
+    pub fn set_default_agent(&mut self, name: &str) -> Result<(), ItemError> {
+        check_known(self.document(), name)?;
+        self.push(Change::SetDefaultAgent(name.to_string()))
+    }
+
+    /// Who answers unless told otherwise; `None` where the file defines nobody.
+    ///
+    /// ```
+    /// use analects_formats::msgfile::{decode, item::Draft};
+    ///
+    /// assert_eq!(Draft::new(decode("# %%\n\nHello\n")).default_agent(), None);
+    /// ```
+    pub fn default_agent(&self) -> Option<Agent> {
+        self.document().default_agent()
+    }
+
+    pub(super) fn check_new_agent(&self, agent: &Agent) -> Result<(), ItemError> {
+        check::agent_name(&agent.name)?;
+        if !agent.temperature.is_finite() {
+            return Err(ItemError::invalid("the temperature must be a number"));
+        }
+        if self.agents().iter().any(|known| known.name == agent.name) {
+            let text = format!("the file already has an agent {}", shown(&agent.name));
+            return Err(ItemError::new(ItemErrorKind::Duplicate, text));
+        }
+        Ok(())
+    }
+}
+
+fn unknown_agent(name: &str, why: &str) -> ItemError {
+    ItemError::new(ItemErrorKind::UnknownAgent, format!("the agent {} {why}", shown(name)))
+}
+
+/// Checks that a document defines that agent.
+pub(super) fn check_known(document: &Document, name: &str) -> Result<(), ItemError> {
+    if document.agents().iter().any(|agent| agent.name == name) {
+        return Ok(());
+    }
+    let error = unknown_agent(name, "is defined nowhere in this file");
+    Err(error.hinting("add it with add_agent or add_agent_with_definition"))
+}
+
+/// The name of the agent that answers: the one that is named, else the default.
+pub(super) fn answerer(document: &Document, named: Option<&str>) -> Result<String, ItemError> {
+    if let Some(name) = named {
+        check_known(document, name)?;
+        return Ok(name.to_string());
+    }
+    let default = document.default_agent().map(|agent| agent.name);
+    default.ok_or_else(|| {
+        let error = ItemError::new(ItemErrorKind::NoAgent, "there is no agent that could answer");
+        error.hinting("add one with add_agent or add_agent_with_definition")
+    })
+}
+
+/// Changes one setting of an agent.
+fn set(agent: &mut Agent, key: &str, value: &Value) -> Result<(), ItemError> {
+    let wrong = |expected: &str| {
+        let short: String = value.to_string().chars().take(60).collect();
+        ItemError::invalid(format!("{key} must be {expected}, not {short}"))
+    };
+    let count = || value.as_u64().ok_or_else(|| wrong("a whole number"));
+    let flag = || value.as_bool().ok_or_else(|| wrong("true or false"));
+    match key {
+        "context_window" => agent.context_window = count()?,
+        "max_output_tokens" => agent.max_output_tokens = count()?,
+        "reasoning" => agent.reasoning = flag()?,
+        "use_temperature" => agent.use_temperature = flag()?,
+        "temperature" => agent.temperature = value.as_f64().ok_or_else(|| wrong("a number"))?,
+        "models" | "system_prompt" => {
+            let text = format!("{key} of the agent {} cannot be overridden", shown(&agent.name));
+            let error = ItemError::invalid(text);
+            return Err(error.hinting("define another agent with add_agent_with_definition"));
+        }
+        _ => {
+            let error = ItemError::invalid(format!("an agent has no setting {}", shown(key)));
+            return Err(error.hinting(
+                "context_window, max_output_tokens, reasoning, use_temperature or temperature",
+            ));
+        }
+    }
+    Ok(())
+}
