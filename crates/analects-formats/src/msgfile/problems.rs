@@ -168,7 +168,7 @@ fn meta_problems(cell: Cell<'_>, meta: &Meta, found: &mut Found<'_>) {
     }
     if let Some(value) = meta.get("timeout").filter(|value| parse_seconds(value).is_none()) {
         let text = format!("cannot read the timeout {value:?}; expected seconds, such as 30s");
-        found.add(Problem::warning("bad-timeout", text).hint("it is not kept to"), meta.span);
+        found.add(Problem::warning("bad-timeout", text).hint("it counts as absent"), meta.span);
     }
     if let Some(path) = meta.get("output_file")
         && let Some(why) = why_not_a_path(path)

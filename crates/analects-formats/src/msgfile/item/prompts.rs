@@ -350,7 +350,8 @@ impl From<Call> for CallForm {
         let (args, args_json, args_text) = match &call.args {
             Arguments::Json(raw) => {
                 let value: Option<Value> = raw.to();
-                let exact = value.as_ref().is_some_and(|value| value.to_string() == raw.as_str());
+                let again = value.as_ref().map(Value::to_string);
+                let exact = again.as_deref() == Some(raw.as_str());
                 (value, (!exact).then(|| raw.as_str().to_string()), None)
             }
             Arguments::Text(text) => (None, None, Some(text.clone())),

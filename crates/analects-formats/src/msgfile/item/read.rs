@@ -6,6 +6,7 @@ use analects_core::History;
 use super::homes::{Placed, Role, placed};
 use super::outputs::text_plain;
 use super::{Answer, Call, CodeOutput, Content, Item, MessageItem, Output, Prompt, check, seconds};
+use crate::msgfile::agents::names_author;
 use crate::msgfile::invoke::{self, Arguments};
 use crate::msgfile::{Document, output};
 
@@ -167,18 +168,23 @@ fn answer(placed: &Placed<'_>, nonce: Option<String>) -> Output {
     let text = |key: &str| placed.get(key).map(str::to_string);
     let is_base64 = placed.get("encoding") == Some("base64");
     let content = Content::of_cell(placed.cell.content_of(&placed.meta), is_base64);
-    let is_reply = placed.role == Role::Reply;
+    let is_author = |word: &String| placed.role == Role::Reply && names_author(word);
     Output::Answer(Answer {
         name: placed.name.clone(),
-        agent_name: placed.meta.type_word.clone().filter(|_| is_reply),
+        agent_name: placed.meta.type_word.clone().filter(is_author),
         content,
         mime_type: placed.mime_type(),
         nonce: text("nonce").or(nonce),
-        status: text("status"),
+        status: text("status").map(known_status),
         duration: placed.get("duration").and_then(seconds::parse),
         time: text("time"),
         output_file: text("output_file"),
     })
+}
+
+/// A reply that says it is still coming has no writer here, so it was interrupted.
+fn known_status(status: String) -> String {
+    if status == "streaming" { "interrupted".to_string() } else { status }
 }
 
 fn code_output(placed: &Placed<'_>) -> Output {

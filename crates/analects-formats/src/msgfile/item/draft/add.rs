@@ -4,7 +4,7 @@ use analects_core::{History, Ids};
 use serde_json::Value;
 
 use super::agents::answerer;
-use super::naming::{check_call_name, check_cell};
+use super::naming::{call_naming, check_cell};
 use super::outputs::with;
 use super::{AddedCell, Change, Draft, Naming, Place, naming, unknown_cell};
 use crate::msgfile::code::code;
@@ -96,6 +96,10 @@ impl Draft {
     }
 
     fn push_message(&mut self, message: &Prompt) -> Result<String, ItemError> {
+        if message.tool.is_some() {
+            let error = ItemError::invalid("this message defines a tool, and asks nobody");
+            return Err(error.hinting("add it with add_tool_with_definition"));
+        }
         answerer(self.document(), message.agent_name.as_deref())?;
         self.push_prompt(message)
     }
@@ -174,8 +178,7 @@ impl Draft {
         let naming = if call.name.is_empty() {
             Naming::Call { of: message.to_string(), nonce: ids.nonce() }
         } else {
-            check_call_name(&call.name, message)?;
-            Naming::Given
+            call_naming(&call.name, message)?
         };
         let id = naming::name(document, &naming, &call.name)?;
         let text = call.to_cell().unwrap_or_default();

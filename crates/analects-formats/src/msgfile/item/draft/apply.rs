@@ -74,10 +74,10 @@ fn last_of_message(placed: &[Placed<'_>], at: usize) -> usize {
     let Some(root) = placed[at].root else { return at };
     // A reply belongs to the message above it, so it must stand above the next one.
     let is_next = |other: &Placed<'_>| other.role == Role::Prompt && other.get("tool").is_none();
-    let below = &placed[root + 1..];
+    let below = &placed[at + 1..];
     let length = below.iter().position(is_next).unwrap_or(below.len());
     let last = below[..length].iter().rposition(|other| other.root == Some(root));
-    last.map_or(root, |last| root + 1 + last)
+    last.map_or(at, |last| at + 1 + last)
 }
 
 /// The last result of a call, or the call itself.

@@ -43,14 +43,20 @@ fn next(document: &Document, of: &str, mark: char) -> String {
     format!("{of}{mark}{}", numbers.max().unwrap_or(0).max(least) + 1)
 }
 
-/// Checks that a name which somebody chose for a call does not claim another message's.
-pub(super) fn check_call_name(name: &str, message: &str) -> Result<(), ItemError> {
-    let claims = name.rsplit_once('.').is_some_and(|(of, _)| of != message);
-    if !claims {
-        return Ok(());
+/// The naming of a call whose name somebody chose. One with a dot is named after its message, and
+/// must not claim another's.
+pub(super) fn call_naming(name: &str, message: &str) -> Result<Naming, ItemError> {
+    match name.rsplit_once('.') {
+        None => Ok(Naming::Given),
+        Some((of, rest)) if of == message => {
+            Ok(Naming::Call { of: of.to_string(), nonce: rest.to_string() })
+        }
+        Some(_) => {
+            let text = format!("{} is not a name for a call of {}", shown(name), shown(message));
+            let hint = format!("leave out the dot, or write {message}.NAME");
+            Err(ItemError::invalid(text).hinting(hint))
+        }
     }
-    let text = format!("{} is not a name for a call of {}", shown(name), shown(message));
-    Err(ItemError::invalid(text).hinting(format!("leave out the dot, or write {message}.NAME")))
 }
 
 /// Checks that there is such a cell.

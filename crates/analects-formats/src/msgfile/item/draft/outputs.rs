@@ -237,6 +237,9 @@ impl Draft {
     /// ```
     pub fn fill_placeholder(&mut self, name: &str, output: &Output) -> Result<String, ItemError> {
         output.check()?;
+        if output.pending_file().is_some() {
+            return Err(ItemError::invalid("an output that is pending itself fills no place"));
+        }
         let placed = placed(self.document());
         let found = placeholder(&placed, name)?;
         if let (Output::Answer(answer), Some(nonce)) = (output, found.get("nonce")) {

@@ -1,6 +1,6 @@
 //! Carrying a draft over to a file that somebody else has changed meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use super::agents::answerer;
@@ -83,8 +83,7 @@ impl Draft {
     /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
     /// ```
     pub fn rebase(&self, onto: Document) -> Result<(Draft, Renames), Conflict> {
-        let only_adds = |change: &Change| matches!(change, Change::AddCell(_));
-        if !self.changes.iter().all(only_adds) && !only_added(&self.base, &onto) {
+        if !self.only_adds() && !only_added(&self.base, &onto) {
             let reason = "the file was changed elsewhere, and these changes are not only additions";
             return Err(self.conflict(reason, onto.into_source()));
         }
@@ -130,7 +129,7 @@ impl Draft {
                 Ok(change.clone())
             }
             Change::Fill { name, output } => {
-                self.check_reference(name, document, renames)?;
+                self.check_reference(name, draft, renames)?;
                 Ok(Change::Fill { name: renames.of(name), output: output.clone() })
             }
             Change::AddCell(added) => {
@@ -151,11 +150,11 @@ impl Draft {
         let place = match &added.place {
             Place::End => Place::End,
             Place::Message(name) => {
-                self.check_reference(name, document, renames)?;
+                self.check_reference(name, draft, renames)?;
                 Place::Message(renames.of(name))
             }
             Place::Call(name) => {
-                self.check_reference(name, document, renames)?;
+                self.check_reference(name, draft, renames)?;
                 Place::Call(renames.of(name))
             }
         };
@@ -171,25 +170,44 @@ impl Draft {
         Ok(AddedCell { cell, naming, place })
     }
 
+    /// Whether all changes add cells, or fill places that are among these.
+    fn only_adds(&self) -> bool {
+        let mut ours: HashSet<&str> = HashSet::new();
+        self.changes.iter().all(|change| match change {
+            Change::AddCell(added) => {
+                ours.insert(&added.cell.id);
+                true
+            }
+            Change::Fill { name, .. } => ours.contains(name.as_str()),
+            Change::AddAgent(_) | Change::SetDefaultAgent(_) => false,
+        })
+    }
+
     /// Checks that a name still means the same cell. One with an id may have been edited; one
-    /// without is known by its place alone, and must read as before.
+    /// without is known by its place alone, so no place may have changed.
     fn check_reference(
         &self,
         name: &str,
-        document: &Document,
+        draft: &Draft,
         renames: &Renames,
     ) -> Result<(), ItemError> {
         if renames.get(name).is_some() {
             return Ok(());
         }
-        let gone = |why: &str| ItemError::invalid(format!("cell {name} {why} in the file"));
-        let Some(now) = document.cell(name) else { return Err(gone("is no longer")) };
-        let Some(before) = self.base.cell(name) else { return Err(gone("was not")) };
-        let same_kind = (now.kind(), role_word(now)) == (before.kind(), role_word(before));
-        let same_text = (now.title(), now.content()) == (before.title(), before.content());
-        let same_id = now.id() == before.id();
-        if !same_kind || !same_id || (now.id().is_none() && !same_text) {
-            return Err(gone("is another one now"));
+        let wrong = |why: &str| Err(ItemError::invalid(format!("cell {name} {why}")));
+        let Some(now) = draft.document().cell(name) else {
+            return wrong("is no longer in the file");
+        };
+        if now.id().is_none() && only_added(&self.base, &draft.base) {
+            return Ok(());
+        }
+        let before = self.base.cell(name);
+        if now.id().is_none() || before.is_none_or(|before| before.id().is_none()) {
+            return wrong("has no id, and the file was changed elsewhere");
+        }
+        let kind = |cell: Cell<'_>| (cell.kind(), role_word(cell));
+        if before.map(kind) != Some(kind(now)) {
+            return wrong("is another one now");
         }
         Ok(())
     }

@@ -283,3 +283,21 @@ fn overrides_are_checked() {
     draft.add_agent_with_definition("comma", &Agent::of_model("", "a,b")).unwrap();
     assert_eq!(draft.agents().iter().find(|agent| agent.name == "comma").unwrap().models, ["a,b"]);
 }
+
+#[test]
+fn a_call_stands_behind_its_reply_wherever_that_is() {
+    let cells = format!("{TWO}\n# %%% [^3]\n\n[^3]: [coder] parent=\"1\"\n\nLate.\n");
+    let mut draft = draft(&cells);
+    draft.add_function_call("3", "f", None, None, None, &mut CountingIds::default()).unwrap();
+    assert_eq!(ids_of(draft.document()), ["1", "2", "3", "3.n0000001"]);
+    let read = messages(draft.document(), &SessionId::default());
+    assert_eq!(read.messages.len(), 3);
+}
+
+#[test]
+fn a_tool_is_not_added_as_a_message() {
+    let dict = json!({"content": "```sh\n```", "type": "code", "tool": "x"});
+    let message = Prompt::from_dict(dict).unwrap();
+    let result = draft(TWO).add_message(&message, &mut CountingIds::default());
+    assert_eq!(kind(result), ItemErrorKind::Invalid);
+}

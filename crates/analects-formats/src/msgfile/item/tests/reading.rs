@@ -30,7 +30,7 @@ fn everything_that_came_back_is_found() {
     assert_eq!(call.timeout().unwrap().as_secs(), 3);
     assert_eq!(call.outputs()[0].nonce(), Some("k3f9qx7a"));
     assert_eq!(call.outputs()[0].as_answer().unwrap().status(), Some("success"));
-    assert_eq!(message.function_calls(), [call.clone()]);
+    assert_eq!(message.function_calls(), std::slice::from_ref(call));
     let outputs = items[2].outputs();
     let printed = outputs[0].as_code().unwrap();
     assert_eq!((printed.lang(), printed.status()), ("sh", Some("failed")));

@@ -68,7 +68,8 @@ fn conflicts_say_why_and_keep_both() {
     replied.rebase(with("# %% [^1]\n\n[^1]: [markdown]\n\nOne, better?\n")).unwrap();
     let mut loose = super::draft("# %%\n\nOne?\n");
     loose.add_output("1", &reply("x")).unwrap();
-    check(&loose, "# %%\n\nNew\n\n# %%\n\nOne?\n", "cell 1 is another one now");
+    check(&loose, "# %%\n\nNew\n\n# %%\n\nOne?\n", "cell 1 has no id");
+    loose.rebase(with("# %%\n\nOne?\n\n# %%\n\nTwo?\n")).unwrap();
 
     let mut front = super::draft(ONE);
     front.set_default_agent("quick").unwrap();
@@ -103,6 +104,25 @@ fn a_place_is_filled_only_if_it_is_still_free() {
     assert_eq!(ids_of(rebased.document()), ["1", "2", "3"]);
     let theirs = format!("{ONE}\n# %%% [^2]\n\n[^2]: [coder]\n\ntheirs\n");
     assert!(draft.rebase(with(&theirs)).is_err());
+    // A place of one's own is free.
+    let mut own = super::draft(ONE);
+    own.add_output_placeholder("1", "a.md", None, None).unwrap();
+    own.fill_placeholder("a.md", &reply("ours")).unwrap();
+    let (rebased, renames) = own.rebase(with("# %% [^1]\n\nEdited\n\n# %% [^2]\n\nNew\n")).unwrap();
+    let name = renames.get("2").unwrap();
+    assert_eq!((name, &*rebased.document().cell(name).unwrap().content()), ("3", "ours"));
+}
+
+#[test]
+fn a_name_that_was_chosen_after_a_number_follows_it() {
+    let ids = &mut CountingIds::default();
+    let mut draft = draft(ONE);
+    draft.add_message(&text("Ours"), ids).unwrap();
+    draft.add_function_call("2", "f", None, Some("2.mine"), None, ids).unwrap();
+    let (rebased, renames) = draft.rebase(with(&format!("{ONE}\n# %% [^2]\n\nTheirs\n"))).unwrap();
+    assert_eq!(renames.get("2.mine"), Some("3.mine"));
+    assert_eq!(rebased.item("3").unwrap().as_message().unwrap().function_calls().len(), 1);
+    assert_eq!(rebased.item("2").unwrap().as_message().unwrap().function_calls().len(), 0);
 }
 
 #[test]
@@ -217,7 +237,7 @@ fn make_edit(file: Vec<u8>, edit: &Edit) -> Vec<u8> {
     };
     let source = document.source();
     match edit {
-        Edit::Add(part) => return add_part(source.to_vec(), part),
+        Edit::Add(part) => add_part(source.to_vec(), part),
         Edit::Insert(at, text) => {
             let Some(cell) = nth(at) else { return source.to_vec() };
             let new = decode(
@@ -320,7 +340,7 @@ proptest! {
         asks in vec(ask(), 1..7),
         edits in vec(edit(), 0..4),
     ) {
-        let base = parts.iter().fold(FRONT.as_bytes().to_vec(), |file, part| add_part(file, part));
+        let base = parts.iter().fold(FRONT.as_bytes().to_vec(), add_part);
         let mut draft = Draft::new(decode(base.as_slice()));
         let ids = &mut CountingIds::default();
         for ask in &asks {
@@ -330,7 +350,7 @@ proptest! {
             }
             check_draft(&draft);
         }
-        let theirs = edits.iter().fold(base, |file, edit| make_edit(file, edit));
+        let theirs = edits.iter().fold(base, make_edit);
         let onto = decode(theirs.as_slice());
         match draft.rebase(decode(theirs.as_slice())) {
             Err(conflict) => {
