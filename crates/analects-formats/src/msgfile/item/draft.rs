@@ -10,6 +10,7 @@ mod rebase;
 
 use analects_core::Agent;
 
+use super::homes::{Placed, find};
 use super::{IndexOrName, Item, ItemError, ItemErrorKind, Output, item, items};
 use crate::msgfile::{Document, Kind, NewCell};
 
@@ -219,6 +220,16 @@ fn why_not_writable(document: &Document) -> Result<(), ItemError> {
         return Err(error.hinting("add message_section: Discussion to its frontmatter"));
     }
     Ok(())
+}
+
+/// Where the one cell of that name is. If several have the id, nobody can say which is meant.
+fn only(placed: &[Placed<'_>], name: &str) -> Result<usize, ItemError> {
+    if placed.iter().filter(|placed| placed.cell.id() == Some(name)).count() > 1 {
+        let text = format!("there are several cells {}", super::check::shown(name));
+        let error = ItemError::new(ItemErrorKind::UnknownCell, text);
+        return Err(error.hinting("give each of them an id of its own"));
+    }
+    find(placed, name).ok_or_else(|| unknown_cell(name))
 }
 
 fn unknown_cell(name: &str) -> ItemError {

@@ -3,7 +3,7 @@
 
 use analects_core::History;
 
-use super::homes::{Placed, Role, placed};
+use super::homes::{Placed, Role, find, placed};
 use super::outputs::text_plain;
 use super::{Answer, Call, CodeOutput, Content, Item, MessageItem, Output, Prompt, check, seconds};
 use crate::msgfile::agents::names_author;
@@ -46,7 +46,8 @@ pub fn items(document: &Document) -> Vec<Item> {
     items_of(&placed(document)).into_iter().map(|(item, _)| item).collect()
 }
 
-/// One item; `None` if there is none of that place or name.
+/// One item; `None` if there is none of that place or name. An id counts before a place, and of two
+/// cells with one id the first is meant.
 ///
 /// ```
 /// use analects_formats::msgfile::{decode, item::{MessageItem, item}};
@@ -64,15 +65,8 @@ pub fn item<'a>(document: &Document, which: impl Into<IndexOrName<'a>>) -> Optio
     match which.into() {
         IndexOrName::Index(index) => items.nth(index).map(|(item, _)| item),
         IndexOrName::Name(name) => {
-            // An id counts before a place.
-            let mut by_place = None;
-            for (item, at) in items.filter(|(item, _)| item.name() == name) {
-                if placed[at].cell.id().is_some() {
-                    return Some(item);
-                }
-                by_place = by_place.or(Some(item));
-            }
-            by_place
+            let at = find(&placed, name)?;
+            items.find(|(_, cell)| *cell == at).map(|(item, _)| item)
         }
     }
 }

@@ -4,12 +4,12 @@ use analects_core::{History, Ids};
 use serde_json::Value;
 
 use super::agents::answerer;
-use super::naming::{call_naming, check_cell};
+use super::naming::call_naming;
 use super::outputs::with;
-use super::{AddedCell, Change, Draft, Naming, Place, naming, unknown_cell};
+use super::{AddedCell, Change, Draft, Naming, Place, naming, only, unknown_cell};
 use crate::msgfile::code::code;
 use crate::msgfile::item::check::{self, TEXT, shown};
-use crate::msgfile::item::homes::{Placed, Role, find, placed};
+use crate::msgfile::item::homes::{Role, placed};
 use crate::msgfile::item::{
     Call, Content, FunctionCallBuilder, Item, ItemError, ItemErrorKind, MessageBuilder,
     MessageItem, Prompt, seconds, tools,
@@ -197,18 +197,16 @@ impl Draft {
 
     /// Who is asked by the message of that name, or by the message that this reply answers.
     fn asked_agent(&self, name: &str) -> Result<Option<String>, ItemError> {
-        check_cell(self.document(), name)?;
         let placed = placed(self.document());
-        let found = find(&placed, name).map(|at| &placed[at]);
-        let is_asked = |found: &&Placed<'_>| match found.role {
+        let found = &placed[only(&placed, name)?];
+        let is_asked = match found.role {
             Role::Prompt => found.get("tool").is_none(),
             role => role == Role::Reply,
         };
-        let found = found.filter(is_asked);
-        let Some(found) = found else {
+        if !is_asked {
             let text = format!("cell {} is neither a message nor a reply", shown(name));
             return Err(ItemError::new(ItemErrorKind::UnknownCell, text));
-        };
+        }
         let root = found.root.map(|at| &placed[at]);
         Ok(root.and_then(|root| root.get("agent")).map(str::to_string))
     }

@@ -1,6 +1,6 @@
 //! Names for new cells, and names that are taken.
 
-use super::{Naming, unknown_cell};
+use super::Naming;
 use crate::msgfile::Document;
 use crate::msgfile::item::check::shown;
 use crate::msgfile::item::{ItemError, ItemErrorKind};
@@ -57,9 +57,4 @@ pub(super) fn call_naming(name: &str, message: &str) -> Result<Naming, ItemError
             Err(ItemError::invalid(text).hinting(hint))
         }
     }
-}
-
-/// Checks that there is such a cell.
-pub(super) fn check_cell(document: &Document, name: &str) -> Result<(), ItemError> {
-    document.cell(name).map(|_| ()).ok_or_else(|| unknown_cell(name))
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::agents::{answerer, check_known};
 use super::apply::placeholder;
-use super::{AddedCell, Change, Draft, Naming, Place, naming, unknown_cell};
+use super::{AddedCell, Change, Draft, Naming, Place, naming, only, unknown_cell};
 use crate::msgfile::item::check::{self, TEXT, shown};
 use crate::msgfile::item::homes::{Placed, Role, find, placed};
 use crate::msgfile::item::{
@@ -85,16 +85,9 @@ impl Draft {
         run: Option<&str>,
     ) -> Result<AddedCell, ItemError> {
         output.check()?;
-        let document = self.document();
         match (self.target(name)?, output) {
             (Target::Message { is_code: true, .. }, Output::Code(code)) => {
-                let naming = match run {
-                    Some(run) => Naming::Further { of: run.to_string() },
-                    None => Naming::Next { of: name.to_string() },
-                };
-                let id = naming::name(document, &naming, "")?;
-                let place = Place::Message(name.to_string());
-                Ok(AddedCell { cell: code_cell(code, &id), naming, place })
+                self.run_cell(name, code, run)
             }
             (_, Output::Code(_)) => {
                 let error = ItemError::invalid(format!("cell {} is not a code cell", shown(name)));
@@ -105,23 +98,54 @@ impl Draft {
                 Err(ItemError::invalid(text))
             }
             (Target::Message { agent, .. }, Output::Answer(answer)) => {
-                let author = answer.agent_name.as_deref().or(agent.as_deref());
-                let author = answerer(document, author)?;
-                let id = document.next_id();
-                let cell = answer_cell(answer, &id, &author);
-                let place = Place::Message(name.to_string());
-                Ok(AddedCell { cell, naming: Naming::Number, place })
+                self.reply_cell(name, answer, agent.as_deref())
             }
             (Target::Call { nonce }, Output::Answer(answer)) => {
-                check_nonce(answer.nonce.as_deref(), nonce.as_deref(), name)?;
-                let naming = Naming::Next { of: name.to_string() };
-                let id = naming::name(document, &naming, "")?;
-                let mut cell = answer_cell(answer, &id, "tool");
-                // The id says it already.
-                cell.attributes.retain(|(key, _)| key != "nonce" || nonce.is_none());
-                Ok(AddedCell { cell, naming, place: Place::Call(name.to_string()) })
+                self.result_cell(name, answer, nonce.as_deref())
             }
         }
+    }
+
+    fn run_cell(
+        &self,
+        name: &str,
+        code: &CodeOutput,
+        run: Option<&str>,
+    ) -> Result<AddedCell, ItemError> {
+        let naming = match run {
+            Some(run) => Naming::Further { of: run.to_string() },
+            None => Naming::Next { of: name.to_string() },
+        };
+        let id = naming::name(self.document(), &naming, "")?;
+        let place = Place::Message(name.to_string());
+        Ok(AddedCell { cell: code_cell(code, &id), naming, place })
+    }
+
+    fn reply_cell(
+        &self,
+        name: &str,
+        answer: &Answer,
+        asked: Option<&str>,
+    ) -> Result<AddedCell, ItemError> {
+        let author = answerer(self.document(), answer.agent_name.as_deref().or(asked))?;
+        let cell = answer_cell(answer, &self.document().next_id(), &author);
+        let place = Place::Message(name.to_string());
+        Ok(AddedCell { cell, naming: Naming::Number, place })
+    }
+
+    fn result_cell(
+        &self,
+        name: &str,
+        answer: &Answer,
+        nonce: Option<&str>,
+    ) -> Result<AddedCell, ItemError> {
+        check_nonce(answer.nonce.as_deref(), nonce, name)?;
+        let naming = Naming::Next { of: name.to_string() };
+        let id = naming::name(self.document(), &naming, "")?;
+        let mut cell = answer_cell(answer, &id, "tool");
+        // The id says it already.
+        cell.attributes.retain(|(key, _)| key != "nonce" || nonce.is_none());
+        Ok(AddedCell { cell, naming, place: Place::Call(name.to_string()) })
     }
 
     /// Keeps a place for an output that comes later: a cell that is pending and names the file that
@@ -252,7 +276,7 @@ impl Draft {
 
     fn target(&self, name: &str) -> Result<Target, ItemError> {
         let placed = placed(self.document());
-        let found = find(&placed, name).map(|at| &placed[at]).ok_or_else(|| unknown_cell(name))?;
+        let found = &placed[only(&placed, name)?];
         match found.role {
             Role::Prompt => Ok(Target::Message {
                 agent: found.get("agent").map(str::to_string),

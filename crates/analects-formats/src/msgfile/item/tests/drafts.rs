@@ -301,3 +301,12 @@ fn a_tool_is_not_added_as_a_message() {
     let result = draft(TWO).add_message(&message, &mut CountingIds::default());
     assert_eq!(kind(result), ItemErrorKind::Invalid);
 }
+
+#[test]
+fn a_name_of_several_cells_is_nobodys() {
+    let mut draft = draft(&format!("{TWO}\n# %% [^1]\n\nAgain\n"));
+    let ids = &mut CountingIds::default();
+    assert_eq!(kind(draft.add_output("1", &reply("x"))), ItemErrorKind::UnknownCell);
+    let error = draft.add_function_call("1", "f", None, None, None, ids).unwrap_err();
+    assert_eq!(error.to_string(), "there are several cells \"1\"");
+}

@@ -272,12 +272,25 @@ fn make(draft: &mut Draft, ask: &Ask, ids: &mut CountingIds) -> bool {
             let message = MessageBuilder::new().with_content(text.as_str()).with_name(name);
             draft.add_message(&message.build().unwrap(), ids).is_ok()
         }
-        Ask::Call(at) => draft.add_function_call(&name(at), "f", None, None, None, ids).is_ok(),
+        Ask::Call(at) => {
+            let Ok(call) = draft.add_function_call(&name(at), "f", None, None, None, ids) else {
+                return false;
+            };
+            // In a hostile file the name of a cell without id may be the id of a reply.
+            let message = draft.item(name(at).as_str());
+            let calls = message.iter().filter_map(Item::as_message).map(Message::function_calls);
+            assert!(calls.into_iter().all(|calls| calls.contains(&call)));
+            true
+        }
         Ask::Output(at, text) => {
             let is_code = nth(at).is_some_and(|item| item.type_word() == "code");
             let outputs =
                 if is_code { vec![printed(text), printed(text)] } else { vec![reply(text)] };
-            draft.add_outputs(&name(at), &outputs).is_ok()
+            let Ok(names) = draft.add_outputs(&name(at), &outputs) else { return false };
+            let found = draft.item(name(at).as_str()).unwrap();
+            let found: Vec<&str> = found.outputs().iter().map(Output::name).collect();
+            assert!(names.iter().all(|name| found.contains(&name.as_str())), "{names:?} {found:?}");
+            true
         }
         Ask::Place(at) => draft.add_output_placeholder(&name(at), "a.md", None, None).is_ok(),
         Ask::Fill(text) => draft.fill_placeholder("a.md", &reply(text)).is_ok(),
