@@ -9,7 +9,8 @@
 //! 2. [`msgfile`] is the message file: a [`msgfile::Document`] of [`msgfile::Cell`]s, read without
 //!    loss, and edited by [`msgfile::Splice`]s that leave every other byte alone. Its parts are
 //!    modules of their own: [`msgfile::frontmatter`], [`msgfile::invoke`], [`msgfile::output`],
-//!    [`msgfile::code`], [`msgfile::base64`].
+//!    [`msgfile::code`], [`msgfile::base64`]. [`msgfile::item`] is the same file as messages and function
+//!    calls with their outputs, and a draft of changes to it.
 //! 3. [`transcript`] is the store's format: one message a line, as JSON.
 //!
 //! ```
