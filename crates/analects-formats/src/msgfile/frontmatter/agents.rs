@@ -1,7 +1,7 @@
 //! The agents that frontmatter defines: `agents:`, a map of names to properties.
 
 use super::super::agents::why_not_a_name;
-use analects_core::{Agent, Severity};
+use analects_core::{Agent, Severity, nearest};
 
 use super::Reader;
 use super::yaml::{Entry, Yaml, shortened};
@@ -116,7 +116,7 @@ impl Reader {
 
     fn unknown_key(&mut self, entry: &Entry) {
         let message = format!("unknown agent property {:?}", shortened(&entry.key));
-        let hint = match nearest(&entry.key) {
+        let hint = match nearest(&entry.key, KEYS) {
             Some(known) => format!("did you mean {known}?"),
             None => format!("expected one of {}", KEYS.join(", ")),
         };
@@ -128,32 +128,4 @@ fn set<T>(property: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *property = value;
     }
-}
-
-/// The known key that was probably meant.
-fn nearest(key: &str) -> Option<&'static str> {
-    const MAX_LENGTH: usize = 40;
-    const MAX_DISTANCE: usize = 2;
-    if key.len() > MAX_LENGTH {
-        return None;
-    }
-    let key = key.to_lowercase().replace(['-', ' '], "_");
-    let known = KEYS.iter().map(|known| (distance(&key, known), *known));
-    known.filter(|(distance, _)| *distance <= MAX_DISTANCE).min().map(|(_, known)| known)
-}
-
-/// How many characters must be added, dropped or changed to make one text of the other.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let changed = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[to.len()]
 }
