@@ -58,5 +58,5 @@ pub use client::{Client, Options};
 pub use error::{ClientError, Wait};
 pub use events::EventStream;
 pub use key::Key;
-pub use model::{Model, Surroundings, Transport, resolve};
+pub use model::{Model, OPENAI, Surroundings, Transport, resolve};
 pub use proxies::Proxies;

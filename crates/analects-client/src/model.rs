@@ -7,7 +7,8 @@ use analects_providers::Api;
 
 use crate::{BaseUrl, ClientError, Key};
 
-const OPENAI: &str = "https://api.openai.com/v1";
+/// Where OpenAI itself answers.
+pub const OPENAI: &str = "https://api.openai.com/v1";
 
 /// What the command found in its environment and configuration.
 #[derive(Clone, Default)]

@@ -1,6 +1,12 @@
 //! The verbs, one file each.
 
+mod add;
 mod chat;
+mod completions;
+mod config;
+mod man;
+mod new;
+mod set;
 mod show;
 
 use clap::Subcommand;
@@ -9,14 +15,26 @@ use crate::failure::Failure;
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Add(add::Args),
     Chat(chat::Args),
+    Completions(completions::Args),
+    Config(config::Args),
+    Man(man::Args),
+    New(new::Args),
+    Set(set::Args),
     Show(show::Args),
 }
 
 impl Command {
     pub fn run(self) -> Result<(), Failure> {
         match self {
+            Command::Add(args) => add::run(&args),
             Command::Chat(args) => chat::run(args),
+            Command::Completions(args) => completions::run(&args),
+            Command::Config(args) => config::run(&args),
+            Command::Man(args) => man::run(&args),
+            Command::New(args) => new::run(&args),
+            Command::Set(args) => set::run(&args),
             Command::Show(args) => show::run(&args),
         }
     }
@@ -24,7 +42,11 @@ impl Command {
     /// Whether errors too are to be JSON.
     pub fn wants_json(&self) -> bool {
         match self {
-            Command::Chat(_) => false,
+            Command::Add(args) => args.json,
+            Command::Chat(_) | Command::Completions(_) | Command::Man(_) => false,
+            Command::Config(args) => args.wants_json(),
+            Command::New(args) => args.json,
+            Command::Set(args) => args.wants_json(),
             Command::Show(args) => args.json,
         }
     }

@@ -56,6 +56,12 @@ impl Failure {
         self
     }
 
+    /// Adds one more thing to do about it.
+    pub fn and_hint(mut self, more: &str) -> Failure {
+        self.hint = Some(self.hint.map_or(more.to_string(), |hint| format!("{hint}; {more}")));
+        self
+    }
+
     /// The program is at fault.
     pub fn ours(message: impl Into<String>) -> Failure {
         Failure::new(Kind::Ours, message, None)

@@ -1,25 +1,27 @@
 //! The command `analects`: terminal, environment, exit codes. What it does is in the other crates.
 //!
-//! Each verb is a file under `commands/`, and its `Args` doc comment is its help. Printing happens
-//! in [`ui`] only; [`failure`] turns every error into one line, a hint and an exit code, [`usage`]
-//! those of the arguments.
-//!
-//! # Limitations
-//!
-//! - The verbs are `chat` and `show`; there is no configuration file yet.
+//! Each verb is a file under `commands/`, and its `Args` doc comment is its help, of which the
+//! reference is generated; [`help`] puts the verbs in groups. Printing happens in [`ui`] only;
+//! [`failure`] turns every error into one line, a hint and an exit code, [`usage`] those of the
+//! arguments. What is configured is in [`config`], what the environment says in [`surroundings`].
 
 mod commands;
+mod config;
 mod failure;
+mod help;
 mod interrupt;
+#[cfg(test)]
+mod reference;
 mod surroundings;
 mod ui;
 mod usage;
+mod writing;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{FromArgMatches, Parser};
 
 use failure::Failure;
 
@@ -33,7 +35,7 @@ struct Cli {
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
-    let (as_json, done) = match Cli::try_parse_from(&args) {
+    let (as_json, done) = match parse(&args) {
         Ok(cli) => (cli.command.wants_json(), cli.command.run().map(|()| ExitCode::SUCCESS)),
         Err(error) => (usage::asks_for_json(&args), explain(&error, &args)),
     };
@@ -41,6 +43,11 @@ fn main() -> ExitCode {
         ui::report(&failure, as_json);
         ExitCode::from(failure.exit_code())
     })
+}
+
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = help::command().try_get_matches_from(args)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut help::command()))
 }
 
 /// Help where the person asked for it or gave no arguments; else what is wrong with them.

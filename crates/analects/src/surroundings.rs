@@ -7,12 +7,26 @@ use std::path::PathBuf;
 use analects_client::{Key, Proxies};
 use analects_store::Places;
 
+use crate::config::{Origin, Setting};
 use crate::failure::{Failure, words};
+
+/// The variables of the proxies, each with those that stand in for it. `HTTP_PROXY` in capitals does
+/// not count: on a web server, a visitor could set it.
+const HTTP_PROXY: [&str; 3] = ["http_proxy", "ALL_PROXY", "all_proxy"];
+const HTTPS_PROXY: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
+
+const BASE_URL: [&str; 2] = ["OPENAI_BASE_URL", "OPENAI_API_BASE"];
+const KEY: &str = "OPENAI_API_KEY";
 
 /// Everything that the environment says.
 pub struct Surroundings {
     /// Where the store is.
     pub places: Places,
+    /// Where the person's configuration is.
+    pub config: PathBuf,
+    /// The person's home folder.
+    pub home: Option<PathBuf>,
     /// The folder that the command was called in.
     pub folder: PathBuf,
     /// Which models can be asked, and where.
@@ -27,7 +41,10 @@ impl Surroundings {
         let folder = env::current_dir()
             .map_err(|error| format!("cannot find the current folder: {}", words(&error)))
             .map_err(Failure::input)?;
-        Ok(Surroundings { places: places()?, folder, models: models(), proxies: proxies() })
+        let [data, state, config] = folders()?.map(|folder| folder.path);
+        let places = Places { data, state };
+        let (models, proxies) = (models(), proxies());
+        Ok(Surroundings { places, config, home: env::home_dir(), folder, models, proxies })
     }
 
     /// Adds to a failure what the person can change in these surroundings.
@@ -37,6 +54,30 @@ impl Surroundings {
         }
         failure
     }
+
+    /// What the environment decides, and by which variable. Of a key or a proxy, which may hold a
+    /// password, only whether it is there.
+    pub fn settings() -> Result<Vec<Setting>, Failure> {
+        let folders = folders()?
+            .into_iter()
+            .map(|folder| Setting::new(folder.key, folder.path.to_string_lossy(), folder.origin));
+        let base_url = match first_of(&BASE_URL) {
+            Some((name, url)) => (without_secrets(&url), Origin::Variable(name)),
+            None => (analects_client::OPENAI.to_string(), Origin::BuiltIn),
+        };
+        let base_url = Setting::new("openai.base_url", base_url.0, base_url.1);
+        let secrets = [
+            ("openai.key", &[KEY][..]),
+            ("proxy.http", &HTTP_PROXY),
+            ("proxy.https", &HTTPS_PROXY),
+            ("proxy.none_for", &NO_PROXY),
+        ];
+        let secrets = secrets.into_iter().map(|(key, names)| match first_of(names) {
+            Some((name, _)) => Setting::new(key, "set", Origin::Variable(name)),
+            None => Setting::new(key, "not set", Origin::Unset(names[0])),
+        });
+        Ok(folders.chain([base_url]).chain(secrets).collect())
+    }
 }
 
 /// A variable that is set to something.
@@ -44,38 +85,85 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-fn places() -> Result<Places, Failure> {
+/// The first of several variables that is set to something, and its value.
+fn first_of(names: &[&'static str]) -> Option<(&'static str, String)> {
+    names.iter().find_map(|name| Some((*name, variable(name)?)))
+}
+
+/// A folder of ours, and why it is that one.
+struct Folder {
+    key: &'static str,
+    path: PathBuf,
+    origin: Origin,
+}
+
+/// The folders for data, for state, and of the configuration.
+fn folders() -> Result<[Folder; 3], Failure> {
+    const FOLDERS: [(&str, &str, &str, &str); 3] = [
+        ("folders.data", "data", "XDG_DATA_HOME", ".local/share"),
+        ("folders.state", "state", "XDG_STATE_HOME", ".local/state"),
+        ("folders.config", "config", "XDG_CONFIG_HOME", ".config"),
+    ];
     if let Some(home) = variable("ANALECTS_HOME").map(PathBuf::from) {
-        return Ok(Places { data: home.join("data"), state: home.join("state") });
+        let origin = Origin::Variable("ANALECTS_HOME");
+        return Ok(FOLDERS.map(|(key, name, ..)| Folder {
+            key,
+            path: home.join(name),
+            origin: origin.clone(),
+        }));
     }
     let home = env::home_dir().ok_or_else(|| {
         Failure::usage("cannot find your home folder", "set ANALECTS_HOME to a folder of your own")
     })?;
-    let place = |name, usual: &str| {
-        let base = variable(name).map_or_else(|| home.join(usual), PathBuf::from);
-        base.join("analects")
-    };
-    Ok(Places {
-        data: place("XDG_DATA_HOME", ".local/share"),
-        state: place("XDG_STATE_HOME", ".local/state"),
-    })
+    Ok(FOLDERS.map(|(key, _, name, usual)| match variable(name) {
+        Some(base) => {
+            let path = PathBuf::from(base).join("analects");
+            Folder { key, path, origin: Origin::Variable(name) }
+        }
+        None => Folder { key, path: home.join(usual).join("analects"), origin: Origin::BuiltIn },
+    }))
 }
 
 fn models() -> analects_client::Surroundings {
     analects_client::Surroundings {
-        openai_base_url: variable("OPENAI_BASE_URL").or_else(|| variable("OPENAI_API_BASE")),
-        openai_key: variable("OPENAI_API_KEY").as_deref().and_then(Key::new),
+        openai_base_url: first_of(&BASE_URL).map(|(_, url)| url),
+        openai_key: variable(KEY).as_deref().and_then(Key::new),
     }
 }
 
-/// The proxy variables. `HTTP_PROXY` in capitals does not count: on a web server, a visitor could set
-/// it.
 fn proxies() -> Proxies {
-    let either = |capital: &str, small: &str| variable(capital).or_else(|| variable(small));
-    let all = || either("ALL_PROXY", "all_proxy");
-    Proxies {
-        http: variable("http_proxy").or_else(all),
-        https: either("HTTPS_PROXY", "https_proxy").or_else(all),
-        no_proxy: either("NO_PROXY", "no_proxy"),
+    let value = |names| first_of(names).map(|(_, value)| value);
+    Proxies { http: value(&HTTP_PROXY), https: value(&HTTPS_PROXY), no_proxy: value(&NO_PROXY) }
+}
+
+/// An address, or only how it starts where it may hold a password: a password may hold any
+/// character, so nothing that follows is safe to show.
+fn without_secrets(url: &str) -> String {
+    if !url.contains(['@', '?', '#']) {
+        return url.to_string();
+    }
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    let scheme = scheme.filter(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    scheme.map_or("…".to_string(), |scheme| format!("{scheme}://…"))
+}
+
+#[cfg(test)]
+mod tests {
+    //! No password is shown, wherever it stands in an address.
+
+    use super::without_secrets;
+
+    #[test]
+    fn addresses_are_shown_without_passwords() {
+        for (url, shown) in [
+            ("http://127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1"),
+            ("https://me:se?c/r@et@host/v1", "https://…"),
+            ("https://host/v1?key=sec@ret", "https://…"),
+            ("me:secret@host", "…"),
+            ("me:secret://x@host", "…"),
+            ("", ""),
+        ] {
+            assert_eq!(without_secrets(url), shown);
+        }
     }
 }

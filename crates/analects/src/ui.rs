@@ -7,13 +7,13 @@
 mod answer;
 mod safe;
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use analects_core::{Problem, Severity};
 use serde::Serialize;
 
 pub use answer::Answer;
-use safe::{escape_json, safe};
+use safe::{escape_json, safe, safe_lines};
 
 use crate::failure::{Failure, words};
 
@@ -28,7 +28,8 @@ pub fn report(failure: &Failure, as_json: bool) {
     }
     say(&safe(&format!("analects: {}", failure.message)));
     if let Some(hint) = &failure.hint {
-        say(&safe(&format!("hint: {hint}")));
+        // Lines to type stay lines.
+        say(&safe_lines(&format!("hint: {hint}")));
     }
 }
 
@@ -60,6 +61,16 @@ pub fn remark(text: &str) {
 pub fn print_lines(lines: impl IntoIterator<Item = String>) -> Result<(), Failure> {
     let text: String = lines.into_iter().map(|line| safe(&line) + "\n").collect();
     write_out(&text)
+}
+
+/// Prints a path: to a terminal harmless, to anything else as it is, so that a program can use it.
+pub fn print_path(path: &std::path::Path) -> Result<(), Failure> {
+    if io::stdout().is_terminal() {
+        return print_lines([path.to_string_lossy().into_owned()]);
+    }
+    let mut out = io::stdout().lock();
+    let line = [path.as_os_str().as_encoded_bytes(), b"\n"].concat();
+    out.write_all(&line).and_then(|()| out.flush()).or_else(quiet_if_closed)
 }
 
 /// Prints a value as JSON. What a terminal would obey or hide is escaped, so that it is seen and

@@ -2,10 +2,8 @@
 
 use std::ffi::OsString;
 
-use clap::CommandFactory;
-
-use crate::Cli;
 use crate::failure::Failure;
+use crate::help;
 
 /// Whether errors are to be JSON, though the arguments could not be read.
 pub fn asks_for_json(args: &[OsString]) -> bool {
@@ -25,10 +23,14 @@ pub fn failure(error: &clap::Error, args: &[OsString]) -> Failure {
 
 /// How to use the verb among the arguments, or the command as a whole.
 fn usage(args: &[OsString]) -> [String; 2] {
-    let mut command = Cli::command();
+    let mut command = help::command();
     command.build();
-    let verb = args.iter().skip(1).find_map(|arg| command.find_subcommand(arg)).cloned();
-    let mut command = verb.unwrap_or(command);
+    // A verb may have verbs of its own, such as `set default`.
+    for arg in args.iter().skip(1) {
+        if let Some(verb) = command.find_subcommand(arg) {
+            command = verb.clone();
+        }
+    }
     let name = command.get_bin_name().unwrap_or(command.get_name()).to_string();
     let usage = one_line(&command.render_usage().to_string()).replacen("Usage:", "usage:", 1);
     [usage, format!("see {name} --help")]

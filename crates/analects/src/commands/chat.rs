@@ -6,16 +6,18 @@ mod who;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use analects_core::Ids;
-use analects_formats::msgfile::Document;
+use analects_core::{Agent, Ids};
+use analects_formats::msgfile::{Document, frontmatter};
 use analects_runtime::{Conversation, FileConversation, StoredConversation};
 use analects_store::{OsIds, StoreError, Transcript};
 use jiff::Timestamp;
 
+use crate::config::{Config, POINTERS};
 use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
+use crate::writing;
 use asking::ask;
-use who::Who;
+use who::{Wanted, Who};
 
 /// Say something to a model, and keep the conversation
 ///
@@ -38,10 +40,15 @@ pub struct Args {
     #[arg(value_name = "FILE] [PROMPT")]
     words: Vec<String>,
 
-    /// The model: openai/NAME, or replay:FILE for a recorded answer [default: the one that
-    /// answered last]
+    /// The model: openai/NAME; default, task, reasoning, quick or compact for the one that is
+    /// configured so; or replay:FILE for a recorded answer [default: the one that answered last]
     #[arg(short, long)]
     model: Option<String>,
+
+    /// The agent that answers: one of the file, or of your configuration, which is then written into
+    /// the file [default: the one that answered last]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
 
     /// Go on with the last conversation of this folder, instead of starting one
     #[arg(short, long = "continue")]
@@ -52,16 +59,27 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let (file, words) = split_file(args.words)?;
     let prompt = prompt(&words)?;
-    let model = args.model.as_deref();
+    let wanted = Wanted { model: args.model.as_deref(), agent: args.agent.as_deref() };
+    let config = config(wanted, &surroundings)?;
     let done = match file {
         Some(_) if args.continue_last => Err(Failure::usage(
             "-c goes on with the last conversation of the store, not with a file",
             "leave out -c: a file always goes on where it ended",
         )),
-        Some(file) => chat_in_file(&surroundings, &file, model, prompt),
-        None => chat_in_store(&surroundings, args.continue_last, model, prompt),
+        Some(file) => chat_in_file(&surroundings, &config, &file, wanted, prompt),
+        None => chat_in_store(&surroundings, &config, args.continue_last, wanted, prompt),
     };
     done.map_err(|failure| surroundings.explain(failure))
+}
+
+/// The configuration, unless the person named a model: then nothing in it matters.
+fn config(wanted: Wanted<'_>, surroundings: &Surroundings) -> Result<Config, Failure> {
+    match wanted {
+        Wanted { model: Some(model), agent: None } if !POINTERS.contains(&model) => {
+            Ok(Config::default())
+        }
+        _ => Config::read(surroundings),
+    }
 }
 
 /// The first word is the file if it is named like one. A sentence may end in a file's name, so with
@@ -100,8 +118,9 @@ fn prompt(words_given: &[String]) -> Result<Option<String>, Failure> {
 
 fn chat_in_file(
     surroundings: &Surroundings,
+    config: &Config,
     path: &Path,
-    wanted: Option<&str>,
+    wanted: Wanted<'_>,
     prompt: Option<String>,
 ) -> Result<(), Failure> {
     let mut conversation = FileConversation::open(path, &surroundings.places)?;
@@ -109,7 +128,12 @@ fn chat_in_file(
     if prompt.is_none() && document.unanswered().is_empty() {
         return Err(nothing_to_ask(Some(document)));
     }
-    let who = Who::of_file(document, wanted, &surroundings.models)?;
+    let who = Who::of_file(document, wanted, &surroundings.models, config)?;
+    if who.is_configured {
+        drop(conversation);
+        define(path, &who.agent, surroundings)?;
+        conversation = FileConversation::open(path, &surroundings.places)?;
+    }
     if who.is_recording() {
         conversation.set_author(&who.agent.name);
     } else {
@@ -121,10 +145,21 @@ fn chat_in_file(
     ask(&who, &surroundings.proxies, &mut conversation, &path.to_string_lossy())
 }
 
+/// Writes an agent into the frontmatter of a file, which holds all of its settings.
+fn define(path: &Path, agent: &Agent, surroundings: &Surroundings) -> Result<(), Failure> {
+    let mut file = writing::open(path, &surroundings.places)?;
+    writing::edit(&mut file, |document| {
+        let (source, span) = (document.source(), document.frontmatter_span());
+        let splice = frontmatter::add_agent(source, span, agent);
+        Ok(splice.map_err(|refusal| writing::refused(path, refusal))?.apply(source))
+    })
+}
+
 fn chat_in_store(
     surroundings: &Surroundings,
+    config: &Config,
     continue_last: bool,
-    wanted: Option<&str>,
+    wanted: Wanted<'_>,
     prompt: Option<String>,
 ) -> Result<(), Failure> {
     let (places, folder) = (&surroundings.places, &surroundings.folder);
@@ -135,7 +170,7 @@ fn chat_in_store(
     };
     let path = transcript.path().to_string_lossy().into_owned();
     let mut conversation = StoredConversation::open(transcript)?;
-    let who = Who::of_store(&conversation, wanted, &surroundings.models)?;
+    let who = Who::of_store(&conversation, wanted, &surroundings.models, config)?;
     let prompt = prompt.ok_or_else(|| nothing_to_ask(None))?;
     conversation.set_agent(&who.agent);
     conversation.say(&prompt, Timestamp::now())?;

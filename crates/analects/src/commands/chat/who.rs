@@ -1,56 +1,106 @@
 //! Who is asked: the agent and the model that the person, the file or the last answer names.
 //!
 //! A file may name models, but no recording, which is a path on this machine; so a recording has no
-//! agent in the file, and its replies are marked `replay`.
+//! agent in the file, and its replies are marked `replay`. The configuration is asked last: what the
+//! person says and what the file says count before it.
 
-use analects_client::{ClientError, Model, Surroundings, Transport, resolve};
+use analects_client::{Model, Surroundings, Transport, resolve};
 use analects_core::Agent;
 use analects_formats::msgfile::{self, Document};
 use analects_runtime::{StoredConversation, agent_name};
 
+use crate::config::{Config, check_model};
 use crate::failure::Failure;
 
 /// The author of recorded answers.
 const REPLAY: &str = "replay";
 
+/// Whom the person wants to ask.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The name of a model, or a word that the configuration gives one for.
+    pub model: Option<&'a str>,
+    /// The name of an agent of the file or of the configuration.
+    pub agent: Option<&'a str>,
+}
+
 /// An agent, and the model that answers in its name.
 pub struct Who {
     pub agent: Agent,
     pub model: Model,
+    /// Whether the agent comes from the configuration, and the file does not know it yet.
+    pub is_configured: bool,
 }
 
 impl Who {
-    /// The one to ask in a file: whoever has the wanted model, or whoever usually answers.
+    /// The one to ask in a file: whoever is wanted, or whoever usually answers.
     pub fn of_file(
         document: &Document,
-        wanted: Option<&str>,
+        wanted: Wanted<'_>,
         surroundings: &Surroundings,
+        config: &Config,
     ) -> Result<Who, Failure> {
         let agents = document.agents();
+        let model = wanted.model.map(|model| config.model(model)).transpose()?;
+        if let Some(name) = wanted.agent {
+            return Who::named(name, &agents, model, surroundings, config);
+        }
         let usual = usual_agent(document, &agents);
-        let Some(name) = wanted else {
-            let agent = usual.ok_or_else(|| nobody(&agents))?.clone();
-            let model = askable_model(&agent).unwrap_or_default().to_string();
-            return Who::new(agent, &model, surroundings);
+        let name = match (model, usual) {
+            (Some(name), _) => name,
+            (None, Some(agent)) => {
+                let model = askable_model(agent).unwrap_or_default().to_string();
+                return Who::new(agent.clone(), &model, surroundings);
+            }
+            (None, None) => {
+                let default = config.pointer("default").filter(|_| agents.is_empty());
+                default.ok_or_else(|| nobody(&agents))?.to_string()
+            }
         };
         let mut known = usual.into_iter().chain(&agents);
-        let known = known.find(|agent| agent.models.iter().any(|model| model == name));
+        let known = known.find(|agent| agent.models.contains(&name));
         let agent = match known {
             Some(agent) => agent.clone(),
-            None => Agent::of_model(free_name(agent_name(name), &agents), name),
+            None => Agent::of_model(free_name(agent_name(&name), &agents), name.as_str()),
         };
-        Who::new(agent, name, surroundings)
+        Who::new(agent, &name, surroundings)
     }
 
-    /// The one to ask in a stored conversation: the wanted model, or the one that answered last.
+    /// The one to ask in a stored conversation: whoever is wanted, or the model that answered last.
     pub fn of_store(
         conversation: &StoredConversation,
-        wanted: Option<&str>,
+        wanted: Wanted<'_>,
         surroundings: &Surroundings,
+        config: &Config,
     ) -> Result<Who, Failure> {
+        let model = wanted.model.map(|model| config.model(model)).transpose()?;
+        if let Some(name) = wanted.agent {
+            return Who::named(name, &[], model, surroundings, config);
+        }
         let last = || conversation.models().find(|model| is_askable(model));
-        let name = wanted.map(str::to_string).or_else(last).ok_or_else(no_model)?;
+        let default = || config.pointer("default").map(str::to_string);
+        let name = model.or_else(last).or_else(default).ok_or_else(no_model)?;
         Who::new(Agent::of_model(agent_name(&name), &name), &name, surroundings)
+    }
+
+    /// The agent of that name: the file's, or else the one that is configured.
+    fn named(
+        name: &str,
+        agents: &[Agent],
+        model: Option<String>,
+        surroundings: &Surroundings,
+        config: &Config,
+    ) -> Result<Who, Failure> {
+        let known = agents.iter().find(|agent| agent.name == name).cloned();
+        let is_configured = known.is_none();
+        let agent = match known {
+            Some(agent) => agent,
+            None => config.agent(name)?.ok_or_else(|| config.no_such_agent(name, agents))?,
+        };
+        let model = model.or_else(|| askable_model(&agent).map(str::to_string));
+        let model = model.ok_or_else(|| nobody(std::slice::from_ref(&agent)))?;
+        let who = Who::new(agent, &model, surroundings)?;
+        Ok(Who { is_configured: is_configured && !who.is_recording(), ..who })
     }
 
     /// Whether the answer is a recorded one.
@@ -64,9 +114,9 @@ impl Who {
         model.check()?;
         if let Transport::Replay(_) = &model.transport {
             let agent = Agent { name: REPLAY.to_string(), models: Vec::new(), ..Agent::default() };
-            return Ok(Who { agent, model });
+            return Ok(Who { agent, model, is_configured: false });
         }
-        Ok(Who { agent, model })
+        Ok(Who { agent, model, is_configured: false })
     }
 }
 
@@ -92,10 +142,7 @@ fn askable_model(agent: &Agent) -> Option<&str> {
 /// Whether a model is named in a way that this version understands, and is no recording. Whether
 /// there is a key for it, asking will tell.
 fn is_askable(model: &str) -> bool {
-    match resolve(model, &Surroundings::default()) {
-        Ok(model) => matches!(model.transport, Transport::Http { .. }),
-        Err(error) => !matches!(error, ClientError::UnknownModel(_)),
-    }
+    check_model(model).is_ok()
 }
 
 /// The name for a new agent: as it is, or with the first number that makes it new.
@@ -113,6 +160,6 @@ fn no_model() -> Failure {
 /// Says why none of the agents can be asked.
 fn nobody(agents: &[Agent]) -> Failure {
     let Some(agent) = agents.first() else { return no_model() };
-    let message = format!("the file's agent {} names no model that can be asked", agent.name);
+    let message = format!("the agent {} names no model that can be asked", agent.name);
     Failure::usage(message, "name one, such as -m openai/gpt-5-mini")
 }

@@ -1,0 +1,245 @@
+//! Where a cell belongs, and what name and type it has because of that.
+
+use analects_core::nearest;
+use analects_formats::msgfile::{self, Cell, CellKind, Document, NewCell, code, is_fixed_word};
+
+use super::Args;
+use crate::commands::set::unknown_agent;
+use crate::failure::Failure;
+
+/// What a new cell is in its file.
+pub enum Place {
+    /// What somebody says.
+    Message { id: String, type_word: String, agent: Option<String> },
+    /// What somebody answers, or what else came back; `parent` is the message if not the last.
+    Reply { id: String, type_word: String, parent: Option<String> },
+    /// What running code printed.
+    CodeOutput { id: String, language: String },
+    /// A tool call, or its result.
+    Tool { id: String },
+}
+
+impl Place {
+    /// Finds the place that the arguments ask for.
+    pub fn find(
+        document: &Document,
+        args: &Args,
+        attributes: &[(String, String)],
+        nonce: &str,
+    ) -> Result<Place, Failure> {
+        if !args.output {
+            return message(document, args);
+        }
+        let Some(of) = &args.of else { return reply(document, args, None) };
+        let cell = document.cell(of).ok_or_else(|| no_such_cell(document, args, of))?;
+        let is_call = attributes.iter().any(|(key, _)| key == "name");
+        match msgfile::role(cell) {
+            "user" if cell.type_word() == "code" => code_output(document, args, cell),
+            "user" => reply(document, args, Some(cell)),
+            "code_output" => further_output(document, args, cell),
+            "tool_call" => {
+                only_tool(args)?;
+                let id = numbered(document, cell.id().unwrap_or_default(), '.', 1);
+                derived(args, id).map(|id| Place::Tool { id })
+            }
+            "reply" if args.type_word.as_deref() == Some("tool") && is_call => {
+                let id = format!("{}.{nonce}", identified(args, cell)?);
+                derived(args, id).map(|id| Place::Tool { id })
+            }
+            role => {
+                let role = role.replace('_', " ");
+                let message = format!("cell {of} is a {role}, to which no such output belongs");
+                let hint = match role.as_str() {
+                    "reply" => "for a tool call, say --type tool --attr name=TOOL",
+                    _ => "name a message, a code cell, a reply or a tool call",
+                };
+                Err(Failure::usage(message, hint))
+            }
+        }
+    }
+
+    /// The cell, without its text.
+    pub fn cell(&self) -> NewCell {
+        let output = |id: &str, word: &str| NewCell::new(CellKind::Output, id, word, "");
+        match self {
+            Place::Message { id, type_word, agent } => {
+                let cell = NewCell::new(CellKind::Message, id, type_word, "");
+                agent.iter().fold(cell, |cell, agent| cell.with("agent", agent.as_str()))
+            }
+            Place::Reply { id, type_word, parent } => {
+                let cell = output(id, type_word);
+                parent.iter().fold(cell, |cell, parent| cell.with("parent", parent.as_str()))
+            }
+            Place::CodeOutput { id, language } => output(id, language),
+            Place::Tool { id } => output(id, "tool"),
+        }
+    }
+}
+
+fn message(document: &Document, args: &Args) -> Result<Place, Failure> {
+    let usual = if args.mime_type.is_some() { "raw" } else { "markdown" };
+    let type_word = args.type_word.as_deref().unwrap_or(usual);
+    if !["markdown", "code", "raw"].contains(&type_word) {
+        let message = format!("{type_word:?} is no type of a message");
+        return Err(Failure::usage(message, "use markdown, code or raw, or add an --output"));
+    }
+    if args.mime_type.is_some() && type_word != "raw" {
+        return Err(Failure::usage("a message with --mime-type is raw", "leave out --type"));
+    }
+    if let Some(agent) = &args.agent
+        && document.agents().iter().all(|known| known.name != *agent)
+    {
+        return Err(unknown_agent(document, &args.file, agent));
+    }
+    let (id, agent) = (new_id(document, args)?, args.agent.clone());
+    Ok(Place::Message { id, type_word: type_word.to_string(), agent })
+}
+
+/// What somebody answers to a message; to the last one if none is named.
+fn reply(document: &Document, args: &Args, to: Option<Cell<'_>>) -> Result<Place, Failure> {
+    let type_word = author(document, args)?;
+    let last = document.cells().rev().find(|cell| cell.is_prompt()).map(Cell::ordinal);
+    let is_last = |cell: &Cell<'_>| Some(cell.ordinal()) == last;
+    let parent = to.filter(|cell| !is_last(cell));
+    let parent = parent.map(|cell| identified(args, cell)).transpose()?;
+    Ok(Place::Reply { id: new_id(document, args)?, type_word, parent })
+}
+
+/// Who an output comes from.
+fn author(document: &Document, args: &Args) -> Result<String, Failure> {
+    match (&args.type_word, &args.agent) {
+        (Some(_), Some(_)) => {
+            Err(Failure::usage("--type and --agent both name the author", "give one of them"))
+        }
+        (Some(word), None) => match word.as_str() {
+            "tool" => Err(Failure::usage(
+                "a tool's call or result belongs to a cell",
+                "name it with --of; a call also needs --attr name=TOOL",
+            )),
+            "markdown" | "code" | "raw" | "agent" | "residue" => {
+                let message = format!("{word:?} is no type of an output");
+                Err(Failure::usage(message, "name an agent"))
+            }
+            _ => Ok(word.clone()),
+        },
+        (None, Some(agent)) => {
+            let agents = document.agents();
+            let is_known = agents.is_empty() || agents.iter().any(|known| known.name == *agent);
+            match is_known && !is_fixed_word(agent) {
+                true => Ok(agent.clone()),
+                false => Err(unknown_agent(document, &args.file, agent)),
+            }
+        }
+        (None, None) => document.default_agent().map(|agent| agent.name).ok_or_else(|| {
+            let message = format!("{}: the file defines no agent", args.file.display());
+            Failure::usage(message, "say with --agent who the output comes from")
+        }),
+    }
+}
+
+fn code_output(document: &Document, args: &Args, cell: Cell<'_>) -> Result<Place, Failure> {
+    let content = cell.content();
+    let usual = code::code(&content).ok().and_then(|code| code.language);
+    let language = language(args, usual)?;
+    let id = numbered(document, cell.id().unwrap_or_default(), '.', 1);
+    Ok(Place::CodeOutput { id: derived(args, id)?, language })
+}
+
+/// Another cell of an execution that has one already.
+fn further_output(document: &Document, args: &Args, cell: Cell<'_>) -> Result<Place, Failure> {
+    let language = language(args, Some(&cell.type_word()))?;
+    let id = cell.id().unwrap_or_default();
+    // A hyphen may be part of the code cell's own id; that of the execution follows the last dot.
+    let dot = id.rfind('.').unwrap_or(0);
+    let first = id[dot..].split('-').next().unwrap_or_default();
+    let id = numbered(document, &id[..dot + first.len()], '-', 2);
+    Ok(Place::CodeOutput { id: derived(args, id)?, language })
+}
+
+fn language(args: &Args, usual: Option<&str>) -> Result<String, Failure> {
+    let word = args.type_word.as_deref().or(usual).filter(|_| args.agent.is_none());
+    match word {
+        Some(word) if !is_fixed_word(word) => Ok(word.to_string()),
+        _ => Err(Failure::usage(
+            "the output of code needs a language",
+            "name it, such as --type python",
+        )),
+    }
+}
+
+fn only_tool(args: &Args) -> Result<(), Failure> {
+    match (args.type_word.as_deref(), &args.agent) {
+        (None | Some("tool"), None) => Ok(()),
+        _ => Err(Failure::usage(
+            "the result of a call is of type tool",
+            "leave out --type and --agent",
+        )),
+    }
+}
+
+/// The first name of this form, from a number on, that is larger than all that are there.
+fn numbered(document: &Document, base: &str, separator: char, from: u64) -> String {
+    let numbers = document.cells().filter_map(|cell| {
+        let rest = cell.id()?.strip_prefix(base)?.strip_prefix(separator)?;
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse::<u64>().ok()
+    });
+    let next = numbers.max().map_or(from, |largest| largest.saturating_add(1).max(from));
+    format!("{base}{separator}{next}")
+}
+
+/// An id that follows from another cell's: the person cannot choose it, and it must fit.
+fn derived(args: &Args, id: String) -> Result<String, Failure> {
+    if args.id.is_some() {
+        let message = "the id of this output follows from its cell";
+        return Err(Failure::usage(message, "leave out --id"));
+    }
+    if why_not_an_id(&id).is_some() {
+        return Err(Failure::input(format!("{id}: too long for an id")));
+    }
+    Ok(id)
+}
+
+/// The id of a message or a reply: the person's, or the next number.
+fn new_id(document: &Document, args: &Args) -> Result<String, Failure> {
+    let Some(id) = &args.id else { return Ok(document.next_id()) };
+    if let Some(reason) = why_not_an_id(id) {
+        let message = format!("{id:?} cannot be an id: {reason}");
+        return Err(Failure::usage(message, "such as --id idea"));
+    }
+    if id.contains('.') {
+        let message = format!("{id}: a dot is for ids that follow from another cell's");
+        return Err(Failure::usage(message, "leave out the dot"));
+    }
+    if document.cell(id).is_some() {
+        let message = format!("{}: there is already a cell {id}", args.file.display());
+        return Err(Failure::input(message).or_hint("leave out --id for the next number"));
+    }
+    Ok(id.clone())
+}
+
+fn why_not_an_id(id: &str) -> Option<&'static str> {
+    if !(1..=64).contains(&id.chars().count()) {
+        return Some("it must have 1 to 64 characters");
+    }
+    let is_bad = |c: char| c.is_whitespace() || c.is_control() || "[]^".contains(c);
+    id.contains(is_bad).then_some("it holds a blank, a control character or one of [ ] ^")
+}
+
+/// The id of a cell that others refer to; a place in the file changes with the file.
+fn identified(args: &Args, cell: Cell<'_>) -> Result<String, Failure> {
+    cell.id().map(str::to_string).ok_or_else(|| {
+        let (path, name) = (args.file.display(), cell.name());
+        let failure = Failure::input(format!("{path}: cell {name} has no id to refer to"));
+        failure.or_hint(format!("end its first line with an id, such as [^{name}]"))
+    })
+}
+
+fn no_such_cell(document: &Document, args: &Args, name: &str) -> Failure {
+    let names: Vec<String> = document.cells().map(|cell| cell.name().into_owned()).collect();
+    let hint = match nearest(name, names.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("analects show {} lists the cells", args.file.display()),
+    };
+    Failure::not_found(format!("{}: there is no cell {name}", args.file.display())).or_hint(hint)
+}

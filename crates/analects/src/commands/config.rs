@@ -1,0 +1,92 @@
+//! `config`: what is configured, and where.
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use crate::config::{Config, Origin, Setting};
+use crate::failure::Failure;
+use crate::surroundings::Surroundings;
+use crate::ui;
+
+/// Look at the configuration
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Show(Show),
+}
+
+/// Show every value that is configured, and where it came from
+///
+/// One line a value: its name, the value, and the environment variable, the line of a file, or the
+/// program that it came from. Of keys and proxies you only see whether they are set.
+///
+/// The files are config.toml in your configuration folder, and .analects.toml in the current folder
+/// or one above it; the latter counts first, and may only set models and agents.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Example:\n  analects config show --json")]
+struct Show {
+    /// Print the values as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    /// Whether errors too are to be JSON.
+    pub fn wants_json(&self) -> bool {
+        let What::Show(args) = &self.what;
+        args.json
+    }
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let What::Show(args) = &args.what;
+    let surroundings = Surroundings::of_process()?;
+    let mut settings = Surroundings::settings()?;
+    settings.extend(Config::read(&surroundings)?.settings()?);
+    if args.json {
+        let settings: Vec<Value> = settings.iter().map(as_json).collect();
+        return ui::print_json(&json!({ "settings": settings }));
+    }
+    let width = |part: fn(&Setting) -> String| {
+        settings.iter().map(|setting| part(setting).chars().count()).max().unwrap_or(0)
+    };
+    let key = width(|setting| setting.key.clone());
+    // One very long value should not push the others' origins out of sight.
+    let value = width(shown).min(40);
+    let line = |setting: &Setting| {
+        format!("{:key$}  {:value$}  {}", setting.key, shown(setting), setting.origin)
+    };
+    ui::print_lines(settings.iter().map(line))
+}
+
+/// A value for people: texts without quotes.
+fn shown(setting: &Setting) -> String {
+    match &setting.value {
+        Value::String(text) => text.clone(),
+        Value::Null => "not set".to_string(),
+        Value::Array(items) => {
+            let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            texts.join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+fn as_json(setting: &Setting) -> Value {
+    let from = match &setting.origin {
+        Origin::Variable(name) | Origin::Unset(name) => {
+            json!({ "kind": "environment", "name": name })
+        }
+        Origin::File { path, line } => {
+            json!({ "kind": "file", "path": path.to_string_lossy(), "line": line })
+        }
+        Origin::BuiltIn => json!({ "kind": "built-in" }),
+    };
+    json!({ "key": setting.key, "value": setting.value, "from": from })
+}

@@ -1,0 +1,72 @@
+//! `man`: the manual pages.
+
+use std::path::{Path, PathBuf};
+
+use clap::Command;
+use clap_mangen::Man;
+
+use crate::failure::{Failure, words};
+use crate::{help, ui};
+
+/// Print a page of the manual
+///
+/// Without a VERB, the page of the command as a whole. The text is for the program man.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects man | man -l -
+  analects man set default | man -l -
+  analects man --dir ~/.local/share/man/man1")]
+pub struct Args {
+    /// The verb, such as chat or set default
+    verb: Vec<String>,
+
+    /// Write all pages into this folder, instead of printing one
+    #[arg(long, value_name = "DIR", conflicts_with = "verb")]
+    dir: Option<PathBuf>,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let mut command = help::command().disable_help_subcommand(true);
+    command.build();
+    if let Some(folder) = &args.dir {
+        return write_all(&command, folder);
+    }
+    let page = render(find(&command, &args.verb)?)?;
+    ui::print_lines(String::from_utf8_lossy(&page).lines().map(str::to_string))
+}
+
+fn find<'a>(command: &'a Command, verb: &[String]) -> Result<&'a Command, Failure> {
+    verb.iter().try_fold(command, |command, word| {
+        command.find_subcommand(word).ok_or_else(|| {
+            let verbs = command.get_subcommands().map(Command::get_name);
+            let verbs: Vec<&str> = verbs.collect();
+            let failure = Failure::not_found(format!("there is no verb {}", verb.join(" ")));
+            match verbs.is_empty() {
+                true => failure.or_hint(format!("{} has no verbs", command.get_name())),
+                false => failure.or_hint(format!("expected one of {}", verbs.join(", "))),
+            }
+        })
+    })
+}
+
+fn render(command: &Command) -> Result<Vec<u8>, Failure> {
+    let mut page = Vec::new();
+    let man = Man::new(command.clone()).source(concat!("analects ", env!("CARGO_PKG_VERSION")));
+    man.render(&mut page)
+        .map_err(|error| Failure::ours(format!("cannot write the page: {}", words(&error))))?;
+    Ok(page)
+}
+
+fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
+    let failed = |action: &str, path: &Path, error: std::io::Error| {
+        Failure::input(format!("{}: cannot {action}: {}", path.display(), words(&error)))
+    };
+    std::fs::create_dir_all(folder).map_err(|error| failed("create this folder", folder, error))?;
+    let mut open = vec![command];
+    while let Some(command) = open.pop() {
+        let path = folder.join(Man::new(command.clone()).get_filename());
+        std::fs::write(&path, render(command)?).map_err(|error| failed("write", &path, error))?;
+        open.extend(command.get_subcommands());
+    }
+    Ok(())
+}

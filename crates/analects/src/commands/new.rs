@@ -1,0 +1,213 @@
+//! `new`: makes a message file that is ready to type into.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use analects_core::Agent;
+use analects_formats::msgfile::{Document, Kind, Splice, decode_named, frontmatter};
+use analects_runtime::agent_name;
+
+use crate::config::{Config, check_model};
+use crate::failure::{Failure, words};
+use crate::surroundings::Surroundings;
+use crate::ui;
+
+/// The section of a plain Markdown file, unless the person names another.
+const SECTION: &str = "Discussion";
+
+/// Make a message file that is ready to type into
+///
+/// A FILE that ends in .msg.md holds cells from start to end. Any other .md file gets a section for
+/// the messages, below which the cells are. The last line is an empty cell, where you type. A file
+/// that is there already is never touched.
+///
+/// The agent that will answer is written into the file: the one that --agent names in your
+/// configuration, or a new one with the model of -m. Without either, it is the configured default
+/// model, if there is one.
+///
+/// The path is printed, so that an editor can be given it.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects new talk.msg.md -m openai/gpt-5-mini
+  analects new talk.msg.md --agent coder
+  analects new notes.md --section Questions -m openai/gpt-5-mini -s \"You answer briefly.\"
+  $EDITOR \"$(analects new talk.msg.md)\"")]
+pub struct Args {
+    /// The file to make: talk.msg.md, or notes.md for a section
+    file: PathBuf,
+
+    /// The agent: one of your configuration, or with -m the name of a new one
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// The model that answers, such as openai/gpt-5-mini, or default, task, reasoning, quick or
+    /// compact for the one that is configured so
+    #[arg(short, long)]
+    model: Option<String>,
+
+    /// The system prompt
+    #[arg(short, long, value_name = "TEXT")]
+    system: Option<String>,
+
+    /// The heading of the section for the messages, in a plain Markdown file [default: Discussion]
+    #[arg(long, value_name = "NAME")]
+    section: Option<String>,
+
+    /// Print the path, and errors, as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let section = section(args)?;
+    if fs::symlink_metadata(&args.file).is_ok() {
+        return Err(is_there(&args.file));
+    }
+    let surroundings = Surroundings::of_process()?;
+    let agent = agent(args, &Config::read(&surroundings)?)?;
+    let text = text(section.as_deref(), agent.as_ref())?;
+    write_new(&args.file, &text)?;
+    if args.json {
+        return ui::print_json(&serde_json::json!({ "path": args.file.to_string_lossy() }));
+    }
+    ui::print_path(&args.file)
+}
+
+/// The section that the file gets; none if all of it is messages.
+fn section(args: &Args) -> Result<Option<String>, Failure> {
+    let name = args.file.file_name().unwrap_or_default().to_string_lossy();
+    match &args.section {
+        Some(_) if name.ends_with(".msg.md") => {
+            let message = format!("{}: all of this file is messages", args.file.display());
+            Err(Failure::usage(message, "leave out --section, or name the file notes.md"))
+        }
+        _ if name.ends_with(".msg.md") => Ok(None),
+        section if name.ends_with(".md") => Ok(Some(section.as_deref().unwrap_or(SECTION).into())),
+        _ => {
+            let message = format!("{}: not the name of a message file", args.file.display());
+            let stem = args.file.file_stem().unwrap_or_default().to_string_lossy();
+            let stem = if stem.is_empty() { "talk".into() } else { stem };
+            Err(Failure::usage(message, format!("name it {stem}.msg.md, or {stem}.md")))
+        }
+    }
+}
+
+fn is_there(path: &Path) -> Failure {
+    let message = format!("{}: there is already something of this name", path.display());
+    Failure::input(message).or_hint("add says something in it, chat goes on with it")
+}
+
+/// The agent that is written into the file.
+fn agent(args: &Args, config: &Config) -> Result<Option<Agent>, Failure> {
+    let model = args.model.as_deref().map(|model| config.model(model)).transpose()?;
+    if let Some(model) = &model {
+        check_model(model)?;
+    }
+    let mut agent = match (&args.agent, model) {
+        (Some(name), model) => {
+            let known = config.agent(name)?;
+            if known.is_none() && model.is_none() {
+                return Err(config.no_such_agent(name, &[]));
+            }
+            let agent = known.unwrap_or(Agent { name: name.clone(), ..Agent::default() });
+            Agent { models: model.map_or(agent.models, |model| vec![model]), ..agent }
+        }
+        (None, Some(model)) => Agent::of_model(agent_name(&model), model),
+        (None, None) => match config.pointer("default") {
+            Some(model) => Agent::of_model(agent_name(model), model),
+            None if args.system.is_some() => {
+                let message = "a system prompt needs an agent that follows it";
+                return Err(Failure::usage(
+                    message,
+                    "name a model with -m, or an agent with --agent",
+                ));
+            }
+            None => return Ok(None),
+        },
+    };
+    if agent.models.is_empty() {
+        let message = format!("the agent {} names no models", agent.name);
+        return Err(Failure::input(message).or_hint("name a model with -m"));
+    }
+    agent.system_prompt = args.system.clone().or(agent.system_prompt);
+    Ok(Some(agent))
+}
+
+/// The text of the new file. It is read back, and anything odd about it is the arguments' fault.
+fn text(section: Option<&str>, agent: Option<&Agent>) -> Result<Vec<u8>, Failure> {
+    let name = if section.is_some() { "x.md" } else { "x.msg.md" };
+    let mut document = decode_named(*b"", name);
+    if let Some(section) = section {
+        let splice = frontmatter::set_string(b"", None, "message_section", section);
+        document = apply(&document, splice.map_err(|refusal| refusal.message), name)?;
+    }
+    if let Some(agent) = agent {
+        let splice = frontmatter::add_agent(document.source(), document.frontmatter_span(), agent);
+        document = apply(&document, splice.map_err(|refusal| refusal.message), name)?;
+    }
+    let front = std::str::from_utf8(document.source()).unwrap_or_default();
+    let blank = if front.is_empty() { "" } else { "\n" };
+    let cell = match section {
+        Some(section) => format!("## {}\n\n### %%\n\n", section.trim()),
+        None => "# %%\n\n".to_string(),
+    };
+    let text = format!("{front}{blank}{cell}").into_bytes();
+    check(&decode_named(text.as_slice(), name), section, agent)?;
+    Ok(text)
+}
+
+fn apply(
+    document: &Document,
+    splice: Result<Splice, String>,
+    name: &str,
+) -> Result<Document, Failure> {
+    let splice = splice.map_err(|message| Failure::usage(message, "choose another name"))?;
+    Ok(decode_named(splice.apply(document.source()), name))
+}
+
+fn check(document: &Document, section: Option<&str>, agent: Option<&Agent>) -> Result<(), Failure> {
+    let odd = document.problems();
+    let is_right = match section {
+        Some(_) => document.kind() == Kind::Section && document.section().is_some(),
+        None => document.kind() == Kind::Whole,
+    };
+    if odd.is_empty() && is_right && document.default_agent().as_ref() == agent {
+        return Ok(());
+    }
+    let message = odd.into_iter().next().map_or_else(
+        || "a message file cannot hold these names".to_string(),
+        |problem| problem.message,
+    );
+    Err(Failure::usage(message, "choose other names for the section and the agent"))
+}
+
+/// Writes a file that must not be there yet.
+fn write_new(path: &Path, text: &[u8]) -> Result<(), Failure> {
+    let mut file = File::create_new(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => is_there(path),
+        ErrorKind::NotFound => {
+            let folder = path.parent().unwrap_or(Path::new(".")).display();
+            Failure::not_found(format!("{folder}: not found")).or_hint("make the folder first")
+        }
+        _ => Failure::input(format!("{}: cannot create: {}", path.display(), words(&error))),
+    })?;
+    let written = file.write_all(text).and_then(|()| file.sync_all()).and_then(|()| sync(path));
+    written.map_err(|error| {
+        // Half a file is worse than none; the error that matters is the one above.
+        let _ = fs::remove_file(path);
+        Failure::input(format!("{}: cannot write: {}", path.display(), words(&error)))
+    })
+}
+
+/// A new name survives a power cut only if its folder was synced, too.
+#[cfg(unix)]
+fn sync(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}

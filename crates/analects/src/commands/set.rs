@@ -1,0 +1,93 @@
+//! `set`: changes one thing of a message file.
+
+use std::path::{Path, PathBuf};
+
+use analects_core::nearest;
+use analects_formats::msgfile::{Document, frontmatter};
+use analects_store::read_message_file;
+use clap::Subcommand;
+
+use crate::failure::Failure;
+use crate::surroundings::Surroundings;
+use crate::{ui, writing};
+
+/// Change one thing of a message file
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Default(Default),
+}
+
+/// Set the agent that answers unless told otherwise
+///
+/// Changes the one line default_agent of the frontmatter, or adds it; every other byte stays. The
+/// agent must be defined in the file.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Example:\n  analects set default talk.msg.md coder")]
+struct Default {
+    /// The message file
+    file: PathBuf,
+
+    /// The name of an agent of the file
+    agent: String,
+
+    /// Print what was set, and errors, as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    /// Whether errors too are to be JSON.
+    pub fn wants_json(&self) -> bool {
+        let What::Default(args) = &self.what;
+        args.json
+    }
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let What::Default(args) = &args.what;
+    let surroundings = Surroundings::of_process()?;
+    // Opening to write would take a file that is not there for a new one.
+    read_message_file(&args.file)
+        .map_err(|error| Failure::from(error).or_hint("check the name; new makes a new file"))?;
+    set_default(args, &surroundings).map_err(|failure| surroundings.explain(failure))?;
+    match args.json {
+        true => ui::print_json(&serde_json::json!({
+            "path": args.file.to_string_lossy(), "default_agent": args.agent,
+        })),
+        false => Ok(()),
+    }
+}
+
+fn set_default(args: &Default, surroundings: &Surroundings) -> Result<(), Failure> {
+    let mut file = writing::open(&args.file, &surroundings.places)?;
+    writing::edit(&mut file, |document| {
+        if document.agents().iter().all(|agent| agent.name != args.agent) {
+            return Err(unknown_agent(document, &args.file, &args.agent));
+        }
+        let (source, span) = (document.source(), document.frontmatter_span());
+        let splice = frontmatter::set_string(source, span, "default_agent", &args.agent);
+        let splice = splice.map_err(|refusal| writing::refused(&args.file, refusal))?;
+        Ok(splice.apply(source))
+    })
+}
+
+/// Says that a file has no such agent, and which it has.
+pub fn unknown_agent(document: &Document, path: &Path, name: &str) -> Failure {
+    let agents = document.agents();
+    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    let hint = match nearest(name, names.iter().copied()) {
+        Some(near) => format!("did you mean {near}?"),
+        None if names.is_empty() => {
+            "the file defines no agent; chat -m MODEL adds one, or type one under agents:".into()
+        }
+        None => format!("the file has {}", names.join(", ")),
+    };
+    Failure::not_found(format!("{}: there is no agent {name}", path.display())).or_hint(hint)
+}

@@ -1,0 +1,222 @@
+//! The configuration: what the person's `config.toml` and a project's `.analects.toml` say, which of
+//! them counts, and where each value came from. The environment is `surroundings.rs`.
+//!
+//! A project's file comes with the project, so it is input like any other: it may define agents and
+//! name models, and nothing else. No configuration names a recording, which is a path on this machine.
+
+mod agent_file;
+mod find;
+mod read;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use analects_client::{ClientError, Surroundings as Models, resolve};
+use analects_core::{Agent, nearest};
+
+use crate::failure::{Failure, words};
+use crate::surroundings::Surroundings;
+use crate::ui;
+use read::{Layer, Owner, PROPERTIES};
+
+/// The words that stand for models of the person's choice.
+pub const POINTERS: [&str; 5] = ["default", "task", "reasoning", "quick", "compact"];
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The environment variable of that name.
+    Variable(&'static str),
+    /// Nowhere: neither that variable nor another says anything.
+    Unset(&'static str),
+    /// A line of a configuration file.
+    File { path: PathBuf, line: usize },
+    /// The program.
+    BuiltIn,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Variable(name) | Origin::Unset(name) => f.write_str(name),
+            Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Origin::BuiltIn => f.write_str("built-in"),
+        }
+    }
+}
+
+/// A value, and where it came from.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// Its name, with dots.
+    pub key: String,
+    /// Its value; for a secret only `set` or `not set`.
+    pub value: serde_json::Value,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+impl Setting {
+    /// A value that is a text.
+    pub fn new(key: impl Into<String>, value: impl Into<String>, origin: Origin) -> Setting {
+        Setting { key: key.into(), value: serde_json::Value::String(value.into()), origin }
+    }
+}
+
+/// What the configuration files say.
+#[derive(Debug, Default)]
+pub struct Config {
+    /// The project's file before the person's: the first that says something counts.
+    layers: Vec<Layer>,
+    /// The person's folder of agents, one file each.
+    agents: PathBuf,
+}
+
+impl Config {
+    /// Reads the files that count here, and says on stderr what is odd about them.
+    pub fn read(surroundings: &Surroundings) -> Result<Config, Failure> {
+        let project = find::project_file(&surroundings.folder, surroundings.home.as_deref());
+        let user = surroundings.config.join("config.toml");
+        let files = project.map(|path| (path, Owner::Project)).into_iter();
+        let mut config = Config { layers: Vec::new(), agents: surroundings.config.join("agents") };
+        for (path, owner) in files.chain([(user, Owner::Person)]) {
+            let Some(text) = read_text(&path)? else { continue };
+            let layer = read::read(&text, &path, owner)?;
+            layer.warnings.iter().for_each(|warning| ui::remark(warning));
+            config.layers.push(layer);
+        }
+        Ok(config)
+    }
+
+    /// The model that a pointer stands for.
+    pub fn pointer(&self, name: &str) -> Option<&str> {
+        let mut pointers = self.layers.iter().flat_map(|layer| &layer.pointers);
+        pointers.find(|pointer| pointer.name == name).map(|pointer| pointer.model.as_str())
+    }
+
+    /// The model that the person means: a pointer stands for another, any other name for itself.
+    pub fn model(&self, wanted: &str) -> Result<String, Failure> {
+        if !POINTERS.contains(&wanted) {
+            return Ok(wanted.to_string());
+        }
+        let model = self.pointer(wanted).map(str::to_string);
+        model.ok_or_else(|| {
+            let message = format!("no model is configured as {wanted}");
+            let hint = format!("set {wanted} under [models] in config.toml, or name a model");
+            Failure::not_found(message).or_hint(hint)
+        })
+    }
+
+    /// The agent of that name. One without models gets the default one.
+    pub fn agent(&self, name: &str) -> Result<Option<Agent>, Failure> {
+        let mut known = self.layers.iter().flat_map(|layer| &layer.agents);
+        let agent = match known.find(|known| known.agent.name == name) {
+            Some(known) => Some(known.agent.clone()),
+            None => agent_file::read(&self.agents, name)?.map(|found| found.agent),
+        };
+        Ok(agent.map(|mut agent| {
+            if agent.models.is_empty() {
+                agent.models.extend(self.pointer("default").map(str::to_string));
+            }
+            agent
+        }))
+    }
+
+    /// Says that there is no such agent, and which there are.
+    pub fn no_such_agent(&self, name: &str, known: &[Agent]) -> Failure {
+        let mut names: Vec<String> = known.iter().map(|agent| agent.name.clone()).collect();
+        names.extend(self.agent_names());
+        names.sort();
+        names.dedup();
+        let hint = match nearest(name, names.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean {near}?"),
+            None if names.is_empty() => {
+                format!("define it as [agents.{name}] in config.toml, or name a model with -m")
+            }
+            None => format!("there are {}; -m MODEL makes a new one", names.join(", ")),
+        };
+        Failure::not_found(format!("there is no agent {name}")).or_hint(hint)
+    }
+
+    fn agent_names(&self) -> Vec<String> {
+        let defined = self.layers.iter().flat_map(|layer| &layer.agents);
+        let defined = defined.map(|known| known.agent.name.clone());
+        defined.chain(agent_file::names(&self.agents)).collect()
+    }
+
+    /// Every value that counts, and where it came from.
+    pub fn settings(&self) -> Result<Vec<Setting>, Failure> {
+        let mut settings = Vec::new();
+        for name in POINTERS {
+            let found = self.layers.iter().find_map(|layer| {
+                let pointer = layer.pointers.iter().find(|pointer| pointer.name == name)?;
+                let origin = Origin::File { path: layer.path.clone(), line: pointer.line };
+                Some((pointer.model.clone(), origin))
+            });
+            let (model, origin) = found.unwrap_or(("not set".to_string(), Origin::BuiltIn));
+            settings.push(Setting::new(format!("models.{name}"), model, origin));
+        }
+        let mut names = self.agent_names();
+        names.sort();
+        names.dedup();
+        for name in names {
+            settings.extend(self.agent_settings(&name)?);
+        }
+        Ok(settings)
+    }
+
+    fn agent_settings(&self, name: &str) -> Result<Vec<Setting>, Failure> {
+        let found = self.layers.iter().find_map(|layer| {
+            let known = layer.agents.iter().find(|known| known.agent.name == name)?;
+            Some((known.clone(), layer.path.clone()))
+        });
+        let found = match found {
+            Some(found) => Some(found),
+            None => agent_file::read(&self.agents, name)?
+                .map(|found| (found, agent_file::path(&self.agents, name))),
+        };
+        let Some((known, path)) = found else { return Ok(Vec::new()) };
+        let json = serde_json::to_value(&known.agent).unwrap_or_default();
+        let setting = |property: &&str| {
+            let line = known.lines.iter().find(|(key, _)| key == property).map(|(_, line)| *line);
+            let origin =
+                line.map_or(Origin::BuiltIn, |line| Origin::File { path: path.clone(), line });
+            let value = json.get(*property).cloned().unwrap_or_default();
+            Setting { key: format!("agents.{name}.{property}"), value, origin }
+        };
+        Ok(PROPERTIES.iter().map(setting).collect())
+    }
+}
+
+/// Whether a model can be named in a file: by a name that this version understands, and no
+/// recording. Whether there is a key for it, asking will tell.
+pub fn check_model(name: &str) -> Result<(), Failure> {
+    if name.starts_with("replay:") {
+        let message = format!("{name}: a recording is named on the command line of chat only");
+        return Err(Failure::usage(message, "name a model, such as openai/gpt-5-mini"));
+    }
+    match resolve(name, &Models::default()) {
+        Err(error @ ClientError::UnknownModel(_)) => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// The text of a file; nothing where there is none.
+fn read_text(path: &Path) -> Result<Option<String>, Failure> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        // The configuration's folder may be a file, such as in a home that is none.
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(None),
+        Err(error) => {
+            let message = format!("{}: cannot read: {}", path.display(), words(&error));
+            return Err(Failure::input(message));
+        }
+    };
+    let text = String::from_utf8(bytes);
+    text.map(Some).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let message = format!("{}: the bytes at offset {at} are not UTF-8", path.display());
+        Failure::input(message).or_hint("convert the file to UTF-8")
+    })
+}

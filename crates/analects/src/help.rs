@@ -1,0 +1,80 @@
+//! The command as a whole, with its verbs in groups: clap knows no groups of verbs, so the list that
+//! its help shows is made here.
+
+use clap::builder::StyledStr;
+use clap::{Command, CommandFactory};
+
+use crate::Cli;
+
+/// The verbs, in the order in which people meet them. Every verb stands in one group.
+pub const GROUPS: [(&str, &[&str]); 4] = [
+    ("Talk", &["chat"]),
+    ("Write", &["new", "add", "set"]),
+    ("Look", &["show"]),
+    ("Surroundings", &["config", "completions", "man"]),
+];
+
+/// What `--help` adds to `-h`.
+const EXAMPLES: &str = "Examples:
+  analects new talk.msg.md -m openai/gpt-5-mini
+  analects chat talk.msg.md \"What is a monad?\"
+  analects add talk.msg.md \"A thought for later\"
+  analects show talk.msg.md
+
+See analects VERB --help for more about each, and analects config show for what is configured.";
+
+/// The command with all of its verbs.
+pub fn command() -> Command {
+    let command = Cli::command();
+    let verbs = verbs(&command);
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{verbs}\n{}\n{{options}}{{after-help}}",
+        heading("Options")
+    );
+    command.help_template(StyledStr::from(template)).after_long_help(EXAMPLES)
+}
+
+/// The verbs in their groups, a line each.
+fn verbs(command: &Command) -> String {
+    let width = GROUPS.iter().flat_map(|(_, verbs)| *verbs).map(|verb| verb.len()).max();
+    let width = width.unwrap_or(0);
+    let line = |verb: &&str| {
+        let about = command.find_subcommand(verb).and_then(Command::get_about);
+        let about = about.map(ToString::to_string).unwrap_or_default();
+        format!("  {verb:width$}  {about}\n")
+    };
+    let group = |(name, verbs): &(&str, &[&str])| {
+        let lines: String = verbs.iter().map(line).collect();
+        format!("{}\n{lines}", heading(name))
+    };
+    GROUPS.iter().map(group).collect()
+}
+
+/// A heading in clap's style; clap takes the style off where it is not wanted.
+fn heading(name: &str) -> String {
+    let style = clap::builder::Styles::styled();
+    let style = style.get_header();
+    format!("{style}{name}:{style:#}")
+}
+
+#[cfg(test)]
+mod tests {
+    //! The groups and the verbs are the same.
+
+    use super::*;
+
+    #[test]
+    fn every_verb_is_in_exactly_one_group() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, verbs)| *verbs).copied().collect();
+        let command = Cli::command();
+        let mut verbs: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        grouped.sort_unstable();
+        verbs.sort_unstable();
+        assert_eq!(grouped, verbs);
+    }
+
+    #[test]
+    fn clap_finds_nothing_wrong() {
+        command().debug_assert();
+    }
+}
