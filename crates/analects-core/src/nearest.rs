@@ -3,7 +3,7 @@
 /// Longer words are not compared: that would take time, and a typing error is not so long.
 const MAX_LENGTH: usize = 40;
 
-/// How many characters may be wrong.
+/// How many characters may be wrong: one in three, and at most so many.
 const MAX_DISTANCE: usize = 2;
 
 /// The known word that was probably meant by another, if one is near enough. Capitals, and whether
@@ -15,6 +15,7 @@ const MAX_DISTANCE: usize = 2;
 /// assert_eq!(nearest("modles", ["models", "temperature"]), Some("models"));
 /// assert_eq!(nearest("Use-Temperature", ["use_temperature"]), Some("use_temperature"));
 /// assert_eq!(nearest("weather", ["models"]), None);
+/// assert_eq!(nearest("9", ["2"]), None);
 /// ```
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > MAX_LENGTH {
@@ -23,7 +24,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let word = word.to_lowercase().replace(['-', ' '], "_");
     let known = known.into_iter().filter(|known| known.len() <= MAX_LENGTH);
     let compared = known.map(|known| (distance(&word, &known.to_lowercase()), known));
-    let near = compared.filter(|(distance, _)| *distance <= MAX_DISTANCE);
+    let most = MAX_DISTANCE.min(word.chars().count() / 3);
+    let near = compared.filter(|(distance, _)| *distance <= most);
     near.min().map(|(_, known)| known)
 }
 

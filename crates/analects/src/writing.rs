@@ -31,12 +31,15 @@ pub fn edit(
     file: &mut LockedFile,
     mut plan: impl FnMut(&Document) -> Result<Vec<u8>, Failure>,
 ) -> Result<(), Failure> {
-    if plan(file.document())? == file.document().source() {
+    let before = file.document().source().to_vec();
+    let planned = plan(file.document())?;
+    if planned == before {
         return Ok(());
     }
-    let mut failure = None;
+    let (mut planned, mut failure) = (Some(planned), None);
     file.edit(|document| {
-        plan(document).unwrap_or_else(|error| {
+        let planned = planned.take().filter(|_| document.source() == before);
+        planned.map_or_else(|| plan(document), Ok).unwrap_or_else(|error| {
             failure = Some(error);
             document.source().to_vec()
         })

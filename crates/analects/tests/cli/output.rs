@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{Run, Sandbox, skip};
 use crate::server::{Server, Step, answer, done, done_because, piece, stream_head, thought};
 
 const DUPLICATE: &str =
@@ -142,16 +142,4 @@ fn thoughts_are_shown_on_a_terminal_only() {
     assert_eq!(sandbox.read("out"), "Yes.\n");
     let seen = sandbox.read("seen");
     assert!(seen.contains("\u{1b}[2mlet me <U+001B>[31msee\u{1b}[0m\r\n"), "{seen:?}");
-}
-
-/// Says that a test could not run here.
-#[cfg(target_os = "linux")]
-#[allow(clippy::print_stderr)]
-fn skip(test: &str, reason: &str) {
-    let line = format!("SKIPPED: {test}: {reason}");
-    eprintln!("{line}");
-    if let Some(path) = std::env::var_os("ANALECTS_SKIPS") {
-        let mut file = std::fs::File::options().append(true).create(true).open(path).unwrap();
-        std::io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).unwrap();
-    }
 }

@@ -42,6 +42,21 @@ impl Sandbox {
         std::fs::write(self.path(name), text).unwrap();
     }
 
+    /// Writes a file of the configuration.
+    pub fn configure(&self, name: &str, text: &str) {
+        let path = self.path("home/config").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// What `show --json` says about a file, of which there must be nothing odd to say.
+    #[track_caller]
+    pub fn show(&self, name: &str) -> serde_json::Value {
+        let run = self.run(&["show", "--json", name]);
+        assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+        serde_json::from_str(&run.stdout).unwrap()
+    }
+
     pub fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
@@ -73,7 +88,7 @@ impl Sandbox {
         self.command(args).output().unwrap().into()
     }
 
-    pub fn run_with_stdin(&self, args: &[&str], stdin: &str) -> Run {
+    pub fn run_with_stdin(&self, args: &[&str], stdin: impl AsRef<[u8]>) -> Run {
         self.write("stdin", stdin);
         let file = std::fs::File::open(self.path("stdin")).unwrap();
         self.command(args).stdin(file).output().unwrap().into()
@@ -118,5 +133,16 @@ impl Run {
     #[track_caller]
     pub fn assert_failure(&self, code: i32, stderr: &str) {
         assert_eq!((self.code, &*self.stdout, &*self.stderr), (Some(code), "", stderr));
+    }
+}
+
+/// Says that a test could not run here.
+#[allow(clippy::print_stderr)]
+pub fn skip(test: &str, reason: &str) {
+    let line = format!("SKIPPED: {test}: {reason}");
+    eprintln!("{line}");
+    if let Some(path) = std::env::var_os("ANALECTS_SKIPS") {
+        let mut file = std::fs::File::options().append(true).create(true).open(path).unwrap();
+        std::io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).unwrap();
     }
 }

@@ -113,8 +113,8 @@ fn author(document: &Document, args: &Args) -> Result<String, Failure> {
         }
         (Some(word), None) => match word.as_str() {
             "tool" => Err(Failure::usage(
-                "a tool's call or result belongs to a cell",
-                "name it with --of; a call also needs --attr name=TOOL",
+                "a call belongs to a reply, and a result to a call",
+                "name the reply or the call with --of; a call also needs --attr name=TOOL",
             )),
             "markdown" | "code" | "raw" | "agent" | "residue" => {
                 let message = format!("{word:?} is no type of an output");

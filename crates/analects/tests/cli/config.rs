@@ -1,0 +1,234 @@
+//! The configuration: what counts, where it came from, and what is never said.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Run, Sandbox};
+use crate::server::{Server, answer};
+
+#[track_caller]
+fn settings(sandbox: &Sandbox) -> Vec<Value> {
+    let run = sandbox.run(&["config", "show", "--json"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    let json: Value = serde_json::from_str(&run.stdout).unwrap();
+    json["settings"].as_array().unwrap().clone()
+}
+
+#[track_caller]
+fn setting(sandbox: &Sandbox, key: &str) -> Value {
+    settings(sandbox).into_iter().find(|setting| setting["key"] == key).unwrap()
+}
+
+#[test]
+fn every_value_says_where_it_came_from() {
+    let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
+    sandbox.configure("config.toml", "[models]\ndefault = 'openai/a'\nquick = 'openai/b'\n");
+    sandbox.configure("agents/poet.md", "---\nmodels: openai/rhyme\n---\nRhyme.\n");
+    sandbox.write(
+        ".analects.toml",
+        "\n[models]\nquick = 'openai/c'\n[agents.coder]\nreasoning = true\n",
+    );
+    let folder = std::fs::canonicalize(sandbox.path("")).unwrap();
+    let file = |name: &str, line: usize| json!({ "kind": "file", "path": folder.join(name).to_string_lossy(), "line": line });
+    let home = |name: &str, line: usize| {
+        let path = sandbox.path("home/config").join(name);
+        json!({ "kind": "file", "path": path.to_string_lossy(), "line": line })
+    };
+    let variable = |name: &str| json!({ "kind": "environment", "name": name });
+    let data = sandbox.path("home/data");
+    for (key, value, from) in [
+        ("folders.data", json!(data.to_string_lossy()), variable("ANALECTS_HOME")),
+        ("openai.base_url", json!("http://127.0.0.1:9/v1"), variable("OPENAI_BASE_URL")),
+        ("openai.key", json!("not set"), variable("OPENAI_API_KEY")),
+        ("models.default", json!("openai/a"), home("config.toml", 2)),
+        ("models.quick", json!("openai/c"), file(".analects.toml", 3)),
+        ("models.task", json!("not set"), json!({ "kind": "built-in" })),
+        ("agents.coder.reasoning", json!(true), file(".analects.toml", 5)),
+        ("agents.coder.temperature", json!(0.7), json!({ "kind": "built-in" })),
+        ("agents.poet.models", json!(["openai/rhyme"]), home("agents/poet.md", 2)),
+        ("agents.poet.system_prompt", json!("Rhyme."), home("agents/poet.md", 4)),
+    ] {
+        assert_eq!(setting(&sandbox, key), json!({ "key": key, "value": value, "from": from }));
+    }
+    let run = sandbox.run(&["config", "show"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    let line = run.stdout.lines().find(|line| line.starts_with("models.default")).unwrap();
+    assert!(line.contains(" openai/a ") && line.ends_with("config.toml:2"), "{line}");
+    assert_eq!(run.stdout.lines().count(), settings(&sandbox).len());
+}
+
+#[test]
+fn no_key_is_ever_shown() {
+    let sandbox = Sandbox::new();
+    let secret = "sk-very-secret";
+    let run = |args: &[&str]| -> Run {
+        let mut command = sandbox.command(args);
+        command.env("OPENAI_API_KEY", secret).env("ALL_PROXY", format!("http://me:{secret}@proxy"));
+        command.env("OPENAI_BASE_URL", format!("https://me:{secret}@host/v1?key={secret}"));
+        command.output().unwrap().into()
+    };
+    let all: [&[&str]; 4] = [
+        &["config", "show"],
+        &["config", "show", "--json"],
+        &["new", "--json", "x.txt"],
+        &["chat", "x"],
+    ];
+    for config in [
+        "",
+        "api_key = 'sk-very-secret'\n",
+        "api_key = sk-very-secret\n",
+        "[models]\ndefault = ['sk-very-secret']\n",
+    ] {
+        sandbox.configure("config.toml", config);
+        for args in all {
+            let run = run(args);
+            assert!(
+                !run.stdout.contains(secret) && !run.stderr.contains(secret),
+                "{args:?}: {} {}",
+                run.stdout,
+                run.stderr
+            );
+        }
+    }
+    sandbox.configure("config.toml", "");
+    let shown = run(&["config", "show"]).stdout;
+    let line = shown.lines().find(|line| line.starts_with("openai.key")).unwrap();
+    assert_eq!(
+        line.split_whitespace().collect::<Vec<_>>(),
+        ["openai.key", "set", "OPENAI_API_KEY"]
+    );
+}
+
+#[test]
+fn a_project_may_not_decide_where_things_go() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        ".analects.toml",
+        "[models]\ndefault = 'openai/a'\n\n[openai]\nbase_url = 'http://evil'\n",
+    );
+    for args in [&["config", "show"][..], &["chat", "a.msg.md", "hi"], &["new", "a.msg.md"]] {
+        let run = sandbox.run(args);
+        assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{args:?}");
+        let (first, hint) = run.stderr.split_once('\n').unwrap();
+        assert!(first.ends_with("/.analects.toml:5:1: a project may not set base_url"), "{first}");
+        assert_eq!(hint, "hint: a project's file may set [models] and [agents.NAME] only\n");
+    }
+    assert!(!sandbox.path("a.msg.md").exists());
+    let run = sandbox.run(&["config", "show", "--json"]);
+    let json: Value = serde_json::from_str(&run.stderr).unwrap();
+    assert_eq!(json["error"]["kind"], "input");
+}
+
+#[test]
+fn a_typing_error_is_a_warning() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("config.toml", "[models]\ndefualt = 'openai/a'\n");
+    let run = sandbox.run(&["config", "show"]);
+    assert_eq!(run.code, Some(0));
+    let end = "config.toml:2:1: warning: unknown key models.defualt; did you mean default?\n";
+    assert!(run.stderr.ends_with(end), "{}", run.stderr);
+}
+
+#[test]
+fn the_usual_folders_count_without_a_home_of_ours() {
+    let sandbox = Sandbox::new();
+    let config = "[models]\ndefault = 'openai/xdg'\n";
+    for folder in ["xdg/analects", ".config/analects"] {
+        std::fs::create_dir_all(sandbox.path(folder)).unwrap();
+    }
+    sandbox.write("xdg/analects/config.toml", config);
+    sandbox.write(".config/analects/config.toml", config.replace("xdg", "usual"));
+    for (xdg, model) in [(Some("xdg"), "openai/xdg"), (None, "openai/usual")] {
+        let mut command = sandbox.command(&["config", "show"]);
+        command
+            .env_remove("ANALECTS_HOME")
+            .env_remove("XDG_CONFIG_HOME")
+            .env("HOME", sandbox.path(""));
+        xdg.map(|folder| command.env("XDG_CONFIG_HOME", sandbox.path(folder)));
+        let run: Run = command.output().unwrap().into();
+        assert!(run.stdout.contains(model), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn chat_asks_the_configured_model_if_nobody_else_is_named() {
+    let server = Server::new(vec![answer(&["1"]), answer(&["2"]), answer(&["3"]), answer(&["4"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.configure("config.toml", "[models]\ndefault = 'openai/usual'\nquick = 'openai/fast'\n");
+    let asked = |args: &[&str], model: &str| {
+        assert_eq!(sandbox.run(args).code, Some(0), "{args:?}");
+        let request = server.request();
+        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+    };
+    asked(&["chat", "a.msg.md", "hi"], "usual");
+    assert!(sandbox.read("a.msg.md").contains("[agent] name=\"usual\" models=\"openai/usual\""));
+    asked(&["chat", "b.msg.md", "-m", "quick", "hi"], "fast");
+    // The file counts before the configuration.
+    asked(&["chat", "b.msg.md", "again"], "fast");
+    asked(&["chat", "hi"], "usual");
+}
+
+#[test]
+fn a_file_whose_agents_cannot_be_asked_is_not_taken_over() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("config.toml", "[models]\ndefault = 'openai/usual'\n");
+    sandbox.write("a.msg.md", "---\nagents:\n  x: {models: nobody/x}\n---\n");
+    let run = sandbox.run(&["chat", "a.msg.md", "hi"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("the agent x names no model that can be asked"), "{}", run.stderr);
+}
+
+#[test]
+fn chat_knows_configured_agents() {
+    let server = Server::new(vec![answer(&["1"]), answer(&["2"]), answer(&["3"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.configure(
+        "config.toml",
+        "[agents.coder]\nmodels = ['openai/big']\nsystem_prompt = 'Be brief.'\ntemperature = 0.25\n",
+    );
+    sandbox.write("a.msg.md", "---\ntitle: mine # mine\n---\n\n# %%\n\nfirst\n");
+    sandbox.run(&["chat", "a.msg.md", "--agent", "coder"]).assert_answer("1\n");
+    let request = server.request();
+    for part in ["\"model\":\"big\"", "Be brief.", "\"temperature\":0.25"] {
+        assert!(request.contains(part), "{request}");
+    }
+    let file = sandbox.read("a.msg.md");
+    let front = "---\ntitle: mine # mine\nagents:\n  coder:\n    models: [openai/big]\n    \
+                 temperature: 0.25\n    system_prompt: \"Be brief.\"\n---\n\n# %%\n\nfirst\n";
+    assert!(file.starts_with(front), "{file}");
+    // From now on the file knows it, whatever the configuration says.
+    sandbox.configure("config.toml", "");
+    sandbox.run(&["chat", "a.msg.md", "--agent", "coder", "again"]).assert_answer("2\n");
+    assert!(server.request().contains("Be brief."));
+    assert_eq!(sandbox.read("a.msg.md").matches("coder:").count(), 1);
+    let run = sandbox.run(&["chat", "b.msg.md", "--agent", "coder", "hi"]);
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    assert!(!sandbox.path("b.msg.md").exists());
+}
+
+#[test]
+fn a_broken_configuration_does_not_matter_to_who_names_a_model() {
+    let server = Server::new(vec![answer(&["1"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.configure("config.toml", "[models\n");
+    sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"]).assert_answer("1\n");
+    assert_eq!(sandbox.run(&["chat", "b.msg.md", "hi"]).code, Some(1));
+}
+
+#[test]
+fn configurations_that_cannot_be_read() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("config.toml", "");
+    std::fs::write(sandbox.path("home/config/config.toml"), b"a = '\xff'\n").unwrap();
+    let run = sandbox.run(&["config", "show"]);
+    assert_eq!(run.code, Some(1));
+    assert!(
+        run.stderr.contains("config.toml: the bytes at offset 5 are not UTF-8"),
+        "{}",
+        run.stderr
+    );
+    std::fs::remove_file(sandbox.path("home/config/config.toml")).unwrap();
+    std::fs::create_dir(sandbox.path("home/config/config.toml")).unwrap();
+    let run = sandbox.run(&["config", "show"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("config.toml: cannot read: is a directory"), "{}", run.stderr);
+}

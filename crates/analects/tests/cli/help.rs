@@ -1,0 +1,99 @@
+//! Help: short and long, in groups, for the command and for each verb.
+
+use crate::sandbox::Sandbox;
+
+fn verbs(sandbox: &Sandbox) -> Vec<String> {
+    let run = sandbox.run(&["-h"]);
+    let (_, groups) = run.stdout.split_once("\nTalk:\n").unwrap();
+    let (groups, _) = groups.split_once("\n\nOptions:\n").unwrap();
+    let lines = groups.lines().filter(|line| line.starts_with("  "));
+    lines.map(|line| line.split_whitespace().next().unwrap().to_string()).collect()
+}
+
+#[test]
+fn the_short_help_fits_on_a_screen() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(&["-h"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    assert!(run.stdout.lines().count() <= 30, "{}", run.stdout);
+    assert!(run.stdout.lines().all(|line| line.chars().count() <= 100), "{}", run.stdout);
+    for group in ["Talk:", "Write:", "Look:", "Surroundings:", "Options:"] {
+        assert!(run.stdout.contains(&format!("\n{group}\n")), "{}", run.stdout);
+    }
+    assert!(!run.stdout.contains("Examples:") && !run.stdout.contains('\u{1b}'));
+    // The same without arguments, where nobody asked for it.
+    let silent = sandbox.run(&[]);
+    assert_eq!((silent.code, &*silent.stdout, silent.stderr), (Some(2), "", run.stdout));
+}
+
+#[test]
+fn the_long_help_has_examples() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(&["--help"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    assert!(run.stdout.contains("\nExamples:\n  analects new "), "{}", run.stdout);
+    assert!(run.stdout.contains("\nTalk:\n"), "{}", run.stdout);
+}
+
+#[test]
+fn every_verb_has_a_short_and_a_long_help() {
+    let sandbox = Sandbox::new();
+    let verbs = verbs(&sandbox);
+    assert!(verbs.len() >= 8, "{verbs:?}");
+    for verb in verbs {
+        // Verbs with verbs of their own are explained by those.
+        let words = match verb.as_str() {
+            "set" => vec!["set", "default"],
+            "config" => vec!["config", "show"],
+            verb => vec![verb],
+        };
+        let short = sandbox.run(&[&words[..], &["-h"]].concat());
+        let long = sandbox.run(&[&words[..], &["--help"]].concat());
+        assert_eq!((short.code, long.code), (Some(0), Some(0)), "{verb}");
+        assert!(!short.stdout.contains("Example"), "{verb}: {}", short.stdout);
+        assert!(long.stdout.contains("\nExample"), "{verb}: {}", long.stdout);
+        assert!(short.stdout.len() < long.stdout.len(), "{verb}");
+    }
+}
+
+#[test]
+fn wrong_use_of_a_verb_within_a_verb_is_explained() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["set", "default", "a.msg.md"]).assert_failure(
+        2,
+        "analects: the following required arguments were not provided: <AGENT>\n\
+         hint: usage: analects set default [OPTIONS] <FILE> <AGENT>; see analects set default --help\n",
+    );
+    let run = sandbox.run(&["set", "defualt"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("'default'"), "{}", run.stderr);
+    for args in [&["set"][..], &["config"]] {
+        let run = sandbox.run(args);
+        assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{args:?}");
+        assert!(run.stderr.contains("\nUsage: analects "), "{}", run.stderr);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn data_of_every_writing_verb_that_cannot_be_printed_is_a_failure() {
+    let sandbox = Sandbox::new();
+    let all: [&[&str]; 6] = [
+        &["new", "a.msg.md"],
+        &["add", "a.msg.md", "x"],
+        &["config", "show"],
+        &["config", "show", "--json"],
+        &["completions", "bash"],
+        &["man"],
+    ];
+    for args in all {
+        let status = sandbox
+            .command(args)
+            .stdout(Sandbox::full())
+            .stderr(std::process::Stdio::null())
+            .status();
+        assert_eq!(status.unwrap().code(), Some(1), "{args:?}");
+    }
+    // What was done is done all the same.
+    assert_eq!(sandbox.texts("a.msg.md"), ["x"]);
+}

@@ -1,0 +1,192 @@
+//! `new`: files that are ready to type into, and nothing else touched.
+
+use crate::sandbox::Sandbox;
+
+/// What is made has nothing odd about it.
+#[track_caller]
+fn made(sandbox: &Sandbox, args: &[&str]) -> String {
+    sandbox.run(&[&["new"], args].concat()).assert_answer(&format!("{}\n", args[0]));
+    assert_eq!(sandbox.show(args[0])["problems"], serde_json::json!([]));
+    sandbox.read(args[0])
+}
+
+#[test]
+fn a_whole_file() {
+    let sandbox = Sandbox::new();
+    assert_eq!(made(&sandbox, &["talk.msg.md"]), "# %%\n\n");
+    let text = made(&sandbox, &["b.msg.md", "-m", "openai/gpt-5-mini", "-s", "Be brief."]);
+    let expected = "---\nagents:\n  gpt-5-mini:\n    models: [openai/gpt-5-mini]\n    \
+                    system_prompt: \"Be brief.\"\n---\n\n# %%\n\n";
+    assert_eq!(text, expected);
+    let text = made(&sandbox, &["c.msg.md", "--agent", "tutor", "-m", "openai/gpt-5"]);
+    assert_eq!(text, "---\nagents:\n  tutor:\n    models: [openai/gpt-5]\n---\n\n# %%\n\n");
+}
+
+#[test]
+fn a_section() {
+    let sandbox = Sandbox::new();
+    let text = made(&sandbox, &["notes.md"]);
+    assert_eq!(text, "---\nmessage_section: Discussion\n---\n\n## Discussion\n\n### %%\n\n");
+    let text = made(&sandbox, &["more.md", "--section", "讨论 #1", "-m", "openai/x"]);
+    let expected = "---\nmessage_section: \"讨论 #1\"\nagents:\n  x:\n    \
+                    models: [openai/x]\n---\n\n## 讨论 #1\n\n### %%\n\n";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn what_is_added_takes_the_place_of_the_empty_cell() {
+    let sandbox = Sandbox::new();
+    for name in ["talk.msg.md", "notes.md"] {
+        made(&sandbox, &[name, "-m", "openai/x"]);
+        assert_eq!(sandbox.run(&["add", name, "hello"]).code, Some(0));
+        let show = sandbox.show(name);
+        assert_eq!(show["cells"].as_array().unwrap().len(), 1);
+        assert_eq!(
+            (&show["cells"][0]["content"], &show["default_agent"]),
+            (&"hello".into(), &"x".into())
+        );
+    }
+}
+
+#[test]
+fn any_system_prompt_comes_back() {
+    let sandbox = Sandbox::new();
+    let prompts = [
+        "a\nb\n",
+        "---\nx: 1\n---",
+        "  two  \n\n\n",
+        "# %% [^1]\n\n[^1]: [agent]",
+        "\u{1b}\t\"'\\",
+    ];
+    for (number, prompt) in prompts.into_iter().enumerate() {
+        let name = format!("{number}.msg.md");
+        made(&sandbox, &[&name, "-m", "openai/x", &format!("--system={prompt}")]);
+        assert_eq!(sandbox.show(&name)["agents"][0]["system_prompt"], prompt);
+    }
+}
+
+#[test]
+fn nothing_that_is_there_is_touched() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", "mine");
+    std::fs::create_dir(sandbox.path("b.msg.md")).unwrap();
+    for name in ["a.msg.md", "b.msg.md"] {
+        sandbox.run(&["new", name]).assert_failure(
+            1,
+            &format!(
+                "analects: {name}: there is already something of this name\n\
+                 hint: add says something in it, chat goes on with it\n"
+            ),
+        );
+    }
+    assert_eq!(sandbox.read("a.msg.md"), "mine");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_nowhere_is_not_followed() {
+    let sandbox = Sandbox::new();
+    std::os::unix::fs::symlink(sandbox.path("elsewhere"), sandbox.path("a.msg.md")).unwrap();
+    assert_eq!(sandbox.run(&["new", "a.msg.md"]).code, Some(1));
+    assert!(!sandbox.path("elsewhere").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn the_umask_decides_the_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::new();
+    for (umask, mode) in [("022", 0o644), ("077", 0o600), ("000", 0o666)] {
+        let command = sandbox.command(&[]);
+        let name = format!("{umask}.msg.md");
+        let call = format!("umask {umask}; '{}' new {name}", command.get_program().display());
+        let mut shell = std::process::Command::new("sh");
+        shell
+            .args(["-c", &call])
+            .current_dir(sandbox.path(""))
+            .env("ANALECTS_HOME", sandbox.path("home"));
+        assert!(shell.status().unwrap().success());
+        let facts = std::fs::metadata(sandbox.path(&name)).unwrap();
+        assert_eq!(facts.permissions().mode() & 0o777, mode);
+    }
+}
+
+#[test]
+fn wrong_names_are_explained_and_make_nothing() {
+    let sandbox = Sandbox::new();
+    let cases: [(&[&str], i32, &str); 15] = [
+        (&["talk.txt"], 2, "hint: name it talk.msg.md, or talk.md"),
+        (&["talk"], 2, "hint: name it talk.msg.md, or talk.md"),
+        (&[""], 2, "a value is required for '<FILE>'"),
+        (&["a.msg.md", "--section", "x"], 2, "hint: leave out --section"),
+        (&["a.md", "--section", "%% x"], 2, "must be the text of a heading"),
+        (&["a.md", "--section", "a\nb"], 2, "must be the text of a heading"),
+        (&["a.md", "--section", " "], 2, "must be the text of a heading"),
+        (&["a.msg.md", "--agent", "nobody"], 3, "hint: define it as [agents.nobody]"),
+        (&["a.msg.md", "--agent", "tool", "-m", "openai/x"], 2, "is a type of cell"),
+        (&["a.msg.md", "--agent", "a]b", "-m", "openai/x"], 2, "cannot be the name of an agent"),
+        (&["a.msg.md", "-s", "x"], 2, "hint: name a model with -m"),
+        (&["a.msg.md", "-m", "replay:x"], 2, "a recording is named on the command line"),
+        (&["a.msg.md", "-m", "nobody/x"], 2, "unknown model"),
+        (&["a.msg.md", "-m", "quick"], 3, "hint: set quick under [models]"),
+        (&["no/a.msg.md"], 3, "no: not found"),
+    ];
+    for (args, code, part) in cases {
+        let run = sandbox.run(&[&["new"], args].concat());
+        assert_eq!((run.code, &*run.stdout), (Some(code), ""), "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains(part), "{args:?}: {}", run.stderr);
+    }
+    assert!(!sandbox.path("a.msg.md").exists() && !sandbox.path("a.md").exists());
+}
+
+#[test]
+fn configured_agents_and_the_default() {
+    let sandbox = Sandbox::new();
+    sandbox.configure(
+        "config.toml",
+        "[models]\ndefault = 'openai/usual'\n[agents.coder]\nmodels = ['openai/big']\n\
+         temperature = 0.2\nsystem_prompt = \"Be brief.\"\n[agents.bare]\n",
+    );
+    sandbox.configure("agents/poet.md", "---\nmodels: [openai/rhyme]\n---\n\nRhyme.\n");
+    let text = made(&sandbox, &["a.msg.md"]);
+    assert_eq!(text, "---\nagents:\n  usual:\n    models: [openai/usual]\n---\n\n# %%\n\n");
+    made(&sandbox, &["b.msg.md", "--agent", "coder"]);
+    let agent = sandbox.show("b.msg.md")["agents"][0].clone();
+    assert_eq!(
+        (&agent["temperature"], &agent["system_prompt"]),
+        (&0.2.into(), &"Be brief.".into())
+    );
+    made(&sandbox, &["c.msg.md", "--agent", "poet", "-s", "Do not rhyme."]);
+    let agent = sandbox.show("c.msg.md")["agents"][0].clone();
+    assert_eq!(
+        (&agent["models"][0], &agent["system_prompt"]),
+        (&"openai/rhyme".into(), &"Do not rhyme.".into())
+    );
+    // An agent without models takes the default one.
+    made(&sandbox, &["d.msg.md", "--agent", "bare", "-s", "x"]);
+    assert_eq!(sandbox.show("d.msg.md")["agents"][0]["models"][0], "openai/usual");
+    let run = sandbox.run(&["new", "e.msg.md", "--agent", "codr"]);
+    run.assert_failure(3, "analects: there is no agent codr\nhint: did you mean coder?\n");
+}
+
+#[test]
+fn programs_get_json() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(&["new", "--json", "a.msg.md"]);
+    let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(json, serde_json::json!({ "path": "a.msg.md" }));
+    let run = sandbox.run(&["new", "--json", "a.msg.md"]);
+    let json: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+    assert_eq!((run.code, &json["error"]["kind"]), (Some(1), &"input".into()));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_editor_gets_the_path_as_it_is() {
+    use std::os::unix::ffi::OsStrExt;
+    let sandbox = Sandbox::new();
+    let name = std::ffi::OsStr::from_bytes(b"a\xff \x1b.msg.md");
+    let output = sandbox.command(&["new"]).arg(name).output().unwrap();
+    assert_eq!(output.stdout, b"a\xff \x1b.msg.md\n");
+    assert!(sandbox.path("").join(name).is_file());
+}
