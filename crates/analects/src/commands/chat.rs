@@ -128,6 +128,8 @@ fn chat_in_file(
     if prompt.is_none() && document.unanswered().is_empty() {
         return Err(nothing_to_ask(Some(document)));
     }
+    let addressed = addressed(document).filter(|_| prompt.is_none() && wanted.model.is_none());
+    let wanted = Wanted { agent: wanted.agent.or(addressed.as_deref()), ..wanted };
     let who = Who::of_file(document, wanted, &surroundings.models, config)?;
     if who.is_configured {
         drop(conversation);
@@ -143,6 +145,12 @@ fn chat_in_file(
         conversation.say(&prompt, Timestamp::now())?;
     }
     ask(&who, &surroundings.proxies, &mut conversation, &path.to_string_lossy())
+}
+
+/// The agent of the file that the last cell without an answer is meant for, if it says so.
+fn addressed(document: &Document) -> Option<String> {
+    let name = document.unanswered().last()?.attribute("agent")?;
+    document.agents().into_iter().map(|agent| agent.name).find(|known| *known == name)
 }
 
 /// Writes an agent into the frontmatter of a file, which holds all of its settings.

@@ -92,3 +92,23 @@ fn a_new_agent_takes_no_other_agents_name() {
     sandbox.run(&["chat", "a.msg.md", "again"]).assert_answer("2\n");
     assert!(server.request().contains("\"model\":\"poet\""));
 }
+
+#[test]
+fn a_message_is_answered_by_the_agent_that_it_is_meant_for() {
+    let server = Server::new(vec![answer(&["1"]), answer(&["2"]), answer(&["3"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", TWO_AGENTS);
+    let chat = |args: &[&str], model: &str| {
+        assert_eq!(sandbox.run(&[&["chat", "a.msg.md"], args].concat()).code, Some(0));
+        let request = server.request();
+        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+    };
+    let for_poet = ["add", "a.msg.md", "--agent", "poet", "a poem, please"];
+    assert_eq!(sandbox.run(&for_poet).code, Some(0));
+    chat(&[], "rhyme");
+    // The person's word counts before the cell's, and a new prompt is another question.
+    assert_eq!(sandbox.run(&for_poet).code, Some(0));
+    chat(&["-m", "openai/big"], "big");
+    assert_eq!(sandbox.run(&for_poet).code, Some(0));
+    chat(&["no, wait"], "big");
+}
