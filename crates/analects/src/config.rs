@@ -20,7 +20,7 @@ use crate::ui;
 use read::{Layer, Owner, PROPERTIES};
 
 /// The words that stand for models of the person's choice.
-pub const POINTERS: [&str; 5] = ["default", "task", "reasoning", "quick", "compact"];
+const POINTERS: [&str; 5] = ["default", "task", "reasoning", "quick", "compact"];
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +86,19 @@ impl Config {
             config.layers.push(layer);
         }
         Ok(config)
+    }
+
+    /// Reads the configuration unless the person named a model and nothing else: then nothing in it
+    /// matters, and what is wrong with it does not either.
+    pub fn read_for(
+        model: Option<&str>,
+        agent: Option<&str>,
+        surroundings: &Surroundings,
+    ) -> Result<Config, Failure> {
+        match (model, agent) {
+            (Some(model), None) if !POINTERS.contains(&model) => Ok(Config::default()),
+            _ => Config::read(surroundings),
+        }
     }
 
     /// The model that a pointer stands for.
@@ -191,7 +204,7 @@ impl Config {
 /// Whether a model can be named in a file: by a name that this version understands, and no
 /// recording. Whether there is a key for it, asking will tell.
 pub fn check_model(name: &str) -> Result<(), Failure> {
-    if name.starts_with("replay:") {
+    if is_recording(name) {
         let message = format!("{name}: a recording is named on the command line of chat only");
         return Err(Failure::usage(message, "name a model, such as openai/gpt-5-mini"));
     }
@@ -199,6 +212,11 @@ pub fn check_model(name: &str) -> Result<(), Failure> {
         Err(error @ ClientError::UnknownModel(_)) => Err(error.into()),
         _ => Ok(()),
     }
+}
+
+/// Whether a model is a recorded answer, which is a path on this machine.
+fn is_recording(name: &str) -> bool {
+    name.starts_with("replay:")
 }
 
 /// The text of a file; nothing where there is none.

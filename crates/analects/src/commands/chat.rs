@@ -12,7 +12,7 @@ use analects_runtime::{Conversation, FileConversation, StoredConversation};
 use analects_store::{OsIds, StoreError, Transcript};
 use jiff::Timestamp;
 
-use crate::config::{Config, POINTERS};
+use crate::config::Config;
 use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
 use crate::writing;
@@ -60,7 +60,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let (file, words) = split_file(args.words)?;
     let prompt = prompt(&words)?;
     let wanted = Wanted { model: args.model.as_deref(), agent: args.agent.as_deref() };
-    let config = config(wanted, &surroundings)?;
+    let config = Config::read_for(wanted.model, wanted.agent, &surroundings)?;
     let done = match file {
         Some(_) if args.continue_last => Err(Failure::usage(
             "-c goes on with the last conversation of the store, not with a file",
@@ -70,16 +70,6 @@ pub fn run(args: Args) -> Result<(), Failure> {
         None => chat_in_store(&surroundings, &config, args.continue_last, wanted, prompt),
     };
     done.map_err(|failure| surroundings.explain(failure))
-}
-
-/// The configuration, unless the person named a model: then nothing in it matters.
-fn config(wanted: Wanted<'_>, surroundings: &Surroundings) -> Result<Config, Failure> {
-    match wanted {
-        Wanted { model: Some(model), agent: None } if !POINTERS.contains(&model) => {
-            Ok(Config::default())
-        }
-        _ => Config::read(surroundings),
-    }
 }
 
 /// The first word is the file if it is named like one. A sentence may end in a file's name, so with

@@ -65,7 +65,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Err(is_there(&args.file));
     }
     let surroundings = Surroundings::of_process()?;
-    let agent = agent(args, &Config::read(&surroundings)?)?;
+    let (model, name) = (args.model.as_deref(), args.agent.as_deref());
+    let agent = agent(args, &Config::read_for(model, name, &surroundings)?)?;
     let text = text(section.as_deref(), agent.as_ref())?;
     write_new(&args.file, &text)?;
     if args.json {

@@ -8,7 +8,7 @@ use analects_formats::msgfile::frontmatter;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{POINTERS, check_model};
+use super::{POINTERS, is_recording};
 use crate::failure::Failure;
 
 /// The keys that a configuration file has.
@@ -186,13 +186,18 @@ impl Reader<'_> {
         Ok(pointers)
     }
 
-    /// The name of a model that a file may name.
+    /// The name of a model. Whether this version knows it, asking will tell: a configuration may be
+    /// older or newer than the program.
     fn model(&self, key: &Key<'_>, value: &Value<'_>) -> Result<String, Failure> {
         let name = value.get_ref().as_str().ok_or_else(|| self.wrong(key, value, "a text"))?;
-        check_model(name).map_err(|wrong| {
-            let failure = self.failure(value.span().start, &wrong.message);
-            wrong.hint.into_iter().fold(failure, Failure::or_hint)
-        })?;
+        let at = value.span().start;
+        if name.trim().is_empty() {
+            return Err(self.failure(at, &format!("{} must name a model", key.get_ref())));
+        }
+        if is_recording(name) {
+            let failure = self.failure(at, "a recording is named on the command line of chat only");
+            return Err(failure.or_hint("name a model, such as openai/gpt-5-mini"));
+        }
         Ok(name.to_string())
     }
 

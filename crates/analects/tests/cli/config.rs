@@ -211,7 +211,9 @@ fn a_broken_configuration_does_not_matter_to_who_names_a_model() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.configure("config.toml", "[models\n");
     sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"]).assert_answer("1\n");
-    assert_eq!(sandbox.run(&["chat", "b.msg.md", "hi"]).code, Some(1));
+    assert_eq!(sandbox.run(&["new", "b.msg.md", "-m", "openai/tiny"]).code, Some(0));
+    assert_eq!(sandbox.run(&["chat", "c.msg.md", "hi"]).code, Some(1));
+    assert_eq!(sandbox.run(&["new", "c.msg.md"]).code, Some(1));
 }
 
 #[test]
@@ -231,4 +233,14 @@ fn configurations_that_cannot_be_read() {
     let run = sandbox.run(&["config", "show"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("config.toml: cannot read: is a directory"), "{}", run.stderr);
+}
+
+#[test]
+fn a_configured_model_that_this_version_does_not_know_is_said_when_it_is_asked() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("config.toml", "[models]\ndefault = 'somebody/new'\n");
+    let run = sandbox.run(&["chat", "a.msg.md", "hi"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("unknown model \"somebody/new\""), "{}", run.stderr);
+    assert!(!sandbox.path("a.msg.md").exists());
 }

@@ -91,8 +91,9 @@ fn what_is_wrong_is_said_with_its_place() {
         ("[agents.a]\ntemperature = nan\n", "config.toml:2:15: temperature must be a number"),
         ("[agents.a]\ncontext_window = -1\n", "config.toml:2:18: context_window must be a whole"),
         ("[agents.a]\nreasoning = 'yes'\n", "config.toml:2:13: reasoning must be true or false"),
-        ("[agents.a]\nmodels = ['nobody/x']\n", "config.toml:2:11: "),
-        ("[models]\ndefault = 'replay:x'\n", "config.toml:2:11: replay:x: a recording is named"),
+        ("[agents.a]\nmodels = ['x', '']\n", "config.toml:2:16: models must name a model"),
+        ("[agents.a]\nmodels = ['replay:x']\n", "config.toml:2:11: a recording is named"),
+        ("[models]\ndefault = 'replay:x'\n", "config.toml:2:11: a recording is named"),
         ("[models\n", "config.toml:1:"),
         ("a = 1\na = 2\n", "config.toml:2:"),
     ] {
@@ -118,4 +119,12 @@ fn hostile_files_are_errors_not_crashes() {
     assert!(project(&format!("{} = 1\n", ["a"; 50].join("."))).is_ok());
     assert!(person("\0").is_err());
     assert!(person("").unwrap().agents.is_empty());
+}
+
+#[test]
+fn models_of_other_versions_are_kept() {
+    let layer =
+        person("[models]\ndefault = 'somebody/new'\n[agents.a]\nmodels = 'bare'\n").unwrap();
+    assert_eq!(layer.pointers[0].model, "somebody/new");
+    assert_eq!(layer.agents[0].agent.models, ["bare"]);
 }
