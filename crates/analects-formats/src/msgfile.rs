@@ -28,6 +28,7 @@ mod show;
 mod stream;
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use analects_core::{Agent, History, LineIndex, Span};
 
@@ -54,6 +55,8 @@ pub struct Document {
     body: usize,
     scan: scan::Scan,
     utf8: bool,
+    /// The largest number that an id starts with, once somebody has asked for a new id.
+    largest_id: OnceLock<u64>,
 }
 
 /// Where a file's messages are.

@@ -1,8 +1,11 @@
 //! Bytes in, document out. Every byte string is a document, perhaps one with problems.
 
+use std::sync::OnceLock;
+
 use analects_core::Span;
 use memchr::memrchr;
 
+use super::edit::leading_number;
 use super::encode::{open_fence, unescape};
 use super::line::{is_blank, is_blank_line, metadata_of};
 use super::scan::{self, line_text, lines};
@@ -38,7 +41,38 @@ fn read(source: Vec<u8>, kind: Kind) -> Document {
         scan::scan(&source, body, section)
     };
     let utf8 = simdutf8::basic::from_utf8(&source).is_ok();
-    Document { source, kind, frontmatter: front_span, front, body, scan, utf8 }
+    let largest_id = OnceLock::new();
+    Document { source, kind, frontmatter: front_span, front, body, scan, utf8, largest_id }
+}
+
+impl Document {
+    /// Reads on after `bytes` were added at the end, as [`super::append`] gives them: what comes
+    /// out is what [`decode_named`] makes of the whole, at the cost of the last region and the new
+    /// cells alone, however large the file is.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        let last_sealed = self.scan.cells.iter().rposition(|cell| cell.meta > 0);
+        let is_open = self.kind != Kind::Section || self.scan.section.is_some();
+        let Some(at) = last_sealed.filter(|_| is_open && self.utf8) else {
+            let mut source = std::mem::take(&mut self.source);
+            source.extend_from_slice(bytes);
+            *self = self.with_source(source);
+            return;
+        };
+        self.source.extend_from_slice(bytes);
+        self.utf8 = simdutf8::basic::from_utf8(bytes).is_ok();
+        // The sealed head that starts the last region stays one; what follows it is read anew.
+        let start = self.scan.cells[at].start;
+        self.scan.cells.truncate(at);
+        self.scan.in_fence.retain(|(_, head)| *head <= start);
+        let more = scan::scan(&self.source, start, None);
+        let new_ids = more.cells.iter().map(|cell| cell.id.of(&self.source));
+        let largest = new_ids.filter_map(|id| leading_number(str::from_utf8(id).ok()?)).max();
+        if let Some(known) = self.largest_id.get_mut() {
+            *known = (*known).max(largest.unwrap_or(0));
+        }
+        self.scan.cells.extend(more.cells);
+        self.scan.in_fence.extend(more.in_fence);
+    }
 }
 
 fn read_front(source: &[u8], span: Span) -> Frontmatter {

@@ -15,6 +15,11 @@ pub struct Splice {
 }
 
 impl Splice {
+    /// Whether it only adds bytes at the end of `source`.
+    pub fn is_append(&self, source: &[u8]) -> bool {
+        self.at == Span::new(source.len(), source.len())
+    }
+
     /// The source with this change made.
     pub fn apply(&self, source: &[u8]) -> Vec<u8> {
         [&source[..self.at.start], &self.bytes, &source[self.at.end..]].concat()
@@ -25,9 +30,9 @@ impl Document {
     /// The id that a new cell gets: one more than the number of cells and than every number that an
     /// id starts with.
     pub fn next_id(&self) -> String {
-        let numbers = self.cells().filter_map(|cell| leading_number(cell.id()?));
-        let largest = numbers.chain([self.scan.cells.len() as u64]).max().unwrap_or(0);
-        (largest + 1).to_string()
+        let numbers = || self.cells().filter_map(|cell| leading_number(cell.id()?));
+        let largest = *self.largest_id.get_or_init(|| numbers().max().unwrap_or(0));
+        (largest.max(self.scan.cells.len() as u64) + 1).to_string()
     }
 
     /// The number of `#` of new cells: one more than their section's heading, at most five.
@@ -91,7 +96,7 @@ impl Document {
     }
 }
 
-fn leading_number(id: &str) -> Option<u64> {
+pub(super) fn leading_number(id: &str) -> Option<u64> {
     let digits = id.len() - id.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     // Longer numbers are nobody's count of cells, and the next number must fit its own id.
     (1..=15).contains(&digits).then(|| id[..digits].parse().ok()).flatten()

@@ -37,7 +37,7 @@ pub struct Section {
 }
 
 /// What a pass over a file found.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Scan {
     pub(super) cells: Vec<CellSpans>,
     pub(super) section: Option<Section>,

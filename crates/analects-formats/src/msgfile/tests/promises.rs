@@ -57,6 +57,27 @@ proptest! {
     }
 
     #[test]
+    fn reading_on_is_reading_anew((file, cell) in file_and_cell(), section in any::<bool>()) {
+        let name = if section { "x.md" } else { "x.msg.md" };
+        let mut document = decode_named(file, name);
+        for round in 0..3 {
+            let (id, cell) = (document.next_id(), cell.clone());
+            let splice = append(&document, &NewCell { id, ..cell });
+            if !splice.is_append(document.source()) {
+                document = document.with_source(splice.apply(document.source()));
+                continue;
+            }
+            let whole = document.with_source(splice.apply(document.source()));
+            document.extend(&splice.bytes);
+            prop_assert_eq!(document.source(), whole.source());
+            prop_assert_eq!(&document.scan, &whole.scan, "round {}", round);
+            prop_assert_eq!(document.utf8, whole.utf8);
+            prop_assert_eq!(&document.front, &whole.front);
+            prop_assert_eq!(document.next_id(), whole.next_id());
+        }
+    }
+
+    #[test]
     fn identity_of_any_bytes(file in proptest::collection::vec(any::<u8>(), 0..200)) {
         prop_assert_eq!(decode(file.as_slice()).to_bytes(), file);
     }
