@@ -82,7 +82,7 @@ async fn the_way_from_a_file_to_an_answer_in_it() {
     let places = Places { data: folder.path().join("data"), state: folder.path().join("state") };
     let mut file = LockedFile::open(&path, &places).unwrap();
     let reply = NewCell::reply("2", "quick", folded.message.text()).describe(&folded.message);
-    let splice = |document: &Document| append(document, &reply).apply(document.source());
+    let splice = |document: &Document| append(document, &reply);
     file.edit(splice).unwrap();
     let transcript = Transcript::of_session(&places, folder.path(), &"s".into());
     transcript.append(&folded.message).unwrap();

@@ -27,6 +27,15 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// Somebody else wrote at the very moment of our write, and both texts are there.
+    #[error("{}: somebody else wrote at the same moment; one version is in {}",
+        path.display(), kept.display())]
+    Kept {
+        /// The file.
+        path: PathBuf,
+        /// Where the other version is.
+        kept: PathBuf,
+    },
     /// Neither the name nor the frontmatter says that it is one.
     #[error("{}: not a message file", path.display())]
     NotAMessageFile {
@@ -74,6 +83,9 @@ impl StoreError {
             | StoreError::Misused { .. } => None,
             StoreError::Locked { .. } | StoreError::Changing { .. } => {
                 Some("try again when it is done".to_string())
+            }
+            StoreError::Kept { .. } => {
+                Some("compare the two, and remove the one that you do not want".to_string())
             }
             StoreError::NotAMessageFile { path } => {
                 let name = path.with_extension("msg.md");

@@ -8,37 +8,44 @@
 //!    store is.
 //! 3. [`OsIds`] gives out real identifiers; [`StoreError`] is what can go wrong.
 //!
-//! A write is reported as done only when it would survive a power cut: files are replaced by
-//! write, sync, rename and a sync of the folder; transcripts grow by one write and a sync. While a
-//! file is being written, a lock in the state folder keeps a second writer out.
+//! 4. [`vfs::Vfs`] is the one door to the disk.
+//!
+//! A write is reported as done only when it would survive a power cut. Message files are replaced by
+//! a new file, synced and swapped in; those over 8 MB grow in place, with a record in the state folder
+//! from which a write that was cut off is completed. Transcripts grow by one write and a sync. While
+//! a file is being written, a lock in the state folder keeps a second writer out, and what an editor
+//! saves at the same time is noticed and kept.
 //!
 //! # Limitations
 //!
-//! - Every change of a message file, other than the growth of a streaming reply, writes the whole
-//!   file anew.
-//! - A kill between writing and renaming leaves a temporary file beside the original.
+//! - What is promised holds for local file systems that sync honestly. On network file systems and
+//!   in synchronised folders, only one machine may write at a time.
 //! - The lock holds among processes that share a state folder; others are noticed by what they
 //!   change in the file.
-//! - Extended attributes of a message file do not survive a write.
-//! - An editor that saves in the microseconds between our last look at a file and the rename loses
-//!   that save. A hard link to a message file is split by a write.
+//! - A hard link to a message file is split by a write.
+//! - On systems other than Linux, two files cannot be swapped in one step: an editor that saves in the
+//!   microseconds between our last look and the rename loses that save. Extended attributes are kept
+//!   on Linux only.
 
 mod error;
+mod fingerprint;
 mod ids;
 mod lock;
 mod locked_file;
 mod picture;
 mod places;
+mod redo;
 mod replace;
 mod reply;
-mod seen;
 mod transcript;
+pub mod vfs;
 
 pub use error::StoreError;
 pub use ids::OsIds;
 pub use locked_file::{LockedFile, read_message_file};
 pub use picture::read_picture;
 pub use places::Places;
+pub use redo::cut_off;
 pub use reply::Reply;
 pub use transcript::Transcript;
 

@@ -1,15 +1,16 @@
 //! A message file under its lock: read, and ready for more cells.
 
-use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use analects_formats::msgfile::{self, Document, Kind, NewCell};
+use analects_formats::msgfile::{self, Document, Kind, NewCell, Splice};
 
 use crate::error::to;
 use crate::lock::Lock;
-use crate::replace::replace;
-use crate::seen::Seen;
+use crate::redo::Redo;
+use crate::replace::{clear_up, replace};
+use crate::vfs::{Disk, Facts, Open, Vfs, folder_of};
 use crate::{Places, Reply, StoreError};
 
 /// How many symbolic links are followed; more are a circle.
@@ -22,23 +23,43 @@ const MAX_TRIES: usize = 50;
 const MAX_WAITS: usize = 100;
 const WAIT: Duration = Duration::from_millis(5);
 
+/// Files that are larger grow in place; smaller ones are replaced as a whole.
+const LARGE: usize = 8_000_000;
+
 /// Reads a message file without the right to write to it.
 pub fn read_message_file(path: &Path) -> Result<Document, StoreError> {
-    let facts = fs::metadata(path).map_err(to("read", path))?;
-    if !facts.is_file() {
-        return Err(StoreError::NotAFile { path: path.to_path_buf() });
+    read_on(&Disk, path).map(|(document, _)| document)
+}
+
+/// A file and its facts, which are those of just these bytes: if somebody writes while we read, we
+/// read again.
+pub(crate) fn read_on(vfs: &dyn Vfs, path: &Path) -> Result<(Document, Facts), StoreError> {
+    for _ in 0..MAX_TRIES {
+        // A pipe would keep us waiting as soon as it is opened.
+        if !vfs.facts(path).map_err(to("read", path))?.is_file {
+            return Err(StoreError::NotAFile { path: path.to_path_buf() });
+        }
+        let mut file = vfs.open(path, Open::Read).map_err(to("read", path))?;
+        let facts = file.facts().map_err(to("read", path))?;
+        let bytes = file.read_from(0).map_err(to("read", path))?;
+        if file.facts().map_err(to("read", path))? == facts {
+            return Ok((msgfile::decode_named(bytes, &path.to_string_lossy()), facts));
+        }
     }
-    let bytes = fs::read(path).map_err(to("read", path))?;
-    Ok(msgfile::decode_named(bytes, &path.to_string_lossy()))
+    Err(StoreError::Changing { path: path.to_path_buf() })
 }
 
 /// A message file that only this process writes to, until it is dropped.
 #[derive(Debug)]
 pub struct LockedFile {
+    vfs: Arc<dyn Vfs>,
     /// The name by which the person knows the file.
     name: PathBuf,
     path: PathBuf,
     document: Document,
+    /// What the file looked like when the document was read; `None` while there is no file.
+    seen: Option<Facts>,
+    redo: Redo,
     _lock: Lock,
 }
 
@@ -46,18 +67,41 @@ impl LockedFile {
     /// Opens a message file for writing. One that is not there yet is empty, and is made by the
     /// first write.
     pub fn open(name: &Path, places: &Places) -> Result<LockedFile, StoreError> {
+        LockedFile::open_within(name, places, Duration::ZERO)
+    }
+
+    /// The same, waiting for other writers to finish as long as `patience` lasts.
+    pub fn open_within(
+        name: &Path,
+        places: &Places,
+        patience: Duration,
+    ) -> Result<LockedFile, StoreError> {
+        LockedFile::open_on(Arc::new(Disk), name, places, patience)
+    }
+
+    /// The same on any file system.
+    pub fn open_on(
+        vfs: Arc<dyn Vfs>,
+        name: &Path,
+        places: &Places,
+        patience: Duration,
+    ) -> Result<LockedFile, StoreError> {
         let name = name.to_path_buf();
-        let path = real_path(&name)?;
-        let lock = Lock::take(places, &path)?.ok_or(StoreError::Locked { path: name.clone() })?;
-        let document = read_or_new(&path)?;
+        let path = real_path(&*vfs, &name)?;
+        let lock = Lock::take(&*vfs, places, &path, patience)?;
+        let lock = lock.ok_or(StoreError::Locked { path: name.clone() })?;
+        let mut redo = Redo::of(&*vfs, places, &path)?;
+        redo.complete(&*vfs, &path)?;
+        clear_up(&*vfs, &path);
+        let (document, seen) = read_or_new(&*vfs, &path)?;
         if document.kind() == Kind::Plain {
             return Err(StoreError::NotAMessageFile { path: name });
         }
-        if path.exists() {
+        if seen.is_some() {
             // A rename would get around a write protection that somebody meant.
-            OpenOptions::new().append(true).open(&path).map_err(to("write to", &name))?;
+            vfs.open(&path, Open::Append).map_err(to("write to", &name))?;
         }
-        let file = LockedFile { name, path, document, _lock: lock };
+        let file = LockedFile { vfs, name, path, document, seen, redo, _lock: lock };
         file.check_writable()?;
         Ok(file)
     }
@@ -72,25 +116,36 @@ impl LockedFile {
         &self.document
     }
 
+    pub(crate) fn vfs(&self) -> &dyn Vfs {
+        &*self.vfs
+    }
+
     /// Adds the cell that `make` makes for the file as it is now. When this returns, it survives a
     /// power cut.
     pub fn append(&mut self, make: impl Fn(&Document) -> NewCell) -> Result<(), StoreError> {
-        self.edit(|document| msgfile::append(document, &make(document)).apply(document.source()))
+        self.edit(|document| msgfile::append(document, &make(document)))
     }
 
     /// Makes a change to the file as it is now: an editor may have saved it since it was read, and
     /// if one saves while the change is being written, the change is made anew. When this returns,
     /// it survives a power cut.
-    pub fn edit(&mut self, mut change: impl FnMut(&Document) -> Vec<u8>) -> Result<(), StoreError> {
+    pub fn edit(&mut self, mut change: impl FnMut(&Document) -> Splice) -> Result<(), StoreError> {
+        self.try_edit(|document| Ok(change(document)))
+    }
+
+    /// The same for a change that may turn out to be impossible; then nothing is written.
+    pub fn try_edit<E: From<StoreError>>(
+        &mut self,
+        mut change: impl FnMut(&Document) -> Result<Splice, E>,
+    ) -> Result<(), E> {
         for _ in 0..MAX_TRIES {
-            let seen = self.read_settled()?;
-            let bytes = change(&self.document);
-            if replace(&self.path, &bytes, &seen, self.document.source())? {
-                self.document = msgfile::decode_named(bytes, &self.path.to_string_lossy());
+            self.read_settled()?;
+            let splice = change(&self.document)?;
+            if self.write(&splice)? {
                 return Ok(());
             }
         }
-        Err(StoreError::Changing { path: self.name.clone() })
+        Err(StoreError::Changing { path: self.name.clone() }.into())
     }
 
     /// Starts a reply that grows in the file while it comes.
@@ -98,23 +153,53 @@ impl LockedFile {
         Reply::start(self, make)
     }
 
-    /// Reads the file again, and says what it looked like. One that was removed comes back as it was.
+    /// Writes a change in the way that suits it; `false` if somebody else wrote meanwhile.
+    fn write(&mut self, splice: &Splice) -> Result<bool, StoreError> {
+        let source = self.document.source();
+        if splice.at.of(source) == splice.bytes && self.seen.is_some() {
+            return Ok(true);
+        }
+        if let Some(seen) = self.seen.filter(|_| source.len() > LARGE && splice.is_append(source)) {
+            let appended = self.redo.append(&*self.vfs, &self.path, seen, &splice.bytes)?;
+            if appended.is_some() {
+                self.document.extend(&splice.bytes);
+                self.seen = appended;
+            }
+            return Ok(appended.is_some());
+        }
+        let bytes = splice.apply(source);
+        let before = self.seen.map(|_| source);
+        if !replace(&*self.vfs, &self.path, &bytes, before)? {
+            return Ok(false);
+        }
+        self.document = msgfile::decode_named(bytes, &self.path.to_string_lossy());
+        self.seen = self.vfs.facts(&self.path).ok();
+        Ok(true)
+    }
+
+    /// Reads the file again if it may have changed. One that was removed comes back as it was.
     ///
     /// A file of which only the beginning is there is probably being written by an editor that
     /// first emptied it: then we wait a moment, since what we put in its place would cut the
     /// editor's text off.
-    fn read_settled(&mut self) -> Result<Seen, StoreError> {
+    fn read_settled(&mut self) -> Result<(), StoreError> {
+        let is_large = self.document.source().len() > LARGE;
+        if is_large && self.seen.is_some() && self.vfs.facts(&self.path).ok() == self.seen {
+            return Ok(());
+        }
         for wait in (0..MAX_WAITS).rev() {
-            let seen = Seen::of(&self.path);
-            match read_message_file(&self.path) {
-                Err(error) if error.is_not_found() => return Ok(seen),
-                Ok(document) if wait > 0 && is_beginning(&document, &self.document) => {
+            match read_on(&*self.vfs, &self.path) {
+                Err(error) if error.is_not_found() => {
+                    self.seen = None;
+                    return Ok(());
+                }
+                Ok((document, _)) if wait > 0 && is_beginning(&document, &self.document) => {
                     std::thread::sleep(WAIT);
                 }
                 read => {
-                    self.document = read?;
-                    self.check_writable()?;
-                    return Ok(seen);
+                    let (document, facts) = read?;
+                    (self.document, self.seen) = (document, Some(facts));
+                    return self.check_writable();
                 }
             }
         }
@@ -135,25 +220,24 @@ fn is_beginning(now: &Document, before: &Document) -> bool {
     now.len() < before.len() && before.starts_with(now)
 }
 
-fn read_or_new(path: &Path) -> Result<Document, StoreError> {
-    match read_message_file(path) {
+fn read_or_new(vfs: &dyn Vfs, path: &Path) -> Result<(Document, Option<Facts>), StoreError> {
+    match read_on(vfs, path) {
         Err(error) if error.is_not_found() => {
-            Ok(msgfile::decode_named(*b"", &path.to_string_lossy()))
+            Ok((msgfile::decode_named(*b"", &path.to_string_lossy()), None))
         }
-        read => read,
+        read => read.map(|(document, facts)| (document, Some(facts))),
     }
 }
 
 /// The path that a name leads to, for a file that may not be there yet.
-fn real_path(path: &Path) -> Result<PathBuf, StoreError> {
+pub(crate) fn real_path(vfs: &dyn Vfs, path: &Path) -> Result<PathBuf, StoreError> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new(".")).to_path_buf();
-        match fs::read_link(&path) {
+        let folder = folder_of(&path).to_path_buf();
+        match vfs.read_link(&path) {
             Ok(target) => path = folder.join(target),
             Err(_) => {
-                let real = fs::canonicalize(&folder).map_err(to("open this folder", &folder))?;
+                let real = vfs.real_path(&folder).map_err(to("open this folder", &folder))?;
                 let name = path.file_name().ok_or(StoreError::NotAFile { path: path.clone() })?;
                 return Ok(real.join(name));
             }

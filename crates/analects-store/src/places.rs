@@ -1,14 +1,14 @@
 //! Where the store keeps things. The command finds these folders out; nothing here reads the
 //! environment.
 
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
 use crate::StoreError;
 use crate::error::to;
-use crate::replace::sync_folder;
+use crate::vfs::{Vfs, folder_of};
 
 /// The folders of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,21 +32,20 @@ impl Places {
 }
 
 /// Makes a folder that only its owner can enter, and those above it.
-pub(crate) fn create_private_folder(path: &Path) -> Result<(), StoreError> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();
-    builder.create(path).map_err(to("create this folder", path))?;
-    // A new folder survives a power cut only if the one that holds it was synced, too.
-    missing.into_iter().try_for_each(sync_folder)
-}
-
-/// Options for files that only their owner can read.
-pub(crate) fn private_file() -> fs::OpenOptions {
-    let mut options = fs::OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
+pub(crate) fn create_private_folder(vfs: &dyn Vfs, path: &Path) -> Result<(), StoreError> {
+    let is_missing = |folder: &&Path| {
+        let facts = vfs.facts(folder);
+        facts.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    };
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+    for folder in missing.into_iter().rev() {
+        match vfs.create_folder(folder) {
+            // Somebody else was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made.map_err(to("create this folder", folder))?,
+        }
+        // A new folder survives a power cut only if the one that holds it was synced, too.
+        vfs.sync_folder(folder_of(folder)).map_err(to("sync the folder of", folder))?;
+    }
+    Ok(())
 }

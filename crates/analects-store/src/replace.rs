@@ -1,82 +1,227 @@
-//! Replacing a file so that a kill or a power cut leaves the old one or the new one, never a mix.
+//! Replacing a file so that a kill or a power cut leaves the old one or the new one, never a mix, and
+//! so that nothing that somebody else wrote at the same moment is lost.
+//!
+//! The new file is written without a name, synced, named, and *swapped* with the old one; then we
+//! look at what came out. If that is not what we had read, an editor was faster, and the two are
+//! swapped back. Where the system cannot swap, the old file is compared right before the rename.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use analects_core::Ids;
-
+use crate::StoreError;
 use crate::error::to;
-use crate::seen::Seen;
-use crate::{OsIds, StoreError};
+use crate::fingerprint::fingerprint;
+use crate::vfs::{Open, Vfs, VfsFile, folder_of};
 
-/// Writes `bytes` in the place of the file at `path`, which must not be a symbolic link. Mode and
-/// owner stay as they were; a new file gets what the umask says. If the file no longer is what was
-/// `seen` and read as `before`, nothing is written and the answer is `false`.
+/// How often, and how long, we wait for an editor that still writes into the file that came out.
+const MAX_WAITS: usize = 100;
+const WAIT: Duration = Duration::from_millis(5);
+
+/// Writes `bytes` in the place of the file at `path`, which must not be a symbolic link. Owner, mode
+/// and attributes stay as they were; a new file gets what the umask says. If the file no longer holds
+/// what was read as `before` (`None`: it was not there), nothing is changed and the answer is `false`.
 pub(crate) fn replace(
+    vfs: &dyn Vfs,
     path: &Path,
     bytes: &[u8],
-    seen: &Seen,
-    before: &[u8],
+    before: Option<&[u8]>,
 ) -> Result<bool, StoreError> {
-    let temporary = temporary(path);
-    let replaced = write_new(&temporary, path, bytes).and_then(|()| {
-        let unchanged = is_unchanged(path, seen, before);
-        if unchanged {
-            fs::rename(&temporary, path).map_err(to("replace", path))?;
-        }
-        Ok(unchanged)
-    });
-    if !matches!(replaced, Ok(true)) {
-        // The error that matters is the one above; a file that was never made needs no removal.
-        let _ = fs::remove_file(&temporary);
-        return replaced;
-    }
-    sync_folder(path).map(|()| true)
-}
-
-/// Whether nobody has written to the file. Its text is compared as well, since the clock of a file
-/// system ticks slower than an editor writes.
-fn is_unchanged(path: &Path, seen: &Seen, before: &[u8]) -> bool {
-    let same_text = || match fs::read(path) {
-        Ok(now) => now == before,
-        // A file that is not there, and was not there, has no text to compare.
-        Err(_) => !path.exists(),
-    };
-    Seen::of(path) == *seen && same_text() && Seen::of(path) == *seen
-}
-
-fn temporary(path: &Path) -> PathBuf {
-    path.with_file_name(format!(".analects-{}.tmp", OsIds.nonce()))
-}
-
-fn write_new(temporary: &Path, original: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let file = OpenOptions::new().write(true).create_new(true).open(temporary);
-    let mut file = file.map_err(to("create a file in this folder", original))?;
-    keep_owner_and_mode(&file, original)?;
-    file.write_all(bytes).map_err(to("write", original))?;
-    file.sync_all().map_err(to("sync", original))
-}
-
-fn keep_owner_and_mode(file: &File, original: &Path) -> Result<(), StoreError> {
-    let Ok(old) = fs::metadata(original) else {
-        return Ok(());
-    };
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt, fchown};
-        let new = file.metadata().map_err(to("read the owner of", original))?;
-        if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-            fchown(file, Some(old.uid()), Some(old.gid()))
-                .map_err(to("keep the owner of this file", original))?;
+    let folder = folder_of(path);
+    let mut draft = vfs.draft(folder).map_err(to("create a file in this folder", path))?;
+    if before.is_some() {
+        match draft.adopt(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            adopted => adopted.map_err(to("keep everything about", path))?,
         }
     }
-    file.set_permissions(old.permissions()).map_err(to("keep the mode of this file", original))
+    draft.write_all(bytes).map_err(to("write", path))?;
+    draft.sync().map_err(to("sync", path))?;
+    let Some(before) = before else {
+        return match draft.link(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            linked => linked.map_err(to("create", path)).and_then(|()| sync_folder(vfs, path)),
+        };
+    };
+    let aside = Aside::new(path, before, bytes);
+    aside.link(vfs, &mut *draft).map_err(to("create a file in this folder", path))?;
+    Swap { vfs, path, aside: &aside.path, bytes, before }.run()
 }
 
 /// Makes a new name in a folder durable.
-pub(crate) fn sync_folder(path: &Path) -> Result<(), StoreError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.map_err(to("sync the folder of", path))
+fn sync_folder(vfs: &dyn Vfs, path: &Path) -> Result<bool, StoreError> {
+    vfs.sync_folder(folder_of(path)).map_err(to("sync the folder of", path))?;
+    Ok(true)
+}
+
+/// The new file, named, beside the old one.
+struct Swap<'a> {
+    vfs: &'a dyn Vfs,
+    path: &'a Path,
+    aside: &'a Path,
+    bytes: &'a [u8],
+    before: &'a [u8],
+}
+
+impl Swap<'_> {
+    fn run(&self) -> Result<bool, StoreError> {
+        let swapped = match self.vfs.exchange(self.aside, self.path) {
+            Ok(()) => self.look(),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => self.rename(),
+            // The old file is gone, so the change must be made anew.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(to("replace", self.path)(error)),
+        };
+        if matches!(swapped, Ok(false) | Err(StoreError::Io { .. })) {
+            // If it is still there it is our own new text, or what we read: nobody's loss.
+            clear_up(self.vfs, self.path);
+        }
+        swapped
+    }
+
+    /// Looks at the file that came out: it must hold what we read, also after a while.
+    fn look(&self) -> Result<bool, StoreError> {
+        let came_out = self.vfs.open(self.aside, Open::Read).and_then(|mut old| {
+            let (facts, text) = (old.facts()?, old.read_from(0)?);
+            Ok((old, facts, text))
+        });
+        let (mut old, facts) = match came_out {
+            Ok((old, facts, text)) if text == self.before => (old, facts),
+            Ok(_) => return self.swap_back(),
+            Err(error) => {
+                self.swap_back()?;
+                return Err(to("read", self.path)(error));
+            }
+        };
+        self.vfs.remove(self.aside).map_err(to("remove the old version of", self.path))?;
+        sync_folder(self.vfs, self.path)?;
+        // An editor may have opened the old file before the swap, and write only now.
+        match old.facts() {
+            Ok(now) if now != facts => self.rescue(&mut *old),
+            _ => Ok(true),
+        }
+    }
+
+    /// An editor saved between our reading and the swap: its text goes back to its place.
+    fn swap_back(&self) -> Result<bool, StoreError> {
+        let kept = || StoreError::Kept { path: self.path.into(), kept: self.aside.into() };
+        self.vfs.exchange(self.aside, self.path).map_err(|_| kept())?;
+        match read(self.vfs, self.aside) {
+            Ok(text) if text == self.bytes => Ok(false),
+            // In the meantime somebody wrote into our version as well.
+            _ => Err(keep(self.vfs, self.aside, self.path).unwrap_or_else(|_| kept())),
+        }
+    }
+
+    /// What an editor wrote into the old file after the swap belongs into the new one's place.
+    fn rescue(&self, old: &mut dyn VfsFile) -> Result<bool, StoreError> {
+        let mut text = old.read_from(0).map_err(to("read", self.path))?;
+        for _ in 0..MAX_WAITS {
+            std::thread::sleep(WAIT);
+            let now = old.read_from(0).map_err(to("read", self.path))?;
+            let settled = now == text && !text.is_empty();
+            text = now;
+            if settled {
+                break;
+            }
+        }
+        if text == self.before || replace(self.vfs, self.path, &text, Some(self.bytes))? {
+            // If nothing changed but the time, then ours is in its place.
+            return Ok(text == self.before);
+        }
+        let mut draft = self.vfs.draft(folder_of(self.path)).map_err(to("keep", self.path))?;
+        draft.write_all(&text).and_then(|()| draft.sync()).map_err(to("keep", self.path))?;
+        let kept = free_name(self.vfs, self.path);
+        draft.link(&kept).map_err(to("keep", &kept))?;
+        Err(StoreError::Kept { path: self.path.into(), kept })
+    }
+
+    /// Without a swap, an editor that saves between the comparison and the rename loses that save.
+    fn rename(&self) -> Result<bool, StoreError> {
+        match read(self.vfs, self.path) {
+            Ok(text) if text == self.before => {}
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(to("read", self.path)(error));
+            }
+            _ => return Ok(false),
+        }
+        self.vfs.rename(self.aside, self.path).map_err(to("replace", self.path))?;
+        sync_folder(self.vfs, self.path)
+    }
+}
+
+fn read(vfs: &dyn Vfs, path: &Path) -> io::Result<Vec<u8>> {
+    vfs.open(path, Open::Read)?.read_from(0)
+}
+
+/// The name that the new file has for the moment of the swap, and the old one after it. It says what
+/// both hold, so that whatever a kill leaves under it can be told from what somebody else wrote.
+struct Aside {
+    path: PathBuf,
+}
+
+const PREFIX: &str = ".analects-";
+const SUFFIX: &str = ".swap";
+
+impl Aside {
+    fn new(path: &Path, before: &[u8], bytes: &[u8]) -> Aside {
+        let name =
+            format!("{}{:016x}-{:016x}{SUFFIX}", of(path), fingerprint(before), fingerprint(bytes));
+        Aside { path: path.with_file_name(name) }
+    }
+
+    fn link(&self, vfs: &dyn Vfs, draft: &mut dyn VfsFile) -> io::Result<()> {
+        match draft.link(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                // The same change was cut off by a kill.
+                vfs.remove(&self.path)?;
+                draft.link(&self.path)
+            }
+            linked => linked,
+        }
+    }
+}
+
+/// What the names start with that belong to the file at `path`.
+fn of(path: &Path) -> String {
+    format!(
+        "{PREFIX}{:016x}-",
+        fingerprint(path.file_name().unwrap_or_default().as_encoded_bytes())
+    )
+}
+
+/// Removes what a kill left beside a file: our own new text, or the old text that it was to replace.
+/// What somebody else wrote is kept under a name that people see. Called under the file's lock.
+pub(crate) fn clear_up(vfs: &dyn Vfs, path: &Path) {
+    // What cannot be cleared up does no harm, and the next writer tries again.
+    let Ok(names) = vfs.list(folder_of(path)) else { return };
+    let start = of(path);
+    for aside in names {
+        let name = aside.file_name().unwrap_or_default().to_string_lossy();
+        let hashes = name.strip_prefix(&start).and_then(|rest| rest.strip_suffix(SUFFIX));
+        let Some(hashes) = hashes else { continue };
+        let Ok(text) = read(vfs, &aside) else { continue };
+        let _ = match hashes.split('-').any(|known| known == format!("{:016x}", fingerprint(&text)))
+        {
+            true => vfs.remove(&aside).map_err(to("remove", &aside)),
+            false => keep(vfs, &aside, path).map(|_| ()),
+        };
+    }
+}
+
+/// Gives a text that is not ours a name that people see, and says so.
+fn keep(vfs: &dyn Vfs, aside: &Path, path: &Path) -> Result<StoreError, StoreError> {
+    let kept = free_name(vfs, path);
+    vfs.rename(aside, &kept).map_err(to("keep", aside))?;
+    Ok(StoreError::Kept { path: path.into(), kept })
+}
+
+/// A name for another version of a file: `talk.kept-1.msg.md`.
+fn free_name(vfs: &dyn Vfs, path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let (stem, extension) = name.split_once('.').unwrap_or((&name, "md"));
+    let names =
+        (1..).map(|number| path.with_file_name(format!("{stem}.kept-{number}.{extension}")));
+    let mut free = names.filter(|name| vfs.facts(name).is_err());
+    free.next().unwrap_or_else(|| path.with_extension("kept"))
 }

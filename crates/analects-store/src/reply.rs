@@ -1,12 +1,11 @@
 //! A reply that grows in its file while it comes, so that a kill costs almost nothing of it.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
 use std::path::Path;
 
-use analects_formats::msgfile::{self, Cell, CellStream, Document, NewCell};
+use analects_core::Span;
+use analects_formats::msgfile::{self, Cell, CellStream, Document, NewCell, Splice};
 
-use crate::seen::is_same_file;
+use crate::vfs::{Open, Vfs, VfsFile};
 use crate::{LockedFile, StoreError};
 
 /// A reply in the making.
@@ -25,7 +24,7 @@ pub struct Reply {
 /// The open file, and what it should look like.
 #[derive(Debug)]
 struct Growing {
-    handle: File,
+    handle: Box<dyn VfsFile>,
     length: u64,
 }
 
@@ -38,10 +37,10 @@ impl Reply {
         file.edit(|document| {
             let (stream, splice) = CellStream::open(document, make(document));
             opened = Some(stream);
-            splice.apply(document.source())
+            splice
         })?;
         let length = file.document().source().len() as u64;
-        let handle = OpenOptions::new().append(true).open(file.path()).ok();
+        let handle = file.vfs().open(file.path(), Open::Append).ok();
         let growing = handle.map(|handle| Growing { handle, length });
         let stream = opened.unwrap_or_default();
         Ok(Reply { file, stream, growing, written: String::new(), waiting: String::new() })
@@ -66,8 +65,8 @@ impl Reply {
     /// last moments. If somebody else changed the file, nothing is written until the end.
     pub fn flush(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
-        let path = self.file.path();
-        let Some(growing) = self.growing.as_mut().filter(|growing| growing.is_untouched(path))
+        let (vfs, path) = (self.file.vfs(), self.file.path());
+        let Some(growing) = self.growing.as_mut().filter(|growing| growing.is_untouched(vfs, path))
         else {
             self.growing = None;
             return;
@@ -95,7 +94,7 @@ impl Reply {
         self.flush();
         let (id, written) = (self.stream.id().to_string(), self.written);
         self.file.edit(|document| {
-            let (bytes, residue) = match own_cell(document, &id, &written) {
+            let (splice, residue) = match own_cell(document, &id, &written) {
                 Some((own, below)) => {
                     let (mut cells, residue) = make(document, &id);
                     keep_what_a_person_gave(&mut cells, own);
@@ -106,11 +105,10 @@ impl Reply {
                     (msgfile::append_all(document, &cells), residue)
                 }
             };
-            let bytes = bytes.apply(document.source());
-            match residue {
-                Some(line) => msgfile::add_residue(&document.with_source(bytes), &line),
-                None => bytes,
-            }
+            let Some(line) = residue else { return splice };
+            let bytes = document.with_source(splice.apply(document.source()));
+            let at = Span::new(0, document.source().len());
+            Splice { at, bytes: msgfile::add_residue(&bytes, &line) }
         })?;
         Ok(self.file)
     }
@@ -147,10 +145,10 @@ fn keep_what_a_person_gave(cells: &mut [NewCell], own: Cell<'_>) {
 
 impl Growing {
     /// Whether the path still leads to the file that we opened, with nothing in it but our text.
-    fn is_untouched(&self, path: &Path) -> bool {
-        let (Ok(ours), Ok(now)) = (self.handle.metadata(), fs::metadata(path)) else {
+    fn is_untouched(&self, vfs: &dyn Vfs, path: &Path) -> bool {
+        let (Ok(ours), Ok(now)) = (self.handle.facts(), vfs.facts(path)) else {
             return false;
         };
-        now.len() == self.length && is_same_file(&ours, &now)
+        now.length == self.length && now.identity == ours.identity
     }
 }

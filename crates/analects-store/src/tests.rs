@@ -171,7 +171,7 @@ fn an_editor_that_saves_while_a_change_is_made_loses_nothing() {
                 }
             }
             let cell = NewCell::message(document.next_id(), "ours");
-            append(document, &cell).apply(document.source())
+            append(document, &cell)
         })
         .unwrap();
         assert_eq!(disk.contents("a.msg.md"), [save, "ours"]);

@@ -108,7 +108,9 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         let kind = match &error {
             StoreError::NotFound { .. } => Kind::NotFound,
-            StoreError::Locked { .. } | StoreError::Changing { .. } => Kind::Locked,
+            StoreError::Locked { .. } | StoreError::Changing { .. } | StoreError::Kept { .. } => {
+                Kind::Locked
+            }
             StoreError::NotAMessageFile { .. } => Kind::Usage,
             _ => Kind::Input,
         };

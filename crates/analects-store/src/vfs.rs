@@ -1,0 +1,137 @@
+//! The one door to the disk. Everything that the store reads or writes goes through [`Vfs`], so that
+//! tests can make any step fail, and can cut the power after any step.
+//!
+//! [`Disk`] is the real one. With the feature `testing` there are two more: `Faulty` makes the n-th
+//! operation fail, and `Memory` forgets at a power cut what was not synced.
+
+mod disk;
+#[cfg(any(test, feature = "testing"))]
+mod faulty;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(any(test, feature = "testing"))]
+mod memory;
+#[cfg(not(target_os = "linux"))]
+mod portable;
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use disk::Disk;
+#[cfg(any(test, feature = "testing"))]
+pub use faulty::{Fault, Faulty};
+#[cfg(any(test, feature = "testing"))]
+pub use memory::{Memory, Unsynced};
+
+/// A file system, as far as the store needs one.
+pub trait Vfs: fmt::Debug + Send + Sync {
+    /// Opens a file.
+    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn VfsFile>>;
+
+    /// Begins a new file in a folder. It has no name before [`VfsFile::link`] gives it one, so that
+    /// nothing is left of it if we are killed before.
+    fn draft(&self, folder: &Path) -> io::Result<Box<dyn VfsFile>>;
+
+    /// What is known about the file that a path leads to.
+    fn facts(&self, path: &Path) -> io::Result<Facts>;
+
+    /// The path without symbolic links.
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf>;
+
+    /// Where a symbolic link leads.
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf>;
+
+    /// The paths in a folder.
+    fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>>;
+
+    /// Makes a folder that only its owner can enter; the one above must be there.
+    fn create_folder(&self, path: &Path) -> io::Result<()>;
+
+    /// Swaps two files in one step. [`io::ErrorKind::Unsupported`] where the system cannot.
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()>;
+
+    /// Gives a file another name, in the place of what has that name already.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes the names in a folder survive a power cut.
+    fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+
+    /// Takes the lock that a file of ours stands for, and makes that file if need be; `None` if
+    /// somebody else has it. It is given up when what comes back is dropped.
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Any + Send + Sync>>>;
+}
+
+/// An open file.
+pub trait VfsFile: fmt::Debug + Send + Sync {
+    /// What is known about it.
+    fn facts(&self) -> io::Result<Facts>;
+
+    /// Everything from an offset to the end.
+    fn read_from(&mut self, offset: u64) -> io::Result<Vec<u8>>;
+
+    /// Writes at the end, perhaps only a part; says how much.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Cuts the file to a length.
+    fn truncate(&mut self, length: u64) -> io::Result<()>;
+
+    /// Makes what was written survive a power cut.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Gives a draft the owner, the mode and the extended attributes of another file.
+    fn adopt(&self, original: &Path) -> io::Result<()>;
+
+    /// Gives a draft its name, unless another file has it: [`io::ErrorKind::AlreadyExists`].
+    fn link(&mut self, path: &Path) -> io::Result<()>;
+}
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Open {
+    /// For reading.
+    Read,
+    /// For writing at its end, and reading.
+    Append,
+    /// As `Append`; if it is not there, it is made, for its owner's eyes only. For files of ours.
+    Private,
+}
+
+/// What is known about a file without reading it. Equal facts mean that nobody wrote to it, as far
+/// as the clock of the file system can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// The device and the number by which it knows the file.
+    pub identity: (u64, u64),
+    /// The length in bytes.
+    pub length: u64,
+    /// When it was written to, in seconds and nanoseconds.
+    pub modified: (i64, i64),
+    /// Whether it is a regular file.
+    pub is_file: bool,
+}
+
+impl dyn VfsFile + '_ {
+    /// Writes all of it, in one step unless the system says otherwise.
+    pub fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match self.write(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => rest = &rest[written.min(rest.len())..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The folder of a file.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

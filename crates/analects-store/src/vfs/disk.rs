@@ -1,0 +1,215 @@
+//! The real disk.
+
+use std::any::Any;
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+#[cfg(target_os = "linux")]
+use super::linux as system;
+#[cfg(not(target_os = "linux"))]
+use super::portable as system;
+use super::{Facts, Open, Vfs, VfsFile};
+
+/// The file system of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Disk;
+
+/// An open file of it.
+#[derive(Debug)]
+struct DiskFile {
+    file: File,
+    /// Where a draft is on systems that have no files without a name. It goes away with the draft
+    /// unless that was linked.
+    draft: Option<PathBuf>,
+    is_draft: bool,
+}
+
+impl Vfs for Disk {
+    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn VfsFile>> {
+        let mut options = OpenOptions::new();
+        match how {
+            Open::Read => options.read(true),
+            Open::Append => options.read(true).append(true),
+            Open::Private => private(&mut options).read(true).append(true).create(true),
+        };
+        let file = options.open(path)?;
+        Ok(Box::new(DiskFile { file, draft: None, is_draft: false }))
+    }
+
+    fn draft(&self, folder: &Path) -> io::Result<Box<dyn VfsFile>> {
+        if let Some(file) = system::create_unnamed(folder)? {
+            return Ok(Box::new(DiskFile { file, draft: None, is_draft: true }));
+        }
+        let path = folder.join(format!(".analects-{}.draft", uuid::Uuid::now_v7().simple()));
+        let file = OpenOptions::new().read(true).append(true).create_new(true).open(&path)?;
+        Ok(Box::new(DiskFile { file, draft: Some(path), is_draft: true }))
+    }
+
+    fn facts(&self, path: &Path) -> io::Result<Facts> {
+        Ok(facts(&fs::metadata(path)?))
+    }
+
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::canonicalize(path)
+    }
+
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::read_link(path)
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
+    }
+
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(path)
+    }
+
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        system::exchange(one, other)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        #[cfg(unix)]
+        return File::open(folder)?.sync_all();
+        // Elsewhere folders cannot be opened; their names are written with the files.
+        #[cfg(not(unix))]
+        return fs::metadata(folder).map(|_| ());
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
+        let mut options = OpenOptions::new();
+        let file = private(&mut options).write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+impl VfsFile for DiskFile {
+    fn facts(&self) -> io::Result<Facts> {
+        Ok(facts(&self.file.metadata()?))
+    }
+
+    fn read_from(&mut self, offset: u64) -> io::Result<Vec<u8>> {
+        let length = self.file.metadata()?.len();
+        self.file.seek(SeekFrom::Start(offset))?;
+        let expected = usize::try_from(length.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let mut bytes = Vec::new();
+        // One byte more lets the last read see the end without growing the buffer.
+        bytes.try_reserve_exact(expected.saturating_add(1))?;
+        self.file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.file.set_len(length)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        // Of a new file, the mode and the owner count as well.
+        if self.is_draft { self.file.sync_all() } else { self.file.sync_data() }
+    }
+
+    fn adopt(&self, original: &Path) -> io::Result<()> {
+        let (old, new) = (fs::metadata(original)?, self.file.metadata()?);
+        adopt_owner(&self.file, &old, &new).map_err(|error| say("owner", &error))?;
+        self.file.set_permissions(old.permissions()).map_err(|error| say("mode", &error))?;
+        system::adopt_attributes(&self.file, original)
+            .map_err(|error| say("extended attributes", &error))
+    }
+
+    fn link(&mut self, path: &Path) -> io::Result<()> {
+        match self.draft.take() {
+            None => system::link_unnamed(&self.file, path),
+            Some(draft) => {
+                let linked = fs::hard_link(&draft, path);
+                if linked.is_ok() {
+                    return fs::remove_file(&draft);
+                }
+                self.draft = Some(draft);
+                linked
+            }
+        }
+    }
+}
+
+impl Drop for DiskFile {
+    fn drop(&mut self) {
+        if let Some(draft) = &self.draft {
+            // Nothing can be done about a draft that stays.
+            let _ = fs::remove_file(draft);
+        }
+    }
+}
+
+/// An error that says what could not be kept.
+fn say(what: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{what}: {error}"))
+}
+
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+#[cfg(unix)]
+fn adopt_owner(file: &File, old: &Metadata, new: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, fchown};
+    if (new.uid(), new.gid()) == (old.uid(), old.gid()) {
+        return Ok(());
+    }
+    fchown(file, Some(old.uid()), Some(old.gid()))
+}
+
+#[cfg(not(unix))]
+fn adopt_owner(_: &File, _: &Metadata, _: &Metadata) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn facts(metadata: &Metadata) -> Facts {
+    use std::os::unix::fs::MetadataExt;
+    Facts {
+        identity: (metadata.dev(), metadata.ino()),
+        length: metadata.len(),
+        modified: (metadata.mtime(), metadata.mtime_nsec()),
+        is_file: metadata.is_file(),
+    }
+}
+
+/// Without numbers of files, the time of creation tells them apart.
+#[cfg(not(unix))]
+fn facts(metadata: &Metadata) -> Facts {
+    let since = |time: io::Result<std::time::SystemTime>| {
+        let since = time.ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some((since.as_secs(), since.subsec_nanos()))
+    };
+    let (seconds, nanos) = since(metadata.modified()).unwrap_or_default();
+    let (created, fraction) = since(metadata.created()).unwrap_or_default();
+    Facts {
+        identity: (created, u64::from(fraction)),
+        length: metadata.len(),
+        modified: (i64::try_from(seconds).unwrap_or(0), i64::from(nanos)),
+        is_file: metadata.is_file(),
+    }
+}

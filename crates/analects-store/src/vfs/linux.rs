@@ -1,0 +1,75 @@
+//! What Linux can do beyond the standard library: files without a name, two files swapped in one
+//! step, extended attributes.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, RenameFlags, XattrFlags, fgetxattr, fsetxattr, getxattr, linkat,
+    listxattr, open, renameat_with,
+};
+use rustix::io::Errno;
+
+/// Attributes that sign a file's bytes, and are the system's to set.
+const NOT_TO_COPY: [&CStr; 2] = [c"security.ima", c"security.evm"];
+
+/// The most that Linux allows for a value, and for the list of all names.
+const MAX_ATTRIBUTE: usize = 64 * 1024;
+
+/// A file without a name, with the mode that the umask gives; `None` where the file system has no
+/// such files.
+pub(super) fn create_unnamed(folder: &Path) -> io::Result<Option<File>> {
+    // A name is given later through this folder.
+    if !Path::new("/proc/self/fd").exists() {
+        return Ok(None);
+    }
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
+    match open(folder, flags, Mode::from_raw_mode(0o666)) {
+        Ok(file) => Ok(Some(File::from(file))),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Gives a file without a name its name.
+pub(super) fn link_unnamed(file: &File, path: &Path) -> io::Result<()> {
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// Swaps two files in one step.
+pub(super) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+        done => Ok(done?),
+    }
+}
+
+/// Gives a file the extended attributes of another, access lists among them.
+pub(super) fn adopt_attributes(file: &File, original: &Path) -> io::Result<()> {
+    let mut names = vec![0; MAX_ATTRIBUTE];
+    let length = match listxattr(original, &mut names[..]) {
+        Ok(length) => length,
+        Err(Errno::OPNOTSUPP) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let (mut wanted, mut given) = (vec![0; MAX_ATTRIBUTE], vec![0; MAX_ATTRIBUTE]);
+    for name in names[..length].split_inclusive(|byte| *byte == 0) {
+        let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
+        if NOT_TO_COPY.contains(&name) {
+            continue;
+        }
+        let wanted_length = getxattr(original, name, &mut wanted[..])?;
+        let value = &wanted[..wanted_length];
+        let given_length = fgetxattr(file, name, &mut given[..]);
+        if given_length.ok().map(|length| &given[..length]) != Some(value) {
+            fsetxattr(file, name, value, XattrFlags::empty())?;
+        }
+    }
+    Ok(())
+}

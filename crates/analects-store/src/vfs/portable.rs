@@ -1,0 +1,26 @@
+//! What systems other than Linux have instead: drafts have names, two files cannot be swapped, and
+//! extended attributes are not looked at.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// Files without a name are not to be had.
+pub(super) fn create_unnamed(_: &Path) -> io::Result<Option<File>> {
+    Ok(None)
+}
+
+/// Every draft has a name here.
+pub(super) fn link_unnamed(_: &File, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Two files cannot be swapped in one step.
+pub(super) fn exchange(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Nothing is known of them.
+pub(super) fn adopt_attributes(_: &File, _: &Path) -> io::Result<()> {
+    Ok(())
+}
