@@ -60,6 +60,8 @@ pub struct LockedFile {
     /// What the file looked like when the document was read; `None` while there is no file.
     seen: Option<Facts>,
     redo: Redo,
+    /// The length beyond which the file grows in place.
+    large: usize,
     _lock: Lock,
 }
 
@@ -101,9 +103,16 @@ impl LockedFile {
             // A rename would get around a write protection that somebody meant.
             vfs.open(&path, Open::Append).map_err(to("write to", &name))?;
         }
-        let file = LockedFile { vfs, name, path, document, seen, redo, _lock: lock };
+        let large = LARGE;
+        let file = LockedFile { vfs, name, path, document, seen, redo, large, _lock: lock };
         file.check_writable()?;
         Ok(file)
+    }
+
+    /// Lets files from another length on grow in place.
+    #[cfg(test)]
+    pub(crate) fn with_large(self, large: usize) -> LockedFile {
+        LockedFile { large, ..self }
     }
 
     /// The file's path, without symbolic links.
@@ -159,7 +168,9 @@ impl LockedFile {
         if splice.at.of(source) == splice.bytes && self.seen.is_some() {
             return Ok(true);
         }
-        if let Some(seen) = self.seen.filter(|_| source.len() > LARGE && splice.is_append(source)) {
+        if let Some(seen) =
+            self.seen.filter(|_| source.len() > self.large && splice.is_append(source))
+        {
             let appended = self.redo.append(&*self.vfs, &self.path, seen, &splice.bytes)?;
             if appended.is_some() {
                 self.document.extend(&splice.bytes);
@@ -183,7 +194,7 @@ impl LockedFile {
     /// first emptied it: then we wait a moment, since what we put in its place would cut the
     /// editor's text off.
     fn read_settled(&mut self) -> Result<(), StoreError> {
-        let is_large = self.document.source().len() > LARGE;
+        let is_large = self.document.source().len() > self.large;
         if is_large && self.seen.is_some() && self.vfs.facts(&self.path).ok() == self.seen {
             return Ok(());
         }

@@ -61,7 +61,10 @@ impl Redo {
         // An editor may have written at the same time, into this file or a new one in its place.
         let there = file.read_from(length).map_err(to("read", path))?.starts_with(bytes);
         let facts = file.facts().map_err(to("read", path))?;
-        let is_same = vfs.facts(path).is_ok_and(|now| now.identity == identity);
+        let is_same = match vfs.facts(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            now => now.map_err(to("read", path))?.identity == identity,
+        };
         // A record that stays says what is so, and the next writer clears it.
         let _ = self.clear();
         Ok((there && is_same).then_some(facts))

@@ -1,5 +1,7 @@
 //! Files on a real disk.
 
+mod faults;
+
 use std::fs;
 
 use analects_core::{Ids, Message, Source};

@@ -1,0 +1,208 @@
+//! Every operation of every save fails once, and for good, also while the damage is being mended; and
+//! the power goes after every operation. Whatever happens: what was acknowledged is there, what was
+//! there before is there, and the next write works.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use analects_formats::msgfile::{Document, NewCell, decode_named, replace};
+
+use crate::vfs::{Fault, Faulty, Memory, Unsynced, Vfs};
+use crate::{LockedFile, Places, StoreError, cut_off};
+
+const FILE: &str = "/home/talk.msg.md";
+const BASE: &str = "# %%\n\nfirst\n\n# %%% [^2]\n\n[^2]: [quick]\n\nsecond\n";
+const FAULTS: [Fault; 5] = [Fault::Io, Fault::Full, Fault::Interrupted, Fault::Short, Fault::Sync];
+const SMALL: usize = usize::MAX;
+const LARGE: usize = 0;
+
+fn places() -> Places {
+    Places { data: "/home/data".into(), state: "/home/state".into() }
+}
+
+fn disk() -> Memory {
+    let memory = Memory::new([Path::new("/"), Path::new("/home")]);
+    memory.put(Path::new(FILE), BASE.as_bytes());
+    memory
+}
+
+fn open(vfs: &dyn CloneVfs, large: usize) -> Result<LockedFile, StoreError> {
+    let file = LockedFile::open_on(vfs.arc(), Path::new(FILE), &places(), Duration::ZERO)?;
+    Ok(file.with_large(large))
+}
+
+/// A file system that can be handed on.
+trait CloneVfs {
+    fn arc(&self) -> Arc<dyn Vfs>;
+}
+
+impl<V: Vfs + Clone + 'static> CloneVfs for V {
+    fn arc(&self) -> Arc<dyn Vfs> {
+        Arc::new(self.clone())
+    }
+}
+
+/// What a run of changes has acknowledged.
+#[derive(Debug, Default)]
+struct Done {
+    cells: Vec<&'static str>,
+    replaced: bool,
+}
+
+/// Two cells added, one replaced, one more added; goes on after errors, as a person would.
+fn work(vfs: &dyn CloneVfs, large: usize) -> Done {
+    let mut done = Done::default();
+    let Ok(mut file) = open(vfs, large) else { return done };
+    for text in ["third", "fourth"] {
+        if file.append(|document| NewCell::message(document.next_id(), text)).is_ok() {
+            done.cells.push(text);
+        }
+    }
+    let changed = NewCell::reply("2", "quick", "second, changed");
+    done.replaced = file.edit(|document| replace(document, second(document), &changed)).is_ok();
+    if file.append(|document| NewCell::message(document.next_id(), "fifth")).is_ok() {
+        done.cells.push("fifth");
+    }
+    done
+}
+
+fn second(document: &Document) -> analects_formats::msgfile::Cell<'_> {
+    document.cells().nth(1).unwrap()
+}
+
+/// What stands in the file, and that it is sound.
+#[track_caller]
+fn check(memory: &Memory, done: &Done, large: usize, what: &str) {
+    let path = Path::new(FILE);
+    let source = memory.get(path).unwrap_or_else(|| panic!("{what}: the file is gone"));
+    let document = decode_named(source, FILE);
+    let texts: Vec<String> = document.cells().map(|cell| cell.content().into_owned()).collect();
+    let count = |text: &str| texts.iter().filter(|found| *found == text).count();
+    let what = format!("{what}: {done:?} {texts:?}");
+    assert_eq!(count("first"), 1, "{what}");
+    assert!(texts[1] == "second, changed" || (texts[1] == "second" && !done.replaced), "{what}");
+    for text in &done.cells {
+        assert_eq!(count(text), 1, "{what}");
+    }
+    let known = ["first", "second", "second, changed", "third", "fourth", "fifth", "after"];
+    let is_whole = texts.iter().all(|text| known.contains(&&**text) && count(text) == 1)
+        && document.problems().is_empty();
+    let is_cut = large == LARGE && cut_off(memory, &places(), path).is_some();
+    assert!(is_whole || is_cut, "{what}: {:?}", document.problems());
+}
+
+/// The next writer puts everything in order.
+#[track_caller]
+fn check_recovery(memory: &Memory, done: &Done, large: usize, what: &str) {
+    let mut file = open(memory, large).unwrap_or_else(|error| panic!("{what}: {error}"));
+    file.append(|document| NewCell::message(document.next_id(), "after")).unwrap();
+    drop(file);
+    check(memory, done, SMALL, what);
+    let source = memory.get(Path::new(FILE)).unwrap();
+    let document = decode_named(source, FILE);
+    assert_eq!(document.cells().next_back().unwrap().content(), "after", "{what}");
+    let litter = memory.names().into_iter().filter(|name| name.starts_with("/home/.analects"));
+    assert_eq!(litter.count(), 0, "{what}: {:?}", memory.names());
+}
+
+fn operations(large: usize) -> usize {
+    let faulty = Faulty::new(Arc::new(disk()), Fault::Io, usize::MAX, false);
+    let done = work(&faulty, large);
+    assert_eq!((done.cells.len(), done.replaced), (3, true));
+    faulty.operations()
+}
+
+#[test]
+fn every_operation_may_fail() {
+    for large in [SMALL, LARGE] {
+        let mut hits = 0;
+        for at in 0..operations(large) {
+            for (fault, sticky) in FAULTS.iter().flat_map(|fault| [(*fault, false), (*fault, true)])
+            {
+                let what = format!("{fault:?} at {at}, sticky {sticky}, large {}", large == LARGE);
+                let memory = disk();
+                let faulty = Faulty::new(Arc::new(memory.clone()), fault, at, sticky);
+                let done = work(&faulty, large);
+                hits += usize::from(faulty.hits() > 0);
+                if faulty.hits() == 0 || matches!(fault, Fault::Interrupted | Fault::Short) {
+                    // A signal and a short write are waited out.
+                    assert_eq!(done.cells.len(), 3, "{what}");
+                }
+                check(&memory, &done, large, &what);
+                check_recovery(&memory, &done, large, &what);
+            }
+        }
+        assert!(hits > 100, "only {hits} of the faults did anything");
+    }
+}
+
+#[test]
+fn every_operation_may_fail_while_damage_is_mended() {
+    for large in [SMALL, LARGE] {
+        for at in 0..operations(large) {
+            let damaged = || {
+                let memory = disk();
+                let faulty = Faulty::new(Arc::new(memory.clone()), Fault::Full, at, true);
+                let done = work(&faulty, large);
+                (memory, done)
+            };
+            for (again, fault, sticky) in (0..40).flat_map(|again| {
+                [(again, Fault::Io, false), (again, Fault::Full, true), (again, Fault::Sync, true)]
+            }) {
+                let (memory, done) = damaged();
+                let what = format!("full at {at}, then {fault:?} at {again}, sticky {sticky}");
+                let faulty = Faulty::new(Arc::new(memory.clone()), fault, again, sticky);
+                let mut done = done;
+                if let Ok(mut file) = open(&faulty, large)
+                    && file.append(|document| NewCell::message(document.next_id(), "later")).is_ok()
+                {
+                    done.cells.push("later");
+                }
+                // What was being mended may be whole, or still be known as cut off.
+                check_recovery_of_two(&memory, &done, large, &what);
+            }
+        }
+    }
+}
+
+/// As `check_recovery`, with one more cell that may have been written.
+#[track_caller]
+fn check_recovery_of_two(memory: &Memory, done: &Done, large: usize, what: &str) {
+    let mut file = open(memory, large).unwrap_or_else(|error| panic!("{what}: {error}"));
+    file.append(|document| NewCell::message(document.next_id(), "after")).unwrap();
+    let texts: Vec<String> =
+        file.document().cells().map(|cell| cell.content().into_owned()).collect();
+    let count = |text: &str| texts.iter().filter(|found| *found == text).count();
+    for text in done.cells.iter().chain(&["first", "after"]) {
+        assert_eq!(count(text), 1, "{what}: {done:?} {texts:?}");
+    }
+    for text in &texts {
+        assert_eq!(count(text), 1, "{what}: {done:?} {texts:?}");
+    }
+    assert_eq!(file.document().problems(), [], "{what}: {texts:?}");
+}
+
+#[test]
+fn the_power_may_go_at_any_moment() {
+    for large in [SMALL, LARGE] {
+        let whole = disk();
+        work(&whole, large);
+        let mut cuts = 0;
+        for cut in 0..=whole.changes() {
+            let memory = disk();
+            memory.cut_power_after(cut);
+            let done = work(&memory, large);
+            for kept in 0..=memory.pending() {
+                for unsynced in [Unsynced::Lost, Unsynced::Kept, Unsynced::Torn, Unsynced::Half] {
+                    let what = format!("cut after {cut}, {kept} names kept, data {unsynced:?}");
+                    let after = memory.after_power_cut(kept, unsynced);
+                    check(&after, &done, large, &what);
+                    check_recovery(&after, &done, large, &what);
+                    cuts += 1;
+                }
+            }
+        }
+        assert!(cuts > 100, "only {cuts} cuts");
+    }
+}
