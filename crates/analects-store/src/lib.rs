@@ -22,7 +22,8 @@
 //!   in synchronised folders, only one machine may write at a time.
 //! - The lock holds among processes that share a state folder; others are noticed by what they
 //!   change in the file.
-//! - A hard link to a message file is split by a write.
+//! - A hard link to a message file is split by a write, and a program that keeps the file open all the
+//!   time and writes into it writes into the old version after a write of ours.
 //! - On systems other than Linux, two files cannot be swapped in one step: an editor that saves in the
 //!   microseconds between our last look and the rename loses that save. Extended attributes are kept
 //!   on Linux only.
@@ -40,6 +41,8 @@ mod reply;
 mod transcript;
 pub mod vfs;
 
+use std::time::Duration;
+
 pub use error::StoreError;
 pub use ids::OsIds;
 pub use locked_file::{LockedFile, read_message_file};
@@ -48,6 +51,10 @@ pub use places::Places;
 pub use redo::cut_off;
 pub use reply::Reply;
 pub use transcript::Transcript;
+
+/// How often, and how long, we wait for an editor that is in the middle of writing.
+const MAX_WAITS: usize = 100;
+const WAIT: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
 mod tests;

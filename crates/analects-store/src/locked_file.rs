@@ -8,20 +8,16 @@ use analects_formats::msgfile::{self, Document, Kind, NewCell, Splice};
 
 use crate::error::to;
 use crate::lock::Lock;
-use crate::redo::Redo;
+use crate::redo::{Appended, Redo};
 use crate::replace::{clear_up, replace};
 use crate::vfs::{Disk, Facts, Open, Vfs, folder_of};
-use crate::{Places, Reply, StoreError};
+use crate::{MAX_WAITS, Places, Reply, StoreError, WAIT};
 
 /// How many symbolic links are followed; more are a circle.
 const MAX_LINKS: usize = 40;
 
 /// How often a change is made anew because somebody else wrote meanwhile.
 const MAX_TRIES: usize = 50;
-
-/// How often, and how long, we wait for an editor that is in the middle of writing.
-const MAX_WAITS: usize = 100;
-const WAIT: Duration = Duration::from_millis(5);
 
 /// Files that are larger grow in place; smaller ones are replaced as a whole.
 const LARGE: usize = 8_000_000;
@@ -171,12 +167,15 @@ impl LockedFile {
         if let Some(seen) =
             self.seen.filter(|_| source.len() > self.large && splice.is_append(source))
         {
-            let appended = self.redo.append(&*self.vfs, &self.path, seen, &splice.bytes)?;
-            if appended.is_some() {
-                self.document.extend(&splice.bytes);
-                self.seen = appended;
+            match self.redo.append(&*self.vfs, &self.path, seen, &splice.bytes)? {
+                Appended::Done(facts) => {
+                    self.document.extend(&splice.bytes);
+                    self.seen = Some(facts);
+                }
+                Appended::Elsewhere => self.read_settled()?,
+                Appended::Not => return Ok(false),
             }
-            return Ok(appended.is_some());
+            return Ok(true);
         }
         let bytes = splice.apply(source);
         let before = self.seen.map(|_| source);

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_core::Problem;
+use memchr::memmem;
 
 use crate::error::to;
 use crate::fingerprint::fingerprint;
 use crate::lock::{Lock, file_in_state, name_in_state};
 use crate::vfs::{Facts, Open, Vfs, VfsFile, folder_of};
-use crate::{Places, StoreError};
+use crate::{MAX_WAITS, Places, StoreError, WAIT};
 
 const MAGIC: &str = "analects-append-1";
 
@@ -24,6 +25,17 @@ pub(crate) struct Redo {
     path: PathBuf,
     /// Open once something was appended; then its name is safe on disk.
     file: Option<Box<dyn VfsFile>>,
+}
+
+/// What became of an append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Appended {
+    /// It is at the end of the file, which now looks so.
+    Done(Facts),
+    /// It is in the file, and somebody else has written as well.
+    Elsewhere,
+    /// It is not there, because somebody else has written.
+    Not,
 }
 
 /// What was to be appended, and to which file.
@@ -39,35 +51,34 @@ impl Redo {
         Ok(Redo { path: file_in_state(vfs, places, path, "append")?, file: None })
     }
 
-    /// Appends to a file that must look as `expected`; else nothing is written and the answer is
-    /// `None`. When this returns the file's new facts, what was appended survives a power cut.
+    /// Appends to a file that must look as `expected`; else nothing is written. When this returns
+    /// [`Appended::Done`], what was appended survives a power cut.
     pub(crate) fn append(
         &mut self,
         vfs: &dyn Vfs,
         path: &Path,
         expected: Facts,
         bytes: &[u8],
-    ) -> Result<Option<Facts>, StoreError> {
+    ) -> Result<Appended, StoreError> {
         let (identity, length) = (expected.identity, expected.length);
         self.write(vfs, &Record { identity, length, bytes: bytes.to_vec() })?;
         let mut file = vfs.open(path, Open::Append).map_err(to("write to", path))?;
         if file.facts().map_err(to("read", path))? != expected {
-            return self.clear().map(|()| None);
+            return self.clear().map(|()| Appended::Not);
         }
         if let Err(error) = file.write_all(bytes).and_then(|()| file.sync()) {
             self.undo(&mut *file, length, bytes);
             return Err(to("write to", path)(error));
         }
-        // An editor may have written at the same time, into this file or a new one in its place.
         let there = file.read_from(length).map_err(to("read", path))?.starts_with(bytes);
         let facts = file.facts().map_err(to("read", path))?;
-        let is_same = match vfs.facts(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            now => now.map_err(to("read", path))?.identity == identity,
-        };
         // A record that stays says what is so, and the next writer clears it.
         let _ = self.clear();
-        Ok((there && is_same).then_some(facts))
+        match vfs.facts(path) {
+            Ok(now) if there && now.identity == identity => Ok(Appended::Done(facts)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(to("read", path)(error)),
+            _ => Ok(look_again(vfs, path, length, bytes)),
+        }
     }
 
     /// Takes back what a write that failed has written.
@@ -119,6 +130,24 @@ impl Redo {
         let cleared = file.and_then(|mut file| file.truncate(0).map(|()| file));
         self.file = Some(cleared.map_err(to("clear the record of changes", &self.path))?);
         Ok(())
+    }
+}
+
+/// An editor wrote at the same time, with what we appended or without it. While the file is shorter
+/// than it was, the editor is probably not done.
+fn look_again(vfs: &dyn Vfs, path: &Path, length: u64, bytes: &[u8]) -> Appended {
+    let read = || vfs.open(path, Open::Read).and_then(|mut file| file.read_from(0));
+    let mut now = read();
+    for _ in 0..MAX_WAITS {
+        if now.as_ref().is_ok_and(|now| now.len() as u64 >= length) {
+            break;
+        }
+        std::thread::sleep(WAIT);
+        now = read();
+    }
+    match now.is_ok_and(|now| memmem::find(&now, bytes).is_some()) {
+        true => Appended::Elsewhere,
+        false => Appended::Not,
     }
 }
 

@@ -7,16 +7,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use crate::StoreError;
 use crate::error::to;
 use crate::fingerprint::fingerprint;
 use crate::vfs::{Open, Vfs, VfsFile, folder_of};
-
-/// How often, and how long, we wait for an editor that still writes into the file that came out.
-const MAX_WAITS: usize = 100;
-const WAIT: Duration = Duration::from_millis(5);
+use crate::{MAX_WAITS, StoreError, WAIT};
 
 /// Writes `bytes` in the place of the file at `path`, which must not be a symbolic link. Owner, mode
 /// and attributes stay as they were; a new file gets what the umask says. If the file no longer holds

@@ -1,5 +1,6 @@
 //! Files on a real disk.
 
+mod editors;
 mod faults;
 
 use std::fs;

@@ -1,6 +1,8 @@
-//! A file system whose n-th operation fails, once or from then on.
+//! A file system whose n-th operation fails, once or from then on, or is preceded by what somebody
+//! else does.
 
 use std::any::Any;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,6 +38,17 @@ enum Step {
 pub struct Faulty {
     inner: Arc<dyn Vfs>,
     plan: Arc<Mutex<Plan>>,
+    somebody_else: Option<SomebodyElse>,
+}
+
+/// What happens before each operation, which is given by its number.
+#[derive(Clone)]
+struct SomebodyElse(Arc<Mutex<dyn FnMut(usize) + Send>>);
+
+impl fmt::Debug for SomebodyElse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SomebodyElse")
+    }
 }
 
 #[derive(Debug)]
@@ -51,7 +64,13 @@ impl Faulty {
     /// Lets the operation number `at`, counted from 0, fail; if `sticky`, all later ones too.
     pub fn new(inner: Arc<dyn Vfs>, fault: Fault, at: usize, sticky: bool) -> Faulty {
         let plan = Plan { fault, at, sticky, done: 0, hits: 0 };
-        Faulty { inner, plan: Arc::new(Mutex::new(plan)) }
+        Faulty { inner, plan: Arc::new(Mutex::new(plan)), somebody_else: None }
+    }
+
+    /// Lets nothing fail, and calls `act` with its number before each operation.
+    pub fn beside(inner: Arc<dyn Vfs>, act: impl FnMut(usize) + Send + 'static) -> Faulty {
+        let faulty = Faulty::new(inner, Fault::Io, usize::MAX, false);
+        Faulty { somebody_else: Some(SomebodyElse(Arc::new(Mutex::new(act)))), ..faulty }
     }
 
     /// How many operations there were.
@@ -73,6 +92,9 @@ impl Faulty {
         let mut plan = self.plan();
         let number = plan.done;
         plan.done += 1;
+        if let Some(SomebodyElse(act)) = &self.somebody_else {
+            (act.lock().unwrap_or_else(PoisonError::into_inner))(number);
+        }
         let due = number == plan.at || (plan.sticky && number > plan.at);
         let applies = match plan.fault {
             Fault::Io => true,

@@ -1,0 +1,144 @@
+//! An editor saves at every moment of our own save, in every way that editors have. Its text and ours
+//! are both there afterwards, each once.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use analects_formats::msgfile::{NewCell, decode_named};
+
+use crate::vfs::{Faulty, Memory, Open, Vfs, VfsFile};
+use crate::{LockedFile, Places, StoreError};
+
+const FILE: &str = "/home/talk.msg.md";
+const BASE: &str = "# %%\n\nround 0\n\n# %%% [^2]\n\n[^2]: [quick]\n\nsecond\n";
+
+/// How an editor saves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Style {
+    /// Writes a new file and renames it.
+    Rename,
+    /// Opens the file, empties it and writes it, at once.
+    InPlace,
+    /// Empties the file, and writes it some operations later.
+    TruncateThenWrite(usize),
+    /// Opens the file, and empties and writes it some operations later.
+    OpenThenWrite(usize),
+}
+
+/// An editor that saves once, never with a text that it read too long ago.
+struct Editor {
+    memory: Memory,
+    style: Style,
+    at: usize,
+    open: Option<Box<dyn VfsFile>>,
+    text: String,
+    has_saved: bool,
+}
+
+impl Editor {
+    fn step(&mut self, number: usize) {
+        let due = self.at
+            + match self.style {
+                Style::TruncateThenWrite(later) | Style::OpenThenWrite(later) => later,
+                _ => 0,
+            };
+        if number == self.at {
+            self.begin();
+        }
+        if number == due {
+            self.end();
+        }
+    }
+
+    fn begin(&mut self) {
+        let path = Path::new(FILE);
+        // Between a removal and a rename there is no file to open.
+        let Ok(mut file) = self.memory.open(path, Open::Append) else { return };
+        self.text = edited(&mut *file);
+        if self.style == Style::Rename {
+            let mut new = self.memory.draft(path).unwrap();
+            new.write(self.text.as_bytes()).unwrap();
+            new.link(Path::new("/home/new")).unwrap();
+            self.memory.rename(Path::new("/home/new"), path).unwrap();
+            self.has_saved = true;
+            return;
+        }
+        if matches!(self.style, Style::TruncateThenWrite(_)) {
+            file.truncate(0).unwrap();
+        }
+        self.open = Some(file);
+    }
+
+    fn end(&mut self) {
+        let Some(mut file) = self.open.take() else { return };
+        if !matches!(self.style, Style::TruncateThenWrite(_)) {
+            self.text = edited(&mut *file);
+        }
+        file.truncate(0).unwrap();
+        file.write(self.text.as_bytes()).unwrap();
+        self.has_saved = true;
+    }
+}
+
+fn edited(file: &mut dyn VfsFile) -> String {
+    let text = String::from_utf8(file.read_from(0).unwrap()).unwrap();
+    text.replace("round 0", "round 1")
+}
+
+fn add(vfs: Arc<dyn Vfs>, large: usize) -> Result<(), StoreError> {
+    let places = Places { data: "/home/data".into(), state: "/home/state".into() };
+    let file = LockedFile::open_on(vfs, Path::new(FILE), &places, Duration::ZERO)?;
+    file.with_large(large).append(|document| NewCell::message(document.next_id(), "ours"))
+}
+
+fn disk() -> Memory {
+    let memory = Memory::new([Path::new("/"), Path::new("/home")]);
+    memory.put(Path::new(FILE), BASE.as_bytes());
+    memory
+}
+
+/// Runs one save of ours with one save of the editor in it; false if the editor came too late.
+fn race(style: Style, at: usize, large: usize) -> bool {
+    let memory = disk();
+    let (open, text) = (None, String::new());
+    let editor = Editor { memory: memory.clone(), style, at, open, text, has_saved: false };
+    let editor = Arc::new(Mutex::new(editor));
+    let acting = editor.clone();
+    let vfs = Faulty::beside(Arc::new(memory.clone()), move |number| {
+        acting.lock().unwrap().step(number);
+    });
+    let operations = vfs.clone();
+    add(Arc::new(vfs), large).unwrap_or_else(|error| panic!("{style:?} at {at}: {error}"));
+    let in_time = operations.operations() > at;
+    let mut editor = editor.lock().unwrap();
+    // Nobody can look for what an editor writes when we are done, into a file that it opened before.
+    let last_look = operations.operations() - 1;
+    if !editor.has_saved || matches!(style, Style::OpenThenWrite(later) if at + later >= last_look)
+    {
+        return in_time;
+    }
+    let document = decode_named(memory.get(Path::new(FILE)).unwrap(), FILE);
+    let texts: Vec<String> = document.cells().map(|cell| cell.content().into_owned()).collect();
+    assert_eq!(texts, ["round 1", "second", "ours"], "{style:?} at {at}, large {}", large == 0);
+    assert_eq!(document.problems(), [], "{style:?} at {at}");
+    let kept = memory.names().into_iter().filter(|name| name.to_string_lossy().contains(".kept"));
+    assert_eq!(kept.count(), 0, "{style:?} at {at}");
+    editor.open = None;
+    in_time
+}
+
+#[test]
+fn an_editor_may_save_at_any_moment_of_ours() {
+    let mut styles = vec![Style::Rename, Style::InPlace];
+    for later in [1, 2, 3, 5, 8, 13] {
+        styles.extend([Style::TruncateThenWrite(later), Style::OpenThenWrite(later)]);
+    }
+    let mut races = 0;
+    for large in [usize::MAX, 0] {
+        for style in &styles {
+            races += (0..).take_while(|at| race(*style, *at, large)).count();
+        }
+    }
+    assert!(races > 500, "only {races} races");
+}
