@@ -16,6 +16,7 @@ const ROWS: &[fn() -> Row] = &[
     message_file::english_200,
     message_file::growth,
     message_file::append_growth,
+    message_file::append_on_disk,
     message_file::memory,
 ];
 

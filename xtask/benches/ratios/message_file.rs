@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use analects_formats::msgfile::{NewCell, append, decode};
+use analects_store::{LockedFile, Places};
 use xtask::bench::{Bar, Row, ratio};
 
 const MB: usize = 1_000_000;
@@ -107,6 +108,38 @@ pub fn append_growth() -> Row {
     let value = ratio(|| append(&large, &cell), || append(&small, &cell));
     let name = "message_file_append_to_1gb_per_1kb";
     Row { name, value, unit: "x", bar: Bar::AtMost(3.0) }
+}
+
+/// The same on the disk, until it is safe there; short cells, so that there are many of them.
+pub fn append_on_disk() -> Row {
+    let name = "message_file_append_to_1gb_per_1kb_on_disk";
+    let value = time_on_disk().unwrap_or_else(|error| {
+        eprintln!("{name}: {error}");
+        f64::NAN
+    });
+    Row { name, value, unit: "x", bar: Bar::AtMost(3.0) }
+}
+
+fn time_on_disk() -> Result<f64, Box<dyn std::error::Error>> {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+    let (data, state) = (folder.path().join("data"), folder.path().join("state"));
+    let places = Places { data, state };
+    let open = |name: &str, size| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, file(size, 120, SHORT))?;
+        std::fs::File::open(&path)?.sync_all()?;
+        Ok::<_, Box<dyn std::error::Error>>(LockedFile::open(&path, &places)?)
+    };
+    let (mut large, mut small) = (open("large.msg.md", 1000 * MB)?, open("small.msg.md", 1000)?);
+    let mut best = (Duration::MAX, Duration::MAX);
+    for _ in 0..30 {
+        for (file, best) in [(&mut large, &mut best.0), (&mut small, &mut best.1)] {
+            let start = Instant::now();
+            file.append(|document| NewCell::message(document.next_id(), "And now?"))?;
+            *best = (*best).min(start.elapsed());
+        }
+    }
+    Ok(best.0.as_secs_f64() / best.1.as_secs_f64())
 }
 
 /// The memory that checking a file takes beyond the file itself, 64 MB and 160 bytes a cell, as a
