@@ -6,7 +6,7 @@ mod place;
 use std::path::PathBuf;
 
 use analects_core::{Ids, Problem, Severity};
-use analects_formats::msgfile::{self, CellKind, Document, NewCell, code};
+use analects_formats::msgfile::{self, Cell, CellKind, Document, NewCell, Splice, code};
 use analects_store::OsIds;
 
 use crate::failure::Failure;
@@ -15,10 +15,13 @@ use crate::{ui, writing};
 use given::Given;
 use place::Place;
 
+/// In a file of more bytes, only the new cell is read back, and not everything before it once more.
+const LARGE: usize = 8_000_000;
+
 /// Add a message or an output to a file, without asking anybody
 ///
-/// The text is the arguments, then what comes on stdin. Without arguments, what comes on stdin is
-/// added exactly as it is, with all of its blanks and line ends, and comes back so. The cell goes to
+/// The text is the arguments. Without arguments, it is what comes on stdin, added exactly as it is,
+/// with all of its blanks and line ends, and comes back so. The cell goes to
 /// the end of FILE, which is made if it is not there, and its name is printed. If another process is
 /// writing to the file, add waits up to ten seconds for it.
 ///
@@ -42,7 +45,7 @@ pub struct Args {
     /// The message file
     file: PathBuf,
 
-    /// What to say; more may come on stdin
+    /// What to say [default: what comes on stdin]
     text: Vec<String>,
 
     /// Add what came back, instead of what somebody said
@@ -116,12 +119,12 @@ fn add(
     })?;
     let nonce = OsIds.nonce();
     let mut name = String::new();
-    writing::edit(&mut file, |document| {
+    file.try_edit(|document| {
         let cell = cell(document, args, attributes, given, &nonce)?;
-        let bytes = msgfile::append(document, &cell).apply(document.source());
-        check(&document.with_source(bytes.clone()), &cell)?;
+        let splice = msgfile::append(document, &cell);
+        check(document, &splice, &cell)?;
         name = cell.id;
-        Ok(bytes)
+        Ok::<_, Failure>(splice)
     })?;
     Ok(name)
 }
@@ -186,11 +189,43 @@ fn attribute(given: &str) -> Result<(String, String), Failure> {
     }
 }
 
-/// Makes sure that the cell reads as what was meant, and that nothing is wrong with it.
-fn check(document: &Document, cell: &NewCell) -> Result<(), Failure> {
-    let Some(written) = document.cells().next_back() else {
+/// Whether the cell reads back as it was meant, and nothing is wrong with it.
+fn check(document: &Document, splice: &Splice, cell: &NewCell) -> Result<(), Failure> {
+    let is_large = document.source().len() > LARGE;
+    let after = match is_large {
+        true => document.with_source([beginning(document), &splice.bytes].concat()),
+        false => document.with_source(splice.apply(document.source())),
+    };
+    let Some(written) = after.cells().next_back() else {
         return Err(Failure::ours("the cell is not in the file"));
     };
+    check_text(written, cell)?;
+    let mut problems = after.problems();
+    if !is_large {
+        problems.extend(msgfile::messages(&after, &msgfile::session_of("")).problems);
+    }
+    let start = written.span().start;
+    let is_new = |problem: &Problem| {
+        problem.severity > Severity::Hint && problem.span.is_some_and(|span| span.start >= start)
+    };
+    match problems.into_iter().find(is_new) {
+        Some(problem) => {
+            let failure = Failure::input(format!("this cannot be added: {}", problem.message));
+            Err(problem.hint.into_iter().fold(failure, Failure::or_hint))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What a new cell of a large file is read with, instead of everything before it: the frontmatter,
+/// and the heading of its section.
+fn beginning(document: &Document) -> &[u8] {
+    let front = document.frontmatter_span().map_or(0, |span| span.end);
+    let heading = document.section().map_or(0, |section| section.heading.end);
+    &document.source()[..front.max(heading)]
+}
+
+fn check_text(written: Cell<'_>, cell: &NewCell) -> Result<(), Failure> {
     let meta = written.meta().unwrap_or_default();
     let title = meta.get("title").map_or_else(|| written.title().into_owned(), str::to_string);
     let is_right = written.id() == Some(cell.id.as_str())
@@ -205,17 +240,5 @@ fn check(document: &Document, cell: &NewCell) -> Result<(), Failure> {
         let message = format!("{:?} cannot be the type of a cell", cell.type_word);
         return Err(Failure::usage(message, "leave out [ ] = and line breaks"));
     }
-    let start = written.span().start;
-    let mut problems = document.problems();
-    problems.extend(msgfile::messages(document, &msgfile::session_of("")).problems);
-    let is_new = |problem: &Problem| {
-        problem.severity > Severity::Hint && problem.span.is_some_and(|span| span.start >= start)
-    };
-    match problems.into_iter().find(is_new) {
-        Some(problem) => {
-            let failure = Failure::input(format!("this cannot be added: {}", problem.message));
-            Err(problem.hint.into_iter().fold(failure, Failure::or_hint))
-        }
-        None => Ok(()),
-    }
+    Ok(())
 }

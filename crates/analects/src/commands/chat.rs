@@ -146,10 +146,10 @@ fn addressed(document: &Document) -> Option<String> {
 /// Writes an agent into the frontmatter of a file, which holds all of its settings.
 fn define(path: &Path, agent: &Agent, surroundings: &Surroundings) -> Result<(), Failure> {
     let mut file = writing::open(path, &surroundings.places)?;
-    writing::edit(&mut file, |document| {
+    file.try_edit(|document| {
         let (source, span) = (document.source(), document.frontmatter_span());
         let splice = frontmatter::add_agent(source, span, agent);
-        Ok(splice.map_err(|refusal| writing::refused(path, refusal))?.apply(source))
+        splice.map_err(|refusal| writing::refused(path, refusal))
     })
 }
 

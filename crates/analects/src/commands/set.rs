@@ -67,14 +67,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 fn set_default(args: &Default, surroundings: &Surroundings) -> Result<(), Failure> {
     let mut file = writing::open(&args.file, &surroundings.places)?;
-    writing::edit(&mut file, |document| {
+    file.try_edit(|document| {
         if document.agents().iter().all(|agent| agent.name != args.agent) {
             return Err(unknown_agent(document, &args.file, &args.agent));
         }
         let (source, span) = (document.source(), document.frontmatter_span());
         let splice = frontmatter::set_string(source, span, "default_agent", &args.agent);
-        let splice = splice.map_err(|refusal| writing::refused(&args.file, refusal))?;
-        Ok(splice.apply(source))
+        splice.map_err(|refusal| writing::refused(&args.file, refusal))
     })
 }
 

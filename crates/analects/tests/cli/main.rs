@@ -6,12 +6,20 @@ mod agents;
 mod chat;
 mod completions;
 mod config;
+#[cfg(target_os = "linux")]
+mod disk;
 mod failures;
 mod help;
 mod kills;
 mod new;
 mod output;
+#[cfg(target_os = "linux")]
+mod power;
 mod sandbox;
 mod server;
 mod set;
 mod show;
+#[cfg(target_os = "linux")]
+mod syscalls;
+#[cfg(target_os = "linux")]
+mod writers;

@@ -1,4 +1,4 @@
-//! What is added: text or bytes, from the arguments and from stdin, in the form that a cell has.
+//! What is added: text or bytes, from the arguments or from stdin, in the form that a cell has.
 
 use std::io::{IsTerminal, Read};
 
@@ -13,32 +13,22 @@ pub struct Given {
 }
 
 impl Given {
-    /// The arguments, then stdin; without arguments, exactly stdin.
+    /// The arguments; without arguments, exactly stdin.
     pub fn read(arguments: &[String], mime_type: Option<&str>) -> Result<Given, Failure> {
         if let Some(kind) = mime_type {
             check_mime_type(kind)?;
         }
-        let is_terminal = std::io::stdin().is_terminal();
-        if arguments.is_empty() && is_terminal {
+        if !arguments.is_empty() {
+            // Stdin stays with whoever gave it to us: a loop that reads lines, perhaps.
+            return Ok(Given { bytes: arguments.join(" ").into_bytes() });
+        }
+        if std::io::stdin().is_terminal() {
             return Err(nothing());
         }
-        let mut piped = Vec::new();
-        if !is_terminal {
-            std::io::stdin()
-                .read_to_end(&mut piped)
-                .map_err(|error| Failure::input(format!("cannot read stdin: {}", words(&error))))?;
-        }
-        if arguments.is_empty() {
-            return Ok(Given { bytes: piped });
-        }
-        let mut bytes = arguments.join(" ").into_bytes();
-        while piped.last().is_some_and(|byte| b"\r\n".contains(byte)) {
-            piped.pop();
-        }
-        if !bytes.is_empty() && !piped.is_empty() {
-            bytes.extend_from_slice(b"\n\n");
-        }
-        bytes.append(&mut piped);
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .read_to_end(&mut bytes)
+            .map_err(|error| Failure::input(format!("cannot read stdin: {}", words(&error))))?;
         Ok(Given { bytes })
     }
 

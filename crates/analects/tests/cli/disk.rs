@@ -1,0 +1,228 @@
+//! Disks that are full, folders that cannot be written to, and everything about a file that is not
+//! its text: mode, owner, links, attributes.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use crate::sandbox::{Run, Sandbox, skip};
+
+fn is_root() -> bool {
+    Path::new("/proc/self").metadata().is_ok_and(|facts| facts.uid() == 0)
+}
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o7777
+}
+
+/// Runs a program of the system; false if it is not there or fails.
+fn works(program: &str, args: &[&str]) -> bool {
+    Command::new(program).args(args).output().is_ok_and(|output| output.status.success())
+}
+
+/// Something mounted, which goes away with this.
+struct Mounted(String);
+
+impl Mounted {
+    fn tmpfs(folder: &Path, size: &str) -> Option<Mounted> {
+        let folder = folder.to_str()?.to_string();
+        let options = format!("size={size}");
+        let mounted = works("mount", &["-t", "tmpfs", "-o", &options, "tmpfs", &folder]);
+        mounted.then_some(Mounted(folder))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        works("umount", &["-l", &self.0]);
+    }
+}
+
+#[test]
+fn a_full_disk_costs_nothing_that_was_there() {
+    let sandbox = Sandbox::new();
+    let disk = sandbox.path("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let Some(_mounted) = Mounted::tmpfs(&disk, "256k") else {
+        return skip("disk::full", "a tmpfs cannot be mounted here");
+    };
+    let fills = 100;
+    let mut refused = 0;
+    for fill in 0..fills {
+        sandbox.write("disk/a.msg.md", "# %%\n\nthe question\n");
+        sandbox.write("disk/ballast", vec![0; 1024 * (100 + fill)]);
+        let text = "a long thought\n".repeat(400 + 97 * fill);
+        let run = sandbox.run_with_stdin(&["add", "disk/a.msg.md"], &text);
+        let texts = sandbox.texts("disk/a.msg.md");
+        if run.code == Some(0) {
+            assert_eq!(texts, ["the question", &*text], "fill {fill}");
+        } else {
+            refused += 1;
+            assert_eq!(run.code, Some(1), "{}", run.stderr);
+            assert!(run.stderr.contains("no space left on device"), "{}", run.stderr);
+            assert!(run.stderr.contains("hint: free some space"), "{}", run.stderr);
+            assert_eq!(texts, ["the question"], "fill {fill}");
+        }
+        std::fs::remove_file(sandbox.path("disk/ballast")).unwrap();
+        let next = sandbox.run(&["add", "disk/a.msg.md", "next"]);
+        assert_eq!(next.code, Some(0), "fill {fill}: {}", next.stderr);
+        assert_eq!(sandbox.texts("disk/a.msg.md").last().unwrap(), "next");
+        let names = std::fs::read_dir(&disk).unwrap().count();
+        assert_eq!(names, 1, "fill {fill}: something was left behind");
+        std::fs::remove_file(sandbox.path("disk/a.msg.md")).unwrap();
+    }
+    assert!((10..fills).contains(&refused), "{refused} of {fills} did not fit");
+}
+
+#[test]
+fn a_large_file_on_a_full_disk_is_as_before() {
+    let sandbox = Sandbox::new();
+    let disk = sandbox.path("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let Some(_mounted) = Mounted::tmpfs(&disk, "9m") else {
+        return skip("disk::full_large", "a tmpfs cannot be mounted here");
+    };
+    let before = format!("# %%\n\n{}\n", "All that was said is kept.\n".repeat(310_000));
+    sandbox.write("disk/a.msg.md", &before);
+    let text = "more and more\n".repeat(100_000);
+    let run = sandbox.run_with_stdin(&["add", "disk/a.msg.md"], &text);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("no space left on device"), "{}", run.stderr);
+    assert!(sandbox.read("disk/a.msg.md") == before, "the file has changed");
+    sandbox.run(&["add", "disk/a.msg.md", "little"]).assert_answer("2\n");
+    assert!(sandbox.read("disk/a.msg.md").starts_with(&before), "the file has changed");
+}
+
+/// Runs the command as somebody without rights.
+fn as_nobody(sandbox: &Sandbox, args: &[&str]) -> Option<Run> {
+    if !is_root() {
+        return Some(sandbox.run(args));
+    }
+    let command = sandbox.command(args);
+    // The binary lies where only its owner may look.
+    let program = sandbox.path("bin");
+    std::fs::copy(command.get_program(), &program).ok()?;
+    let mut nobody = Command::new("setpriv");
+    nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);
+    nobody.args(args).current_dir(sandbox.path("")).stdin(std::process::Stdio::null());
+    nobody.env("ANALECTS_HOME", sandbox.path("home")).env("HOME", sandbox.path(""));
+    Some(nobody.output().ok()?.into())
+}
+
+#[test]
+fn a_folder_or_file_that_cannot_be_written_to_is_said_and_left_alone() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.path("folder");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::create_dir(sandbox.path("home")).unwrap();
+    let set = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let text = "# %%\n\nthe question\n";
+    sandbox.write("folder/a.msg.md", text);
+    if is_root() {
+        for name in ["", "folder", "folder/a.msg.md", "home"] {
+            chown(sandbox.path(name), Some(65534), Some(65534)).unwrap();
+        }
+    }
+    set(&folder, 0o555);
+    let Some(run) = as_nobody(&sandbox, &["add", "folder/a.msg.md", "more"]) else {
+        return skip("disk::read_only", "setpriv is not there");
+    };
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let expected = "folder/a.msg.md: cannot create a file in this folder: permission denied";
+    assert!(run.stderr.contains(expected), "{}", run.stderr);
+    set(&folder, 0o755);
+    set(&sandbox.path("folder/a.msg.md"), 0o444);
+    let run = as_nobody(&sandbox, &["add", "folder/a.msg.md", "more"]).unwrap();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("cannot write to: permission denied"), "{}", run.stderr);
+    assert_eq!(sandbox.read("folder/a.msg.md"), text);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+#[test]
+fn mode_owner_links_and_attributes_survive_every_verb_that_writes() {
+    let sandbox = Sandbox::new();
+    let (real, link) = (sandbox.path("real.msg.md"), sandbox.path("link.msg.md"));
+    let text = "---\nagents:\n  one:\n    models: [openai/a]\n  two:\n    models: [openai/b]\n---\n\n# %%   [^1]\n\n[^1]: [markdown]   history=none\n\nx\n";
+    std::fs::write(&real, text).unwrap();
+    symlink("real.msg.md", &link).unwrap();
+    std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let has_attributes =
+        works("setfattr", &["-n", "user.note", "-v", "kept", real.to_str().unwrap()])
+            || works(
+                "python3",
+                &[
+                    "-c",
+                    "import os,sys; os.setxattr(sys.argv[1], 'user.note', b'kept')",
+                    real.to_str().unwrap(),
+                ],
+            );
+    if is_root() {
+        chown(&real, Some(1234), Some(4321)).unwrap();
+    }
+    let before = real.metadata().unwrap();
+    for args in [
+        &["add", "link.msg.md", "more"][..],
+        &["set", "default", "link.msg.md", "two"],
+        &["fmt", "link.msg.md"],
+    ] {
+        let run = sandbox.run(args);
+        assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+        let after = real.metadata().unwrap();
+        assert_ne!(after.ino(), before.ino(), "{args:?} did not write");
+        assert!(link.is_symlink(), "{args:?}");
+        assert_eq!(mode(&real), 0o640, "{args:?}");
+        assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()), "{args:?}");
+        if has_attributes {
+            let script = "import os,sys; assert os.getxattr(sys.argv[1], 'user.note') == b'kept'";
+            assert!(works("python3", &["-c", script, real.to_str().unwrap()]), "{args:?}");
+        }
+    }
+    if !has_attributes {
+        skip("disk::attributes", "no extended attribute could be set");
+    }
+}
+
+#[test]
+fn an_owner_that_cannot_be_kept_is_a_reason_not_to_write() {
+    if !is_root() {
+        return skip("disk::owner", "only root can make a file of somebody else");
+    }
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("home")).unwrap();
+    sandbox.write("a.msg.md", "# %%\n\nx\n");
+    for name in ["", "home"] {
+        chown(sandbox.path(name), Some(65534), Some(65534)).unwrap();
+    }
+    std::fs::set_permissions(sandbox.path("a.msg.md"), std::fs::Permissions::from_mode(0o666))
+        .unwrap();
+    let Some(run) = as_nobody(&sandbox, &["add", "a.msg.md", "more"]) else {
+        return skip("disk::owner", "setpriv is not there");
+    };
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("cannot keep everything about: owner: "), "{}", run.stderr);
+    assert_eq!(sandbox.read("a.msg.md"), "# %%\n\nx\n");
+}
+
+#[test]
+fn a_new_file_gets_what_the_umask_says_and_our_own_are_private() {
+    let sandbox = Sandbox::new();
+    for (umask, expected) in [("022", 0o644), ("077", 0o600), ("000", 0o666)] {
+        let name = format!("m{umask}.msg.md");
+        let add = sandbox.command(&["add", &name, "x"]);
+        let script = format!("umask {umask}; exec \"$0\" \"$@\"");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).arg(add.get_program()).args(add.get_args());
+        shell.env("ANALECTS_HOME", sandbox.path(&format!("home{umask}")));
+        let status = shell.current_dir(sandbox.path("")).output().unwrap().status;
+        assert!(status.success());
+        assert_eq!(mode(&sandbox.path(&name)), expected);
+        let locks = sandbox.path(&format!("home{umask}/state/locks"));
+        assert_eq!(mode(&locks), 0o700);
+        for lock in std::fs::read_dir(locks).unwrap() {
+            assert_eq!(mode(&lock.unwrap().path()), 0o600);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! SIGKILL at every system call of a save, and at random moments: the file is the old one or the new
+//! one, or, for a large one that grows in place, the old one and a beginning of the new cell that
+//! `check` reports and the next write completes.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::sandbox::{Sandbox, skip};
+
+/// The calls that touch files; a kill at any other is a kill at the one before.
+const CALLS: [&str; 22] = [
+    "openat",
+    "read",
+    "write",
+    "close",
+    "fsync",
+    "fdatasync",
+    "ftruncate",
+    "lseek",
+    "flock",
+    "statx",
+    "fstat",
+    "readlink",
+    "mkdir",
+    "getdents64",
+    "linkat",
+    "renameat2",
+    "rename",
+    "unlink",
+    "fchmod",
+    "fchown",
+    "listxattr",
+    "getrandom",
+];
+
+const KILLED: &str = "killed\n# %% not a head\nand more";
+
+/// A file with a few cells, and as many bytes as it takes to grow in place.
+fn prepare(sandbox: &Sandbox, large: bool) -> Vec<String> {
+    let filler = if large { "All that was said is kept.\n".repeat(320_000) } else { "x".into() };
+    sandbox.write("a.msg.md", format!("# %%\n\nfirst\n\n# %%\n\n{filler}\n"));
+    // The first write makes the folders, and seals the end of the file.
+    sandbox.run(&["add", "a.msg.md", "second"]).assert_answer("3\n");
+    sandbox.texts("a.msg.md")
+}
+
+/// Checks the file after a kill, lets the next writer go on, and checks again.
+#[track_caller]
+fn check(sandbox: &Sandbox, before: &[String], large: bool, what: &str) {
+    let texts = sandbox.texts("a.msg.md");
+    let is_old = texts == before;
+    let is_new = texts.len() == before.len() + 1 && texts.starts_with(before);
+    let is_new = is_new && texts.last().unwrap() == KILLED;
+    if !is_old && !is_new {
+        assert!(large, "{what}: {texts:?}");
+        let check = sandbox.run(&["check", "a.msg.md"]);
+        assert_eq!(check.code, Some(1), "{what}: {}", check.stderr);
+        assert!(check.stderr.contains("cut-off"), "{what}: {}", check.stderr);
+    }
+    let run = sandbox.run(&["add", "a.msg.md", "after"]);
+    assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
+    let texts = sandbox.texts("a.msg.md");
+    let (last, rest) = texts.split_last().unwrap();
+    assert_eq!(last, "after", "{what}");
+    assert!(rest.starts_with(before), "{what}");
+    assert!(matches!(&rest[before.len()..], [] | [_]), "{what}: doubled");
+    assert!(rest[before.len()..].iter().all(|text| text == KILLED), "{what}");
+    assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0), "{what}");
+    let litter = std::fs::read_dir(sandbox.path("")).unwrap();
+    let litter: Vec<_> = litter.map(|entry| entry.unwrap().file_name()).collect();
+    let known = |name: &std::ffi::OsString| ["a.msg.md", "home", "trace"].iter().any(|k| name == k);
+    assert!(litter.iter().all(known), "{what}: {litter:?}");
+}
+
+/// The command under strace, with these options.
+fn traced(sandbox: &Sandbox, options: &[&str]) -> Command {
+    let add = sandbox.command(&["add", "a.msg.md", KILLED]);
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-o", "trace"]).args(options).arg("--").arg(add.get_program());
+    command.args(add.get_args()).current_dir(sandbox.path("")).stdin(std::process::Stdio::null());
+    for (key, value) in add.get_envs() {
+        match value {
+            Some(value) => command.env(key, value),
+            None => command.env_remove(key),
+        };
+    }
+    command
+}
+
+/// How often each call happens in one `add`.
+fn counts(sandbox: &Sandbox) -> Option<BTreeMap<&'static str, usize>> {
+    let status = traced(sandbox, &[]).output().ok()?.status;
+    let trace = std::fs::read_to_string(sandbox.path("trace")).ok()?;
+    let names = trace.lines().filter_map(|line| {
+        let call = line.split_whitespace().nth(1)?.split('(').next()?;
+        CALLS.iter().find(|known| **known == call).copied()
+    });
+    let mut counts = BTreeMap::new();
+    names.for_each(|name| *counts.entry(name).or_insert(0) += 1);
+    (status.success() && !counts.is_empty()).then_some(counts)
+}
+
+fn kill_at_every_call(large: bool) {
+    let sandbox = Sandbox::new();
+    prepare(&sandbox, large);
+    let Some(counts) = counts(&sandbox) else {
+        return skip("syscalls", "strace is not there, or may not trace");
+    };
+    let saved = prepare(&sandbox, large);
+    let text = std::fs::read(sandbox.path("a.msg.md")).unwrap();
+    let mut kills = 0;
+    for (call, count) in counts {
+        for when in 1..=count {
+            sandbox.write("a.msg.md", &text);
+            let inject = format!("inject={call}:signal=KILL:when={when}");
+            let trace = format!("trace={call}");
+            let status = traced(&sandbox, &["-e", &trace, "-e", &inject]).output().unwrap().status;
+            kills += usize::from(!status.success());
+            check(&sandbox, &saved, large, &format!("{call} number {when}"));
+        }
+    }
+    assert!(kills > 50, "only {kills} kills");
+}
+
+#[test]
+fn every_system_call_of_a_save_may_be_the_last() {
+    kill_at_every_call(false);
+}
+
+#[test]
+fn every_system_call_of_a_growth_in_place_may_be_the_last() {
+    kill_at_every_call(true);
+}
+
+#[test]
+fn kills_at_random_moments_leave_the_old_file_or_the_new_one() {
+    let kills = if std::env::var_os("ANALECTS_TORTURE").is_some() { 1000 } else { 50 };
+    let mut dead = 0;
+    for kill in 0..kills {
+        let sandbox = Sandbox::new();
+        let large = kill % 10 == 9;
+        let before = prepare(&sandbox, large);
+        let started = std::time::Instant::now();
+        let mut child = sandbox.spawn(&["add", "a.msg.md", KILLED]);
+        // Moments all over the time that one takes, in steps that never repeat.
+        let span = if large { 150_000 } else { 16_000 };
+        let moment = Duration::from_micros((kill * 7_919) % span);
+        std::thread::sleep(moment.saturating_sub(started.elapsed()));
+        child.kill().unwrap();
+        dead += usize::from(!child.wait().unwrap().success());
+        check(&sandbox, &before, large, &format!("kill {kill}"));
+    }
+    assert!(dead > 0, "every process was faster than its kill");
+}
