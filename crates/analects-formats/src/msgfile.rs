@@ -26,6 +26,7 @@ mod problems;
 mod scan;
 mod show;
 mod stream;
+mod tidy;
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -40,8 +41,11 @@ pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
 pub use messages::{add_residue, answer, encode, messages, session_of};
 pub use meta::Meta;
 pub use scan::Section;
-pub use show::{Show, role, roles, show};
+pub use show::{
+    Show, ShowCell, ShowProblem, binary_content, outline, role, roles, show, show_cell,
+};
 pub use stream::CellStream;
+pub use tidy::tidy;
 
 /// A message file, read: the source, and where its parts are.
 #[derive(Debug)]
@@ -163,16 +167,23 @@ impl Document {
 
     /// The agents, frontmatter first, then those that cells define. The first of a name counts.
     pub fn agents(&self) -> Vec<Agent> {
-        let mut agents = self.front.agents.clone();
+        self.agents_and_cells().into_iter().map(|(agent, _)| agent).collect()
+    }
+
+    /// The agents, each with the cell that defines it; without one for those of the frontmatter.
+    pub fn agents_and_cells(&self) -> Vec<(Agent, Option<Cell<'_>>)> {
+        let front = self.front.agents.iter().map(|agent| (agent.clone(), None));
+        let mut agents: Vec<(Agent, Option<Cell<'_>>)> = front.collect();
         let mut names: std::collections::HashSet<String> =
-            agents.iter().map(|agent| agent.name.clone()).collect();
-        for agent in self.cells().filter_map(agents::agent) {
+            agents.iter().map(|(agent, _)| agent.name.clone()).collect();
+        for cell in self.cells() {
+            let Some(agent) = agents::agent(cell) else { continue };
             // Nobody can answer to such a name.
             if agents::why_not_a_name(&agent.name).is_some() {
                 continue;
             }
             if names.insert(agent.name.clone()) {
-                agents.push(agent);
+                agents.push((agent, Some(cell)));
             }
         }
         agents
@@ -278,6 +289,11 @@ impl<'a> Cell<'a> {
     /// What it says: its text, with the escapes taken off.
     pub fn content(self) -> Cow<'a, str> {
         self.content_of(&self.meta().unwrap_or_default())
+    }
+
+    /// What it says, byte for byte: where the file is not UTF-8, the bytes as they are.
+    pub fn content_bytes(self) -> Cow<'a, [u8]> {
+        encode::unescape_bytes(self.bytes(self.body()))
     }
 
     /// The content of a cell whose metadata has been read already.

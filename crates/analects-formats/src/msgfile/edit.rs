@@ -24,6 +24,19 @@ impl Splice {
     pub fn apply(&self, source: &[u8]) -> Vec<u8> {
         [&source[..self.at.start], &self.bytes, &source[self.at.end..]].concat()
     }
+
+    /// The source with several changes made, which are in order and do not overlap.
+    pub fn apply_all(splices: &[Splice], source: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(source.len());
+        let mut at = 0;
+        for splice in splices {
+            out.extend_from_slice(&source[at..splice.at.start]);
+            out.extend_from_slice(&splice.bytes);
+            at = splice.at.end;
+        }
+        out.extend_from_slice(&source[at..]);
+        out
+    }
 }
 
 impl Document {

@@ -207,3 +207,13 @@ pub(super) fn unescape(content: Cow<'_, str>) -> Cow<'_, str> {
     let lines = content.split_inclusive('\n');
     Cow::Owned(lines.map(|line| if escaped(line) { &line[1..] } else { line }).collect())
 }
+
+/// The same for bytes that may be no text.
+pub(super) fn unescape_bytes(content: &[u8]) -> Cow<'_, [u8]> {
+    let escaped = |line: &[u8]| line.starts_with(b"\\") && is_head_like(line_text(line));
+    if !lines(content, 0).any(|(_, line)| escaped(line)) {
+        return Cow::Borrowed(content);
+    }
+    let restored = lines(content, 0).map(|(_, line)| if escaped(line) { &line[1..] } else { line });
+    Cow::Owned(restored.flatten().copied().collect())
+}

@@ -9,7 +9,7 @@ use super::fence::Region;
 use super::line::{Head, head, heading, is_blank_line, metadata_of};
 
 /// What the metadata of a reply says while it comes.
-const STREAMING: &[u8] = b"status=\"streaming\"";
+pub(super) const STREAMING: &[u8] = b"status=\"streaming\"";
 
 /// Where a cell's parts are. The rest is worked out when somebody asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

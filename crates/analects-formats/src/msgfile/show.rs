@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use analects_core::{Agent, History, LineIndex, Problem};
+use analects_core::{Agent, History, Problem, Severity};
 use serde::Serialize;
 
 use super::agents::is_fixed_word;
 use super::code::code;
-use super::{Cell, CellKind, Document, Kind, Meta};
+use super::{Cell, CellKind, Document, Kind, Meta, base64};
 
 /// A message file, as JSON.
 #[derive(Debug, Clone, Serialize)]
@@ -22,31 +22,53 @@ pub struct Show {
     problems: Vec<ShowProblem>,
 }
 
-#[derive(Debug, Clone, Serialize)]
-struct ShowCell {
-    id: Option<String>,
-    name: String,
-    kind: &'static str,
-    role: &'static str,
+/// A cell, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShowCell {
+    /// The id, if it has one.
+    pub id: Option<String>,
+    /// The id, or else its place in the file, from 1.
+    pub name: String,
+    /// `message` or `output`.
+    pub kind: &'static str,
+    /// What it is, in one of the words of [`roles`].
+    pub role: &'static str,
+    /// The type word of its metadata, else `markdown`.
     #[serde(rename = "type")]
-    type_word: String,
-    title: String,
-    heading_level: usize,
-    history: &'static str,
-    agent: Option<String>,
-    attributes: BTreeMap<String, String>,
-    content: String,
-    language: Option<String>,
-    line: usize,
-    end_line: usize,
-    parent: Option<String>,
-    outputs: Vec<String>,
+    pub type_word: String,
+    /// The title, in full.
+    pub title: String,
+    /// The number of `#` in its head.
+    pub heading_level: usize,
+    /// `include`, `exclude` or `summary`.
+    pub history: &'static str,
+    /// For a reply, who gave it.
+    pub agent: Option<String>,
+    /// The attributes; of a repeated one, the last.
+    pub attributes: BTreeMap<String, String>,
+    /// The text; nothing in an outline, and for binary content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// The bytes of binary content, in base64 without line ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_base64: Option<String>,
+    /// The language of a code cell and of its outputs.
+    pub language: Option<String>,
+    /// The line of its head, from 1.
+    pub line: usize,
+    /// Its last line.
+    pub end_line: usize,
+    /// For an output, the name of the cell that it belongs to.
+    pub parent: Option<String>,
+    /// The names of the cells that belong to it.
+    pub outputs: Vec<String>,
 }
 
-#[derive(Debug, Clone, Serialize)]
-struct ShowProblem {
+/// A problem, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShowProblem {
     code: String,
-    severity: analects_core::Severity,
+    severity: Severity,
     line: usize,
     column: usize,
     message: String,
@@ -57,7 +79,7 @@ impl Show {
     /// Adds problems that are not about the file's text, each at its place.
     #[must_use]
     pub fn with_problems(mut self, more: &[Problem]) -> Show {
-        self.problems.extend(more.iter().map(show_problem));
+        self.problems.extend(more.iter().map(ShowProblem::from));
         self.problems.sort_by_key(|problem| (problem.line, problem.column));
         self
     }
@@ -78,17 +100,34 @@ pub fn show(document: &Document, path: &str) -> Show {
         default_agent: document.default_agent().map(|agent| agent.name),
         agents: document.agents(),
         cells: cells(document),
-        problems: document.problems().iter().map(show_problem).collect(),
+        problems: document.problems().iter().map(ShowProblem::from).collect(),
     }
 }
 
 fn cells(document: &Document) -> Vec<ShowCell> {
-    let lines = document.lines();
-    let mut shown: Vec<ShowCell> = Vec::new();
+    let mut shown = outline(document);
+    for (row, cell) in shown.iter_mut().zip(document.cells()) {
+        fill(row, cell);
+    }
+    shown
+}
+
+/// Describes one cell for other programs.
+pub fn show_cell(cell: Cell<'_>) -> Option<ShowCell> {
+    let mut row = outline(cell.document).into_iter().nth(cell.at)?;
+    fill(&mut row, cell);
+    Some(row)
+}
+
+/// Describes the cells of a document without their content.
+pub fn outline(document: &Document) -> Vec<ShowCell> {
+    let mut lines = Lines { source: document.source(), at: 0, line: 1 };
+    let mut shown: Vec<ShowCell> = Vec::with_capacity(document.cells().len());
     let mut names: HashMap<String, usize> = HashMap::new();
+    let mut code = HashSet::new();
     let mut last_message = None;
-    for (cell, role) in document.cells().zip(roles(document)) {
-        let mut row = show_cell(&lines, cell, role);
+    for cell in document.cells() {
+        let mut row = outline_cell(&mut lines, cell, &mut code);
         if row.role == "user" {
             last_message = Some(shown.len());
         }
@@ -108,13 +147,37 @@ fn cells(document: &Document) -> Vec<ShowCell> {
     shown
 }
 
-fn show_cell(lines: &LineIndex<'_>, cell: Cell<'_>, role: &'static str) -> ShowCell {
+/// Counts lines, for offsets that only grow: the whole file is looked at once.
+struct Lines<'a> {
+    source: &'a [u8],
+    at: usize,
+    line: usize,
+}
+
+impl Lines<'_> {
+    fn line_of(&mut self, offset: usize) -> usize {
+        let between = self.source.get(self.at..offset).unwrap_or_default();
+        self.line += memchr::memchr_iter(b'\n', between).count();
+        self.at = offset.max(self.at);
+        self.line
+    }
+}
+
+fn outline_cell(
+    lines: &mut Lines<'_>,
+    cell: Cell<'_>,
+    code_cells: &mut HashSet<String>,
+) -> ShowCell {
     let meta = cell.meta().unwrap_or_default();
+    if is_code(cell, &meta) {
+        code_cells.insert(cell.name().into_owned());
+    }
+    let role = role_of(cell, &meta, |id| code_cells.contains(id));
     let span = cell.span();
-    let content = cell.content_of(&meta).into_owned();
     let end = span.end.saturating_sub(1).max(span.start);
     let language = match role {
         "user" if meta.type_word.as_deref() == Some("code") => {
+            let content = cell.content_of(&meta);
             code(&content).ok().and_then(|code| code.language.map(str::to_string))
         }
         "code_output" => meta.type_word.clone(),
@@ -131,13 +194,36 @@ fn show_cell(lines: &LineIndex<'_>, cell: Cell<'_>, role: &'static str) -> ShowC
         agent: meta.type_word.clone().filter(|word| role == "reply" && !is_fixed_word(word)),
         type_word: meta.type_word.unwrap_or_else(|| "markdown".to_string()),
         attributes: meta.attributes.into_iter().collect(),
-        content,
+        content: None,
+        content_base64: None,
         language,
-        line: lines.position(span.start).0,
-        end_line: lines.position(end).0,
+        line: lines.line_of(span.start),
+        end_line: lines.line_of(end),
         parent: None,
         outputs: Vec::new(),
     }
+}
+
+/// Adds the content to what an outline has of a cell.
+fn fill(row: &mut ShowCell, cell: Cell<'_>) {
+    match binary_content(cell, row.role) {
+        Some(bytes) => row.content_base64 = Some(base64::encode_line(&bytes)),
+        None => row.content = Some(cell.content().into_owned()),
+    }
+}
+
+/// The bytes of a cell whose content is not text: a `[raw]` cell with a `mime_type`, or what running
+/// code gave that is neither text nor JSON. Nothing where the cell does not hold base64.
+pub fn binary_content(cell: Cell<'_>, role: &str) -> Option<Vec<u8>> {
+    let meta = cell.meta()?;
+    let mime_type = meta.get("mime_type")?;
+    let is_binary = match role {
+        "user" => meta.type_word.as_deref() == Some("raw"),
+        "code_output" => !mime_type.starts_with("text/") && !mime_type.ends_with("json"),
+        _ => false,
+    };
+    let bytes = is_binary.then(|| base64::decode(&cell.content_of(&meta))).flatten();
+    bytes.filter(|bytes| !bytes.is_empty())
 }
 
 /// What a cell is, in the words of `show`'s JSON. For many cells, [`roles`] is quicker.
@@ -197,13 +283,15 @@ fn role_of(cell: Cell<'_>, meta: &Meta, is_code: impl Fn(&str) -> bool) -> &'sta
     }
 }
 
-fn show_problem(problem: &Problem) -> ShowProblem {
-    ShowProblem {
-        code: problem.code.to_string(),
-        severity: problem.severity,
-        line: problem.line,
-        column: problem.column,
-        message: problem.message.clone(),
-        hint: problem.hint.clone(),
+impl From<&Problem> for ShowProblem {
+    fn from(problem: &Problem) -> ShowProblem {
+        ShowProblem {
+            code: problem.code.to_string(),
+            severity: problem.severity,
+            line: problem.line,
+            column: problem.column,
+            message: problem.message.clone(),
+            hint: problem.hint.clone(),
+        }
     }
 }

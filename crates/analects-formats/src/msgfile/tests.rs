@@ -10,3 +10,4 @@ pub(crate) mod generate;
 mod promises;
 mod reading;
 mod round_trips;
+mod tidying;

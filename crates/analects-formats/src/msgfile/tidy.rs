@@ -1,0 +1,107 @@
+//! Heads and attribute lines in the form that the program itself writes. Content is never touched, and
+//! every cell reads as before.
+
+use analects_core::Span;
+use memchr::memmem;
+
+use super::line::metadata_of;
+use super::meta::{Meta, write_attribute};
+use super::scan::{STREAMING, line_text, lines};
+use super::{Cell, CellKind, Document, Splice};
+
+/// What stands before the attributes of a line that continues another.
+const INDENT: &str = "  ";
+
+/// The changes that make a file tidy, in order; none for a file that is tidy or not UTF-8.
+///
+/// In a head, one blank stands between the parts. Between head and metadata stands one empty line.
+/// Between attributes stands one blank, and their values are in double quotes, but for numbers. A
+/// head without metadata stays one, and a metadata line that cannot be read in full stays as it is.
+///
+/// ```
+/// use analects_formats::msgfile::{self, Splice};
+///
+/// let file = b"#  %%  Hi [^1]\n[^1]:[markdown]   note='a  b' [tokens=5]\n\n  as it  is\n";
+/// let document = msgfile::decode(*file);
+/// let tidy = Splice::apply_all(&msgfile::tidy(&document), document.source());
+/// let expected = b"# %% Hi[^1]\n\n[^1]: [markdown] note=\"a  b\" tokens=5\n\n  as it  is\n";
+/// assert_eq!(tidy, expected);
+/// ```
+pub fn tidy(document: &Document) -> Vec<Splice> {
+    if !document.is_utf8() {
+        return Vec::new();
+    }
+    let mut splices = Vec::new();
+    for cell in document.cells() {
+        splices.push(Splice { at: head_text(cell), bytes: head(cell) });
+        if let Some(meta) = cell.meta() {
+            splices.extend(gap(cell, &meta));
+            splices.extend(meta_lines(cell, &meta));
+        }
+    }
+    splices.retain(|splice| splice.at.of(document.source()) != splice.bytes);
+    splices
+}
+
+/// The head's line without its line end.
+fn head_text(cell: Cell<'_>) -> Span {
+    let head = cell.head();
+    Span::new(head.start, head.start + line_text(cell.bytes(head)).len())
+}
+
+fn head(cell: Cell<'_>) -> Vec<u8> {
+    let marker = if cell.kind() == CellKind::Message { "%%" } else { "%%%" };
+    let mut out = format!("{} {marker}", "#".repeat(cell.level())).into_bytes();
+    let (title, id) = (cell.bytes(cell.spans().title), cell.bytes(cell.spans().id));
+    if !title.is_empty() || !id.is_empty() {
+        out.push(b' ');
+    }
+    out.extend_from_slice(title);
+    if !id.is_empty() {
+        out.extend([b"[^", id, b"]"].concat());
+    }
+    out
+}
+
+/// One empty line between head and metadata, unless it is there.
+fn gap(cell: Cell<'_>, meta: &Meta) -> Option<Splice> {
+    let at = Span::new(cell.head().end, meta.span.start);
+    let line_end = &cell.bytes(cell.head())[head_text(cell).len()..];
+    let is_tidy = matches!(cell.bytes(at), b"\n" | b"\r\n");
+    (!is_tidy).then(|| Splice { at, bytes: line_end.to_vec() })
+}
+
+/// The metadata line, and those that continue it.
+fn meta_lines(cell: Cell<'_>, meta: &Meta) -> Vec<Splice> {
+    let source = &cell.document.source[..meta.span.end];
+    let id = cell.id().unwrap_or_default();
+    let mut splices = Vec::new();
+    for (at, line) in lines(source, meta.span.start) {
+        let text = line_text(line);
+        let (start, old) = match metadata_of(text, id.as_bytes()) {
+            Some(rest) if at == meta.span.start => (format!("[^{id}]:"), rest),
+            _ => (INDENT[1..].to_string(), text),
+        };
+        let Some(new) = attributes(old) else { continue };
+        let bytes = [start.as_bytes(), new.as_bytes()].concat();
+        splices.push(Splice { at: Span::new(at, at + text.len()), bytes });
+    }
+    splices
+}
+
+/// The tidy form of a line's attributes, each with a blank before it; `None` where it would not mean
+/// the same.
+fn attributes(old: &[u8]) -> Option<String> {
+    let meta = Meta::parse(std::str::from_utf8(old).ok()?);
+    let mut new = String::new();
+    if let Some(word) = &meta.type_word {
+        new.push_str(&format!(" [{word}]"));
+    }
+    for (key, value) in &meta.attributes {
+        write_attribute(&mut new, key, value);
+    }
+    // Whether a reply is still coming is told by these very letters.
+    let is_streaming = |text: &[u8]| memmem::find(text, STREAMING).is_some();
+    let same = Meta::parse(&new) == meta && is_streaming(old) == is_streaming(new.as_bytes());
+    (meta.junk.is_empty() && same).then_some(new)
+}
