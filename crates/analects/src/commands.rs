@@ -7,6 +7,11 @@ mod config;
 mod man;
 mod new;
 mod set;
+mod check;
+mod fmt;
+mod get;
+mod list;
+mod reading;
 mod show;
 
 use clap::Subcommand;
@@ -22,7 +27,11 @@ pub enum Command {
     Man(man::Args),
     New(new::Args),
     Set(set::Args),
+    List(list::Args),
+    Get(get::Args),
     Show(show::Args),
+    Check(check::Args),
+    Fmt(fmt::Args),
 }
 
 impl Command {
@@ -35,7 +44,11 @@ impl Command {
             Command::Man(args) => man::run(&args),
             Command::New(args) => new::run(&args),
             Command::Set(args) => set::run(&args),
+            Command::List(args) => list::run(&args),
+            Command::Get(args) => get::run(&args),
             Command::Show(args) => show::run(&args),
+            Command::Check(args) => check::run(&args),
+            Command::Fmt(args) => fmt::run(&args),
         }
     }
 
@@ -43,11 +56,17 @@ impl Command {
     pub fn wants_json(&self) -> bool {
         match self {
             Command::Add(args) => args.json,
-            Command::Chat(_) | Command::Completions(_) | Command::Man(_) => false,
+            Command::Chat(_)
+            | Command::Completions(_)
+            | Command::Fmt(_)
+            | Command::Man(_) => false,
             Command::Config(args) => args.wants_json(),
             Command::New(args) => args.json,
             Command::Set(args) => args.wants_json(),
+            Command::List(args) => args.json,
+            Command::Get(args) => args.json,
             Command::Show(args) => args.json,
+            Command::Check(args) => args.json,
         }
     }
 }

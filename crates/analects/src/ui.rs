@@ -5,14 +5,20 @@
 //! to stdout is a failure, unless the reader has gone away, who has then seen enough.
 
 mod answer;
+mod colour;
+mod diagnostic;
 mod safe;
+mod table;
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use analects_core::{Problem, Severity};
+use analects_core::Problem;
 use serde::Serialize;
+use terminal_size::{Height, Width, terminal_size_of};
 
 pub use answer::Answer;
+use colour::Colour;
+pub use diagnostic::count;
 use safe::{escape_json, safe, safe_lines};
 
 use crate::failure::{Failure, words};
@@ -33,23 +39,20 @@ pub fn report(failure: &Failure, as_json: bool) {
     }
 }
 
-/// Prints problems, each with its place.
-pub fn report_problems(path: &str, problems: &[Problem]) {
-    for problem in problems {
-        let severity = match problem.severity {
-            Severity::Hint => "hint",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        };
-        let place = match (path, problem.line) {
-            ("", _) | (_, 0) => String::new(),
-            (path, line) => format!("{path}:{line}:{}: ", problem.column),
-        };
-        say(&safe(&format!("{place}{severity}: {} [{}]", problem.message, problem.code)));
-        if let Some(hint) = &problem.hint {
-            say(&safe(&format!("  hint: {hint}")));
-        }
-    }
+/// How wide lines of a file are shown where there is no terminal to ask.
+const WIDTH: usize = 100;
+
+/// Prints problems of a file, each with its place and its line. `source` is what they were found in.
+pub fn report_problems(path: &str, source: &[u8], problems: &[Problem]) {
+    let stderr = io::stderr();
+    let width = columns(terminal_size_of(&stderr)).unwrap_or(WIDTH);
+    let text = diagnostic::render_all(path, source, problems, width, Colour::of(&stderr));
+    let _ = stderr.lock().write_all(text.as_bytes());
+}
+
+/// The columns of a terminal.
+fn columns(size: Option<(Width, Height)>) -> Option<usize> {
+    size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0)
 }
 
 /// Prints something that a person should know, though nothing failed.
@@ -61,6 +64,39 @@ pub fn remark(text: &str) {
 pub fn print_lines(lines: impl IntoIterator<Item = String>) -> Result<(), Failure> {
     let text: String = lines.into_iter().map(|line| safe(&line) + "\n").collect();
     write_out(&text)
+}
+
+/// Prints rows of data, cut to the width of a terminal; without a terminal, whole.
+pub fn print_rows<const N: usize>(rows: Vec<[String; N]>) -> Result<(), Failure> {
+    let lines = table::lines(rows, columns(terminal_size_of(io::stdout())));
+    write_out(&lines.into_iter().map(|line| line + "\n").collect::<String>())
+}
+
+/// Whether data goes to a person's eyes.
+pub fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Prints a text as it is; to a terminal, without what it would obey or hide, and with a line end.
+pub fn print_text(bytes: &[u8]) -> Result<(), Failure> {
+    if !is_terminal() {
+        return write_bytes(bytes).or_else(quiet_if_closed);
+    }
+    let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+    let line_end = if text.ends_with('\n') { "" } else { "\n" };
+    write_out(&(safe_lines(&text) + line_end))
+}
+
+/// Prints bytes that are no text.
+pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    write_bytes(bytes).or_else(quiet_if_closed)
+}
+
+/// Prints a value as one line of JSON.
+pub fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
+    let json = serde_json::to_string(value);
+    let json = json.map_err(|error| Failure::ours(format!("cannot print as JSON: {error}")))?;
+    write_out(&(escape_json(&json) + "\n"))
 }
 
 /// Prints a path: to a terminal harmless, to anything else as it is, so that a program can use it.
@@ -100,8 +136,12 @@ fn write_out(text: &str) -> Result<(), Failure> {
 }
 
 fn try_write(text: &str) -> io::Result<()> {
+    write_bytes(text.as_bytes())
+}
+
+fn write_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    out.write_all(bytes).and_then(|()| out.flush())
 }
 
 fn quiet_if_closed(error: io::Error) -> Result<(), Failure> {

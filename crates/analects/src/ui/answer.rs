@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use super::colour::{Colour, Ink};
 use super::safe::safe_lines;
 use super::{quiet_if_closed, try_write};
 use crate::failure::Failure;
@@ -42,12 +43,13 @@ impl Answer {
         self.ends_line = text.ends_with('\n');
     }
 
-    /// Prints a piece of a thought, dim.
+    /// Prints a piece of a thought, dim where there is colour.
     pub fn think(&mut self, text: &str) {
         if !self.shows_thoughts || text.is_empty() {
             return;
         }
-        let _ = write!(io::stderr().lock(), "\u{1b}[2m{}\u{1b}[0m", safe_lines(text));
+        let thought = Colour::of(&io::stderr()).paint(Ink::Faint, &safe_lines(text));
+        let _ = write!(io::stderr().lock(), "{thought}");
         self.ends_thought = text.ends_with('\n');
     }
 

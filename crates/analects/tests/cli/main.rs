@@ -4,13 +4,19 @@
 mod add;
 mod agents;
 mod chat;
+mod check;
 mod completions;
 mod config;
+mod diagnostics;
 #[cfg(target_os = "linux")]
 mod disk;
+mod expected;
 mod failures;
+mod fmt;
+mod get;
 mod help;
 mod kills;
+mod list;
 mod new;
 mod output;
 #[cfg(target_os = "linux")]
@@ -21,5 +27,6 @@ mod set;
 mod show;
 #[cfg(target_os = "linux")]
 mod syscalls;
+mod terminal;
 #[cfg(target_os = "linux")]
 mod writers;

@@ -98,7 +98,11 @@ fn problems_of_the_file_are_told_with_their_place() {
     assert_eq!((run.code, &*run.stdout), (Some(0), "ok\n"));
     let (first, rest) = run.stderr.split_once('\n').unwrap();
     assert!(first.starts_with("talk.msg.md:3:1: warning: unknown history value"), "{first}");
-    assert_eq!(rest, "  hint: it is read as include\n");
+    assert_eq!(
+        rest,
+        "  3 | [^1]: [markdown] history=sumary\n    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  \
+         hint: it is read as include\n"
+    );
     assert!(sandbox.run(&["show", "talk.msg.md"]).stderr.contains("near-head"));
 }
 

@@ -77,6 +77,7 @@ impl Sandbox {
         command.env_remove("OPENAI_API_KEY").env_remove("OPENAI_API_BASE");
         command.env_remove("HTTP_PROXY").env_remove("http_proxy").env_remove("ALL_PROXY");
         command.env("ANALECTS_HOME", self.path("home"));
+        command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env("TERM", "xterm");
         match &self.base_url {
             Some(url) => command.env("OPENAI_BASE_URL", url),
             None => command.env_remove("OPENAI_BASE_URL"),

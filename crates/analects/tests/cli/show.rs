@@ -1,5 +1,6 @@
 //! `show`, for people and for programs.
 
+use crate::expected::{TALK, assert_expected};
 use crate::sandbox::Sandbox;
 
 const FILE: &str = "# %% Greeting[^1]\n\n[^1]: [markdown]\n\nhello \u{1b}[31mred\n\n\
@@ -13,15 +14,16 @@ fn cells_are_listed_and_problems_reported() {
     assert_eq!(run.code, Some(0));
     assert_eq!(
         run.stdout,
-        "1      user             line 1     Greeting: hello <U+001B>[31mred\n\
-         1      reply            line 7     hi there\n"
+        "1  user   line 1  Greeting: hello <U+001B>[31mred\n\
+         1  reply  line 7  hi there\n"
     );
     assert_eq!(
         run.stderr,
         "a.msg.md:7:1: error: the id 1 is used by an earlier cell [duplicate-id]\n  \
-         hint: give this cell another id\n\
+         7 | # %%% [^1]\n    | ^^^^^^^^^^\n  hint: give this cell another id\n\
          a.msg.md:9:1: warning: unknown history value \"sumary\"; expected include, exclude or \
-         summary [unknown-history]\n  hint: it is read as include\n"
+         summary [unknown-history]\n  9 | [^1]: [coder] history=sumary\n    | \
+         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  hint: it is read as include\n"
     );
     assert_eq!(sandbox.read("a.msg.md"), FILE);
 }
@@ -99,4 +101,14 @@ fn problems_of_cells_as_messages_are_reported() {
         (&json["problems"][1]["code"], &json["problems"][1]["line"]),
         (&"bad-json".into(), &7.into())
     );
+}
+
+#[test]
+fn what_show_prints_is_pinned() {
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.msg.md", TALK);
+    let run = sandbox.run(&["show", "talk.msg.md", "--json"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    assert_expected("show.json", &run.stdout);
+    assert_expected("show.txt", &sandbox.run(&["show", "talk.msg.md"]).stdout);
 }

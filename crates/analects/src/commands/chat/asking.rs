@@ -45,7 +45,9 @@ fn conclude(outcome: Outcome, path: &str) -> Result<(), Failure> {
         problem.severity > Severity::Hint && problem.code != "interrupted-answer"
     };
     let problems: Vec<Problem> = outcome.problems.into_iter().filter(worth_it).collect();
-    ui::report_problems(path, &problems);
+    // The answer stands below what was read, so places in the file are still right.
+    let source = if problems.is_empty() { None } else { std::fs::read(path).ok() };
+    ui::report_problems(path, &source.unwrap_or_default(), &problems);
     match outcome.error {
         _ if outcome.stopped => Err(Failure::interrupted()),
         Some(error) => Err(error.into()),

@@ -1,0 +1,247 @@
+//! `check`: everything that is odd about files and folders.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use analects_core::{Problem, chain};
+use analects_formats::msgfile::{Kind, ShowProblem};
+use analects_formats::transcript;
+use analects_store::StoreError;
+use serde::Serialize;
+
+use super::reading;
+use crate::failure::{Failure, words};
+use crate::ui;
+
+/// Folders that hold what programs made.
+const SKIPPED: [&str; 2] = ["node_modules", "target"];
+
+/// Find what is wrong with message files and transcripts
+///
+/// Reads each file and reports every problem of its text, its messages and its agents, with its place, on
+/// stderr. Message files are *.msg.md, and *.md with a message section; transcripts are *.jsonl. A folder
+/// is searched for both; hidden folders, node_modules and target are left out, and links to folders are not
+/// followed.
+///
+/// Errors and warnings make the exit code 1, and so does a file of another kind; hints alone do not. A path
+/// that is not there makes it 3; the others are checked all the same. Of each file, the first 50 problems are
+/// shown. Nothing is ever written.
+///
+/// With --json, one line for each file with its path, its format (msgfile, transcript or unknown) and all of
+/// its problems.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects check talk.msg.md
+  analects check notes/ ~/.local/share/analects
+  analects check . --json | jq -r 'select(.problems != []) | .path'")]
+pub struct Args {
+    /// Files and folders
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+
+    /// Print a line of JSON for each file
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A file that was checked.
+struct Checked {
+    path: String,
+    format: &'static str,
+    source: Vec<u8>,
+    problems: Vec<Problem>,
+}
+
+/// The same, as JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    path: &'a str,
+    format: &'static str,
+    problems: Vec<ShowProblem>,
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Findings {
+    as_json: bool,
+    files: usize,
+    /// The files with problems that are more than hints.
+    bad_files: usize,
+    /// Everything that was found, without the places.
+    counted: Vec<Problem>,
+    /// The first path that could not be read, of those that are not there if there are any.
+    unread: Option<Failure>,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let mut findings = Findings { as_json: args.json, ..Findings::default() };
+    for path in &args.paths {
+        match path.is_dir() {
+            true => findings.folder(path)?,
+            false => findings.named(path)?,
+        }
+    }
+    findings.conclude(args)
+}
+
+impl Findings {
+    /// A file that the person named: it must be something that can be checked.
+    fn named(&mut self, path: &Path) -> Result<(), Failure> {
+        match read(path) {
+            Ok(Some(checked)) => self.take(checked),
+            Ok(None) => self.take(unknown(path)),
+            Err(failure) => {
+                self.fail(failure);
+                Ok(())
+            }
+        }
+    }
+
+    /// All files of a folder that can be checked, and of its folders, in the order of their names.
+    fn folder(&mut self, folder: &Path) -> Result<(), Failure> {
+        let mut waiting = vec![folder.to_path_buf()];
+        while let Some(path) = waiting.pop() {
+            if !path.is_dir() {
+                match read(&path) {
+                    Ok(Some(checked)) => self.take(checked)?,
+                    Ok(None) => {}
+                    Err(failure) => self.fail(failure),
+                }
+                continue;
+            }
+            match entries(&path) {
+                Ok(paths) => waiting.extend(paths.into_iter().rev()),
+                Err(failure) => self.fail(failure),
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, checked: Checked) -> Result<(), Failure> {
+        let Checked { path, format, source, problems } = checked;
+        self.files += 1;
+        self.bad_files += usize::from(problems.iter().any(reading::is_serious));
+        if self.as_json {
+            let problems_shown = problems.iter().map(ShowProblem::from).collect();
+            ui::print_json_line(&Line { path: &path, format, problems: problems_shown })?;
+        } else {
+            ui::report_problems(&path, &source, &problems);
+        }
+        let bare =
+            problems.into_iter().map(|problem| Problem { message: String::new(), ..problem });
+        self.counted.extend(bare);
+        Ok(())
+    }
+
+    /// Notes what could not be read; the rest is checked all the same.
+    fn fail(&mut self, failure: Failure) {
+        let is_worse = |known: &Failure| known.exit_code() < failure.exit_code();
+        if self.unread.as_ref().is_none_or(is_worse) {
+            if let Some(known) = self.unread.replace(failure) {
+                ui::report(&known, self.as_json);
+            }
+        } else {
+            ui::report(&failure, self.as_json);
+        }
+    }
+
+    fn conclude(self, args: &Args) -> Result<(), Failure> {
+        let files = if self.files == 1 { "1 file" } else { &format!("{} files", self.files) };
+        let summary = format!("checked {files}: {}", ui::count(&self.counted));
+        if let Some(failure) = self.unread {
+            if !args.json {
+                ui::remark(&summary);
+            }
+            return Err(failure);
+        }
+        if self.bad_files > 0 {
+            return Err(Failure::input(summary));
+        }
+        if !args.json {
+            ui::remark(&summary);
+        }
+        Ok(())
+    }
+}
+
+/// What a folder holds that may be worth a look.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let failure = |error| {
+        let text = format!("{}: cannot read this folder: {}", folder.display(), words(&error));
+        Failure::input(text)
+    };
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failure)? {
+        let entry = entry.map_err(failure)?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let kind = entry.file_type().map_err(failure)?;
+        let is_skipped = name.starts_with('.') || SKIPPED.contains(&&*name);
+        let is_wanted = match kind.is_dir() {
+            true => !is_skipped,
+            // A link to a folder may lead back here.
+            false => entry.path().is_file() && (name.ends_with(".md") || name.ends_with(".jsonl")),
+        };
+        if is_wanted {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Reads a file that is of a kind we know; `None` for any other.
+fn read(path: &Path) -> Result<Option<Checked>, Failure> {
+    let name = path.to_string_lossy().into_owned();
+    if name.ends_with(".jsonl") {
+        let source = read_bytes(path)?;
+        let mut decoded = transcript::decode(&source);
+        decoded.problems.extend(chain(&decoded.messages).problems);
+        let problems = decoded.problems;
+        return Ok(Some(Checked { path: name, format: "transcript", source, problems }));
+    }
+    if !name.ends_with(".md") {
+        is_file(path)?;
+        return Ok(None);
+    }
+    let document = analects_store::read_message_file(path)?;
+    if document.kind() == Kind::Plain {
+        return Ok(None);
+    }
+    let problems = reading::problems(&document, &name);
+    let source = document.into_source();
+    Ok(Some(Checked { path: name, format: "msgfile", source, problems }))
+}
+
+fn is_file(path: &Path) -> Result<(), Failure> {
+    let facts = fs::metadata(path).map_err(|error| unreadable(path, error))?;
+    match facts.is_file() {
+        true => Ok(()),
+        false => Err(StoreError::NotAFile { path: path.to_path_buf() }.into()),
+    }
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    is_file(path)?;
+    fs::read(path).map_err(|error| unreadable(path, error))
+}
+
+fn unreadable(path: &Path, source: std::io::Error) -> Failure {
+    let path = path.to_path_buf();
+    match source.kind() {
+        std::io::ErrorKind::NotFound => StoreError::NotFound { path }.into(),
+        _ => StoreError::Io { path, action: "read", source }.into(),
+    }
+}
+
+fn unknown(path: &Path) -> Checked {
+    let text = "this is neither a message file nor a transcript";
+    let problem = Problem::error("unknown-format", text)
+        .hint("expected *.msg.md, *.md with message_section in its frontmatter, or *.jsonl");
+    Checked {
+        path: path.to_string_lossy().into_owned(),
+        format: "unknown",
+        source: Vec::new(),
+        problems: vec![problem],
+    }
+}

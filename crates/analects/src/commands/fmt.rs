@@ -1,0 +1,98 @@
+//! `fmt`: tidies heads and attribute lines, and nothing else.
+
+use std::path::{Path, PathBuf};
+
+use analects_formats::msgfile::{self, Document, Kind, Splice};
+use analects_store::{LockedFile, StoreError};
+
+use super::reading;
+use crate::failure::Failure;
+use crate::surroundings::Surroundings;
+use crate::ui;
+
+/// Tidy the heads and attribute lines of message files, never their content
+///
+/// A head gets one blank between its parts, and one empty line between it and its attributes. Between
+/// attributes stands one blank; their values are in double quotes, but for numbers. Everything else stays byte
+/// for byte: content, frontmatter, line ends, the order of attributes. Every cell reads as before. A head that
+/// was typed without attributes stays so, and an attribute line that cannot be read in full is left alone.
+///
+/// The names of files that were changed are told on stderr. With --check, nothing is written: the names of
+/// files that would change are printed, and the exit code is 1 if there are any.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects fmt talk.msg.md
+  analects fmt --check notes/*.msg.md")]
+pub struct Args {
+    /// The message files, such as talk.msg.md
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// Write nothing; name the files that would change
+    #[arg(long)]
+    check: bool,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let surroundings = Surroundings::of_process()?;
+    let (mut untidy, mut failed) = (0, None);
+    for file in &args.files {
+        let done = match args.check {
+            true => check(file),
+            false => tidy(file, &surroundings),
+        };
+        match done {
+            Ok(was_untidy) => untidy += usize::from(was_untidy),
+            // The others are tidied all the same; the last failure is told at the end.
+            Err(failure) => {
+                let earlier = failed.replace(surroundings.explain(failure));
+                earlier.iter().for_each(|failure| ui::report(failure, false));
+            }
+        }
+    }
+    match (failed, untidy) {
+        (Some(failure), _) => Err(failure),
+        (None, 1..) if args.check => Err(would_change(untidy)),
+        _ => Ok(()),
+    }
+}
+
+fn would_change(files: usize) -> Failure {
+    let files = if files == 1 { "1 file".to_string() } else { format!("{files} files") };
+    Failure::input(format!("{files} would change")).or_hint("tidy with analects fmt FILE")
+}
+
+/// Names a file that would change.
+fn check(path: &Path) -> Result<bool, Failure> {
+    let document = readable(path)?;
+    let is_untidy = !msgfile::tidy(&document).is_empty();
+    if is_untidy {
+        ui::print_rows(vec![[path.to_string_lossy().into_owned()]])?;
+    }
+    Ok(is_untidy)
+}
+
+fn tidy(path: &Path, surroundings: &Surroundings) -> Result<bool, Failure> {
+    // A file that is not there must not be made.
+    readable(path)?;
+    let mut file = LockedFile::open(path, &surroundings.places)?;
+    if msgfile::tidy(file.document()).is_empty() {
+        return Ok(false);
+    }
+    file.edit(|document| Splice::apply_all(&msgfile::tidy(document), document.source()))?;
+    ui::remark(&format!("{}: tidied", path.display()));
+    Ok(true)
+}
+
+/// A message file that could be written to, but for the rights to do so.
+fn readable(path: &Path) -> Result<Document, Failure> {
+    let document = reading::read(path)?;
+    let name = path.to_path_buf();
+    if document.kind() == Kind::Plain {
+        return Err(StoreError::NotAMessageFile { path: name }.into());
+    }
+    match document.why_not_writable().map(Box::new) {
+        Some(problem) => Err(StoreError::NotWritable { path: name, problem }.into()),
+        None => Ok(document),
+    }
+}

@@ -1,0 +1,278 @@
+//! `list`: the items, outputs, agents or tools of a message file.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use analects_core::Problem;
+use analects_formats::msgfile::{self, Document, ShowCell};
+use serde::Serialize;
+
+use super::reading;
+use crate::failure::Failure;
+use crate::ui;
+
+/// List what a message file holds: items, outputs, agents or tools
+///
+/// FILE alone, and FILE/item, list the items: what people wrote, and the calls of tools. A line has the
+/// item's name, what it is, the line where it begins, how many outputs belong to it, and how it begins.
+///
+/// FILE/output lists all that came back, that is, every cell with %%%: name, what it is, the cell that it
+/// belongs to, line, beginning.
+///
+/// FILE/agent lists every agent that takes part, defined or not: name, whether it is the default, its
+/// models, where it is defined, and how many replies it gave. FILE/tool lists the tools that code cells
+/// define with tool="NAME", and those that were called: name, where it is defined, number of calls.
+///
+/// The plural works, too. Where a file of the whole name exists, such as a file agent in a folder
+/// talk.msg.md, it is meant. On a terminal, lines are cut to its width. Errors and warnings about the file
+/// are reported on stderr; the file is only read.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects list talk.msg.md
+  analects list talk.msg.md/agents
+  analects list talk.msg.md/output --json")]
+pub struct Args {
+    /// The message file, such as talk.msg.md, and the part, such as talk.msg.md/agent
+    #[arg(value_name = "FILE[/PART]")]
+    file: PathBuf,
+
+    /// Print the list as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Item,
+    Output,
+    Agent,
+    Tool,
+}
+
+impl Part {
+    fn parse(word: &str) -> Option<Part> {
+        match word {
+            "item" | "items" => Some(Part::Item),
+            "output" | "outputs" => Some(Part::Output),
+            "agent" | "agents" => Some(Part::Agent),
+            "tool" | "tools" => Some(Part::Tool),
+            _ => None,
+        }
+    }
+}
+
+/// The list, as JSON.
+#[derive(Debug, Serialize)]
+struct List<T> {
+    path: String,
+    #[serde(flatten)]
+    rows: BTreeMap<&'static str, Vec<T>>,
+}
+
+/// A cell in a list.
+#[derive(Debug, Serialize)]
+struct Row {
+    #[serde(flatten)]
+    cell: ShowCell,
+    text: String,
+}
+
+/// An agent in a list.
+#[derive(Debug, Default, Serialize)]
+struct AgentRow {
+    name: String,
+    default: bool,
+    models: Vec<String>,
+    /// `frontmatter`, `cell` or nothing.
+    defined: Option<&'static str>,
+    cell: Option<String>,
+    line: Option<usize>,
+    replies: usize,
+}
+
+/// A tool in a list.
+#[derive(Debug, Default, Serialize)]
+struct ToolRow {
+    name: String,
+    cell: Option<String>,
+    line: Option<usize>,
+    language: Option<String>,
+    calls: usize,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let (file, part) = split_part(&args.file)?;
+    let document = reading::read(&file)?;
+    let path = file.to_string_lossy().into_owned();
+    let printed = match part {
+        Part::Item | Part::Output => print_cells(args, &path, &document, part),
+        Part::Agent => print_agents(args, &path, &document),
+        Part::Tool => print_tools(args, &path, &document),
+    };
+    if !args.json {
+        let problems: Vec<Problem> =
+            reading::problems(&document, &path).into_iter().filter(reading::is_serious).collect();
+        ui::report_problems(&path, document.source(), &problems);
+    }
+    printed
+}
+
+/// Takes the part off the end of the argument, unless all of it is a file.
+fn split_part(path: &Path) -> Result<(PathBuf, Part), Failure> {
+    let word = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let Some(file) = folder.filter(|_| !path.is_file()) else {
+        return Ok((path.to_path_buf(), Part::Item));
+    };
+    match Part::parse(word) {
+        Some(part) => Ok((file.to_path_buf(), part)),
+        None if file.is_file() => Err(Failure::usage(
+            format!("{}: unknown part {word:?}", path.display()),
+            "expected item, output, agent or tool",
+        )),
+        None => Ok((path.to_path_buf(), Part::Item)),
+    }
+}
+
+fn print<T: Serialize, const N: usize>(
+    args: &Args,
+    path: &str,
+    word: &'static str,
+    rows: Vec<T>,
+    columns: impl Fn(T) -> [String; N],
+) -> Result<(), Failure> {
+    if args.json {
+        let rows = BTreeMap::from([(word, rows)]);
+        return ui::print_json(&List { path: path.to_string(), rows });
+    }
+    if rows.is_empty() {
+        ui::remark(&format!("{path}: no {word}"));
+    }
+    ui::print_rows(rows.into_iter().map(columns).collect())
+}
+
+fn print_cells(args: &Args, path: &str, document: &Document, part: Part) -> Result<(), Failure> {
+    if document.cells().len() == 0 && !args.json {
+        reading::remark_without_cells(document, path);
+        return Ok(());
+    }
+    let is_listed = |row: &ShowCell| match part {
+        Part::Item => matches!(row.role, "user" | "tool_call"),
+        _ => row.kind == "output",
+    };
+    let cells = document.cells().zip(msgfile::outline(document));
+    let rows = cells.filter(|(_, row)| is_listed(row)).map(|(cell, row)| {
+        let text = reading::beginning(cell, &row);
+        Row { cell: row, text }
+    });
+    let word = if part == Part::Item { "items" } else { "outputs" };
+    print(args, path, word, rows.collect(), |Row { cell, text }| {
+        let line = format!("line {}", cell.line);
+        let belongs = match part {
+            Part::Item if cell.outputs.is_empty() => String::new(),
+            Part::Item => counted(cell.outputs.len(), "output"),
+            _ => cell.parent.map(|parent| format!("of {parent}")).unwrap_or_default(),
+        };
+        [cell.name, cell.role.to_string(), line, belongs, text]
+    })
+}
+
+fn print_agents(args: &Args, path: &str, document: &Document) -> Result<(), Failure> {
+    print(args, path, "agents", agents(document), |agent| {
+        let default = if agent.default { "default" } else { "" }.to_string();
+        let place = match (agent.defined, agent.cell, agent.line) {
+            (_, Some(cell), Some(line)) => format!("cell {cell}, line {line}"),
+            (Some(place), ..) => place.to_string(),
+            _ => "defined nowhere".to_string(),
+        };
+        let replies = counted_or(agent.replies, "reply", "replies");
+        [agent.name, default, agent.models.join(", "), place, replies]
+    })
+}
+
+/// The agents that are defined, in their order, then those that only replied. The models of the latter
+/// are those that their replies name.
+fn agents(document: &Document) -> Vec<AgentRow> {
+    let outline = msgfile::outline(document);
+    let default = document.default_agent().map(|agent| agent.name);
+    let mut rows: Vec<AgentRow> = Vec::new();
+    for (agent, cell) in document.agents_and_cells() {
+        let cell = cell.and_then(|cell| outline.get(cell.ordinal() - 1));
+        rows.push(AgentRow {
+            default: default.as_ref() == Some(&agent.name),
+            name: agent.name,
+            models: agent.models,
+            defined: Some(if cell.is_some() { "cell" } else { "frontmatter" }),
+            cell: cell.map(|cell| cell.name.clone()),
+            line: cell.map(|cell| cell.line),
+            replies: 0,
+        });
+    }
+    let mut known: HashMap<String, usize> =
+        rows.iter().enumerate().map(|(at, row)| (row.name.clone(), at)).collect();
+    for reply in &outline {
+        // `assistant` is what a reply is, and nobody's name.
+        let Some(name) = reply.agent.as_ref().filter(|name| *name != "assistant") else { continue };
+        let at = *known.entry(name.clone()).or_insert_with(|| {
+            rows.push(AgentRow { name: name.clone(), ..AgentRow::default() });
+            rows.len() - 1
+        });
+        let row = &mut rows[at];
+        row.replies += 1;
+        if let Some(model) = reply.attributes.get("model").filter(|_| row.defined.is_none())
+            && !row.models.contains(model)
+        {
+            row.models.push(model.clone());
+        }
+    }
+    rows
+}
+
+fn print_tools(args: &Args, path: &str, document: &Document) -> Result<(), Failure> {
+    print(args, path, "tools", tools(document), |tool| {
+        let place = match (tool.cell, tool.line) {
+            (Some(cell), Some(line)) => format!("cell {cell}, line {line}"),
+            _ => "defined elsewhere".to_string(),
+        };
+        let calls = counted(tool.calls, "call");
+        [tool.name, place, tool.language.unwrap_or_default(), calls]
+    })
+}
+
+/// The tools that code cells define, and those that were called, in the order in which the file first
+/// names them. Of two definitions the first counts.
+fn tools(document: &Document) -> Vec<ToolRow> {
+    let mut rows: Vec<ToolRow> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for cell in msgfile::outline(document) {
+        let is_definition = cell.role == "user" && cell.type_word == "code";
+        let key = match cell.role {
+            "tool_call" => "name",
+            _ if is_definition => "tool",
+            _ => continue,
+        };
+        let Some(name) = cell.attributes.get(key).filter(|name| !name.is_empty()) else { continue };
+        let at = *known.entry(name.clone()).or_insert_with(|| {
+            rows.push(ToolRow { name: name.clone(), ..ToolRow::default() });
+            rows.len() - 1
+        });
+        let row = &mut rows[at];
+        if !is_definition {
+            row.calls += 1;
+        } else if row.cell.is_none() {
+            row.line = Some(cell.line);
+            row.language.clone_from(&cell.language);
+            row.cell = Some(cell.name);
+        }
+    }
+    rows
+}
+
+fn counted(number: usize, word: &str) -> String {
+    counted_or(number, word, &format!("{word}s"))
+}
+
+fn counted_or(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}

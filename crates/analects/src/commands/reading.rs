@@ -1,0 +1,78 @@
+//! What the verbs that only read have in common: a message file, what is odd about it, and how a cell
+//! looks in one line.
+
+use std::path::Path;
+
+use analects_core::{Problem, Severity, chain};
+use analects_formats::msgfile::{self, Cell, Document, Kind, ShowCell, invoke};
+use analects_store::read_message_file;
+
+use crate::failure::Failure;
+use crate::ui;
+
+/// Reads a message file.
+pub fn read(path: &Path) -> Result<Document, Failure> {
+    read_message_file(path)
+        .map_err(|error| Failure::from(error).or_hint("check the name; chat makes a new file"))
+}
+
+/// Everything that is odd about a file: its text, its cells as messages, and their chain.
+pub fn problems(document: &Document, path: &str) -> Vec<Problem> {
+    let mut problems = document.problems();
+    problems.extend(problems_of_messages(document, path));
+    problems.sort_by_key(|problem| (problem.line, problem.column));
+    problems
+}
+
+/// What is odd about the cells as messages.
+pub fn problems_of_messages(document: &Document, path: &str) -> Vec<Problem> {
+    let mut read = msgfile::messages(document, &msgfile::session_of(path));
+    read.problems.extend(chain(&read.messages).problems);
+    read.problems
+}
+
+/// Whether a problem is more than a hint.
+pub fn is_serious(problem: &Problem) -> bool {
+    problem.severity > Severity::Hint
+}
+
+/// How a cell begins: its title, and the first line of its text. Of binary content, its kind.
+pub fn beginning(cell: Cell<'_>, row: &ShowCell) -> String {
+    let first = match row.role {
+        "tool_call" => call(&cell.content()),
+        "user" if row.type_word == "raw" => row.attributes.get("mime_type").cloned(),
+        "code_output" => row.attributes.get("mime_type").filter(|kind| is_binary(kind)).cloned(),
+        _ => None,
+    };
+    let first =
+        first.unwrap_or_else(|| cell.content().lines().next().unwrap_or_default().to_string());
+    match (row.title.is_empty(), first.is_empty()) {
+        (true, _) => first,
+        (false, true) => row.title.clone(),
+        (false, false) => format!("{}: {first}", row.title),
+    }
+}
+
+fn is_binary(mime_type: &str) -> bool {
+    !mime_type.starts_with("text/") && !mime_type.ends_with("json")
+}
+
+/// A call as one line: the tool, and what it is given.
+fn call(content: &str) -> Option<String> {
+    let call = invoke::decode(content).ok()?;
+    let arguments = match &call.arguments {
+        invoke::Arguments::Json(json) => json.as_str().to_string(),
+        invoke::Arguments::Text(text) => text.clone(),
+    };
+    Some(format!("{} {arguments}", call.name))
+}
+
+/// Says that there is nothing to print, and why.
+pub fn remark_without_cells(document: &Document, path: &str) {
+    let why = match document.kind() {
+        Kind::Plain => "no cells, because this is not a message file",
+        _ if document.preamble().of(document.source()).trim_ascii().is_empty() => "no cells",
+        _ => "no cells; a line # %% starts one, and text before it is not sent",
+    };
+    ui::remark(&format!("{path}: {why}"));
+}

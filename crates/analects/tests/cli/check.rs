@@ -1,0 +1,134 @@
+//! `check`: files, folders, exit codes.
+
+use std::fs;
+
+use crate::expected::{TALK, assert_expected};
+use crate::sandbox::Sandbox;
+
+const CLEAN: &str = "# %% [^1]\n\n[^1]: [markdown]\n\nhi\n";
+const WARNING: &str = "# %% [^1]\n\n[^1]: [markdown] history=sumary\n\nhi\n";
+const HINT: &str = "# %%\n\nhi\n\n#%% there\n";
+
+#[test]
+fn severity_decides_on_the_exit_code() {
+    let sandbox = Sandbox::new();
+    for (text, code, said) in [
+        (CLEAN, 0, "checked 1 file: no problems\n"),
+        (HINT, 0, "checked 1 file: 1 hint\n"),
+        (WARNING, 1, "analects: checked 1 file: 1 warning\n"),
+        (&format!("{WARNING}\n{WARNING}"), 1, "analects: checked 1 file: 1 error, 2 warnings\n"),
+    ] {
+        sandbox.write("a.msg.md", text);
+        let run = sandbox.run(&["check", "a.msg.md"]);
+        assert_eq!((run.code, &*run.stdout), (Some(code), ""), "{}", run.stderr);
+        assert!(run.stderr.ends_with(said), "{}", run.stderr);
+        assert_eq!(sandbox.read("a.msg.md"), text);
+    }
+}
+
+#[test]
+fn json_is_one_line_for_each_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.msg.md", TALK);
+    sandbox.write("clean.msg.md", CLEAN);
+    sandbox.write("torn.jsonl", "{\"v\":1,\"type\":\"us");
+    sandbox.write("notes.txt", "x");
+    let run =
+        sandbox.run(&["check", "--json", "talk.msg.md", "clean.msg.md", "torn.jsonl", "notes.txt"]);
+    assert_eq!((run.code, run.stdout.lines().count()), (Some(1), 4));
+    assert_expected("check.jsonl", &run.stdout);
+    let error: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+    assert_eq!(error["error"]["message"], "checked 4 files: 2 errors, 1 warning, 1 hint");
+}
+
+#[test]
+fn problems_of_text_messages_agents_and_chain_are_found() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "a.msg.md",
+        "---\ndefault_agent: nobody\nagents:\n  coder: { models: [gpt-5] }\n---\n\n\
+         # %%% [^2.x.1]\n\n[^2.x.1]: [tool] status=\"success\"\n\nRain\n\n\
+         # %% [^3]\n\n[^3]: [code]\n\nno code\n",
+    );
+    let run = sandbox.run(&["check", "a.msg.md", "--json"]);
+    for code in ["unknown-agent", "orphan-result", "no-code"] {
+        assert!(run.stdout.contains(&format!("\"code\":\"{code}\"")), "{code}: {}", run.stdout);
+    }
+    let message = |id: &str, parent: &str| {
+        format!(
+            "{{\"v\":1,\"type\":\"user\",\"id\":\"{id}\",\"parent_id\":{parent},\"content\":\"x\"}}\n"
+        )
+    };
+    sandbox.write("s.jsonl", message("a", "null"));
+    assert_eq!(sandbox.run(&["check", "s.jsonl"]).code, Some(0));
+    sandbox.write("s.jsonl", message("a", "null") + &message("b", "\"gone\""));
+    let run = sandbox.run(&["check", "s.jsonl"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("[unknown-parent]"), "{}", run.stderr);
+}
+
+#[test]
+fn a_folder_is_searched() {
+    let sandbox = Sandbox::new();
+    for folder in ["n/deep", "n/.hidden", "n/target", "n/node_modules"] {
+        fs::create_dir_all(sandbox.path(folder)).unwrap();
+        sandbox.write(&format!("{folder}/x.msg.md"), WARNING);
+    }
+    sandbox.write("n/a.msg.md", CLEAN);
+    sandbox.write("n/section.md", "---\nmessage_section: Talk\n---\n\n## Talk\n\n### %%\n\nhi\n");
+    sandbox.write("n/plain.md", "# %%\n\nnot a message file\n");
+    sandbox.write("n/b.jsonl", "");
+    sandbox.write("n/notes.txt", "x");
+    fs::create_dir(sandbox.path("n/odd.msg.md")).unwrap();
+    let run = sandbox.run(&["check", "n", "--json"]);
+    let path = |line: &str| -> String {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["path"].as_str().unwrap().to_string()
+    };
+    let paths: Vec<String> = run.stdout.lines().map(path).collect();
+    assert_eq!(paths, ["n/a.msg.md", "n/b.jsonl", "n/deep/x.msg.md", "n/section.md"]);
+    assert_eq!(run.code, Some(1));
+    // What is named is checked wherever it is.
+    let run = sandbox.run(&["check", "n/.hidden", "n/target/x.msg.md"]);
+    assert!(run.stderr.ends_with("analects: checked 2 files: 2 warnings\n"), "{}", run.stderr);
+    fs::create_dir(sandbox.path("empty")).unwrap();
+    sandbox.run(&["check", "empty"]).assert_failure(0, "checked 0 files: no problems\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_that_lead_back_are_not_followed() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("n")).unwrap();
+    sandbox.write("n/a.msg.md", CLEAN);
+    std::os::unix::fs::symlink("..", sandbox.path("n/back")).unwrap();
+    std::os::unix::fs::symlink("gone", sandbox.path("n/gone.msg.md")).unwrap();
+    std::os::unix::fs::symlink("a.msg.md", sandbox.path("n/same.msg.md")).unwrap();
+    sandbox.run(&["check", "n"]).assert_failure(0, "checked 2 files: no problems\n");
+}
+
+#[test]
+fn another_kind_of_file_is_said_to_be_one() {
+    let sandbox = Sandbox::new();
+    sandbox.write("notes.md", "mine\n");
+    sandbox.run(&["check", "notes.md"]).assert_failure(
+        1,
+        "notes.md: error: this is neither a message file nor a transcript [unknown-format]\n  \
+         hint: expected *.msg.md, *.md with message_section in its frontmatter, or *.jsonl\n\
+         analects: checked 1 file: 1 error\n",
+    );
+}
+
+#[test]
+fn what_is_not_there_does_not_hide_the_rest() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", WARNING);
+    let run = sandbox.run(&["check", "gone.msg.md", "a.msg.md", "gone.jsonl"]);
+    assert_eq!(run.code, Some(3));
+    for text in
+        ["gone.msg.md: not found", "gone.jsonl: not found", "sumary", "checked 1 file: 1 warning"]
+    {
+        assert!(run.stderr.contains(text), "{}", run.stderr);
+    }
+    assert_eq!(sandbox.run(&["check"]).code, Some(2));
+}

@@ -1,0 +1,137 @@
+//! `get`: what was stored comes out.
+
+use std::process::Stdio;
+
+use analects_formats::msgfile::{NewCell, append, decode};
+
+use crate::expected::{TALK, assert_expected};
+use crate::sandbox::Sandbox;
+
+fn bytes(sandbox: &Sandbox, args: &[&str]) -> Vec<u8> {
+    let output = sandbox.command(args).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), &*said), (Some(0), ""), "{args:?}");
+    output.stdout
+}
+
+#[test]
+fn any_text_comes_out_byte_for_byte() {
+    let sandbox = Sandbox::new();
+    let texts = [
+        "plain",
+        "",
+        "\n",
+        "  blanks  ",
+        "ends\n",
+        "\n\nstarts",
+        "crlf\r\nmid\r\n",
+        "lone\rcr\r",
+        "# %% head[^1]\n\n[^1]: [x]",
+        "\\# %%",
+        "```\nopen",
+        "nul \0 esc \u{1b}[31m \u{202e}",
+        "学而时习之",
+    ];
+    let mut file = decode(*b"# %% not mine\r\n\r\nx\r\n");
+    let mut ids = Vec::new();
+    for text in texts {
+        let cell = NewCell::message(file.next_id(), text);
+        ids.push(cell.id.clone());
+        file = file.with_source(append(&file, &cell).apply(file.source()));
+    }
+    sandbox.write("a.msg.md", file.source());
+    for (id, text) in ids.iter().zip(texts) {
+        assert_eq!(bytes(&sandbox, &["get", "a.msg.md", id]), text.as_bytes(), "{text:?}");
+    }
+    assert_eq!(sandbox.read("a.msg.md").as_bytes(), file.source());
+}
+
+#[test]
+fn bytes_that_are_not_utf8_come_out_too() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", b"# %%\n\na\xff\xfe\n\\# %% \xfd\n");
+    let output = sandbox.command(&["get", "a.msg.md", "1"]).output().unwrap();
+    assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b"a\xff\xfe\n# %% \xfd"[..]));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("[not-utf8]"));
+}
+
+#[test]
+fn outputs_and_binary_content_can_be_had() {
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.msg.md", TALK);
+    let get = |item: &str| bytes(&sandbox, &["get", "talk.msg.md", item]);
+    assert_eq!(get("2.k3f9qx7a.1"), b"Rain");
+    assert_eq!(get("code.1"), b"stdout> 3");
+    assert_eq!(get("6"), b"\x89PNG\r\n\x1a\n");
+    assert_eq!(get("code.1-2"), b"\x89PNG\r\n\x1a\n");
+    // The last cell has no id, so its place names it.
+    assert_eq!(get("11"), "typed by hand".as_bytes());
+}
+
+#[test]
+fn what_should_be_base64_and_is_not_comes_as_it_is() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", "# %% [^1]\n\n[^1]: [raw] mime_type=\"image/png\"\n\nno base64!\n");
+    let run = sandbox.run(&["get", "a.msg.md", "1"]);
+    assert_eq!((run.code, &*run.stdout), (Some(0), "no base64!"));
+    assert!(run.stderr.contains("[bad-base64]"), "{}", run.stderr);
+}
+
+#[test]
+fn json_gives_the_cell_of_show() {
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.msg.md", TALK);
+    let run = sandbox.run(&["show", "talk.msg.md", "--json"]);
+    let show: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    for cell in show["cells"].as_array().unwrap() {
+        let run = sandbox.run(&["get", "talk.msg.md", cell["name"].as_str().unwrap(), "--json"]);
+        let found: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!((run.code, &found), (Some(0), cell));
+    }
+    let run = sandbox.run(&["get", "talk.msg.md", "6", "--json"]);
+    assert_expected("get.json", &run.stdout);
+}
+
+#[test]
+fn a_missing_item_names_the_nearest() {
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.msg.md", TALK);
+    sandbox.run(&["get", "talk.msg.md", "2.k3"]).assert_failure(
+        3,
+        "analects: talk.msg.md: there is no item 2.k3\n\
+         hint: did you mean 2.k3f9qx7a or 2.k3f9qx7a.1? see analects show talk.msg.md\n",
+    );
+    sandbox.run(&["get", "talk.msg.md", "coed"]).assert_failure(
+        3,
+        "analects: talk.msg.md: there is no item coed\n\
+         hint: did you mean code? see analects show talk.msg.md\n",
+    );
+    sandbox.run(&["get", "talk.msg.md", "nothing like it"]).assert_failure(
+        3,
+        "analects: talk.msg.md: there is no item nothing like it\n\
+         hint: see analects show talk.msg.md\n",
+    );
+    for item in ["0", "", "12", "-1x"] {
+        assert_eq!(sandbox.run(&["get", "talk.msg.md", "--", item]).code, Some(3), "{item}");
+    }
+    let run = sandbox.run(&["get", "talk.msg.md", "99", "--json"]);
+    let error: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+    assert_eq!((run.code, &error["error"]["kind"]), (Some(3), &"not_found".into()));
+    assert_eq!(sandbox.run(&["get", "gone.msg.md", "1"]).code, Some(3));
+    assert_eq!(sandbox.run(&["get", "talk.msg.md"]).code, Some(2));
+}
+
+#[test]
+fn of_two_cells_with_one_id_the_first_is_meant_and_that_is_said() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "a.msg.md",
+        "# %% [^1]\n\n[^1]: [markdown]\n\none\n\n# %% [^1]\n\n[^1]: [markdown]\n\ntwo\n\n\
+         # %% [^3]\n\n[^3]: [markdown] history=sumary\n\nthree\n",
+    );
+    let run = sandbox.run(&["get", "a.msg.md", "1"]);
+    assert_eq!((run.code, &*run.stdout), (Some(0), "one"));
+    assert!(run.stderr.starts_with("a.msg.md:7:1: error: the id 1"), "{}", run.stderr);
+    // What is wrong with other cells is not said here.
+    assert!(!run.stderr.contains("sumary"), "{}", run.stderr);
+}

@@ -1,0 +1,127 @@
+//! `list`, for people and for programs.
+
+use crate::expected::{TALK, assert_expected};
+use crate::sandbox::{Run, Sandbox};
+
+fn talk() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.msg.md", TALK);
+    sandbox
+}
+
+#[test]
+fn every_part_is_listed_as_expected() {
+    let sandbox = talk();
+    for part in ["item", "output", "agent", "tool"] {
+        let run = sandbox.run(&["list", &format!("talk.msg.md/{part}")]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert_expected(&format!("list-{part}.txt"), &run.stdout);
+        let run = sandbox.run(&["list", &format!("talk.msg.md/{part}"), "--json"]);
+        assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+        assert_expected(&format!("list-{part}.json"), &run.stdout);
+    }
+}
+
+#[test]
+fn the_plural_and_no_part_work_too() {
+    let sandbox = talk();
+    let list = |name: &str| sandbox.run(&["list", name]).stdout;
+    assert_eq!(list("talk.msg.md"), list("talk.msg.md/item"));
+    for part in ["item", "output", "agent", "tool"] {
+        let (one, many) = (format!("talk.msg.md/{part}"), format!("talk.msg.md/{part}s"));
+        assert_eq!(list(&one), list(&many), "{part}");
+        assert!(list(&one).lines().count() >= 2, "{part}");
+    }
+}
+
+#[test]
+fn a_file_that_is_called_like_a_part_is_meant() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("x.msg.md")).unwrap();
+    sandbox.write("x.msg.md/agent", "mine\n");
+    let run = sandbox.run(&["list", "x.msg.md/agent"]);
+    let expected = "x.msg.md/agent: no cells, because this is not a message file\n";
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (Some(0), "", expected));
+    std::fs::create_dir(sandbox.path("tools")).unwrap();
+    sandbox.write("tools/a.msg.md", "# %%\n\nhi\n");
+    sandbox.run(&["list", "tools/a.msg.md"]).assert_answer("1  user  line 1  hi\n");
+    sandbox.write("agent", "# %%\n\nhi\n");
+    assert_eq!(sandbox.run(&["list", "agent"]).code, Some(0));
+}
+
+#[test]
+fn wrong_names_are_told_apart() {
+    let sandbox = talk();
+    sandbox.run(&["list", "talk.msg.md/agnet"]).assert_failure(
+        2,
+        "analects: talk.msg.md/agnet: unknown part \"agnet\"\n\
+         hint: expected item, output, agent or tool\n",
+    );
+    for name in ["gone.msg.md", "gone.msg.md/agent"] {
+        sandbox.run(&["list", name]).assert_failure(
+            3,
+            "analects: gone.msg.md: not found\nhint: check the name; chat makes a new file\n",
+        );
+    }
+    std::fs::create_dir(sandbox.path("folder")).unwrap();
+    for name in ["folder", "folder/agent"] {
+        let run = sandbox.run(&["list", name]);
+        assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{}", run.stderr);
+        assert!(run.stderr.starts_with("analects: folder: not a regular file"), "{}", run.stderr);
+    }
+    let run = sandbox.run(&["list", "gone.msg.md/tool", "--json"]);
+    let error: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+    assert_eq!((run.code, &error["error"]["kind"]), (Some(3), &"not_found".into()));
+}
+
+#[test]
+fn an_empty_part_says_so() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", "# %%\n\nhi\n");
+    for part in ["outputs", "agents", "tools"] {
+        let run = sandbox.run(&["list", &format!("a.msg.md/{part}")]);
+        let expected = format!("a.msg.md: no {part}\n");
+        assert_eq!((run.code, &*run.stdout, run.stderr), (Some(0), "", expected));
+        let run = sandbox.run(&["list", &format!("a.msg.md/{part}"), "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(json[part], serde_json::json!([]));
+    }
+}
+
+#[test]
+fn a_line_of_any_length_is_whole_without_a_terminal() {
+    let sandbox = Sandbox::new();
+    let long = "学".repeat(4_000_000);
+    sandbox.write("a.msg.md", format!("# %%\n\n{long}\n"));
+    sandbox.run(&["list", "a.msg.md"]).assert_answer(&format!("1  user  line 1  {long}\n"));
+}
+
+#[test]
+fn odd_bytes_hinder_nobody() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "a.msg.md",
+        b"\xef\xbb\xbf# %% a\xff[^1]\r\n\r\n[^1]: [markdown]\r\n\r\nhi \xfe\r\n\r\n# %% [^1]\r\n",
+    );
+    let run: Run = sandbox.run(&["list", "a.msg.md"]);
+    assert_eq!(run.code, Some(0));
+    assert_eq!(run.stdout, "1  user  line 1  a\u{fffd}: hi \u{fffd}\n1  user  line 7\n");
+    for code in ["not-utf8", "duplicate-id"] {
+        assert!(run.stderr.contains(code), "{}", run.stderr);
+    }
+    assert!(run.stderr.contains("a<0xFF>[^1]"), "{}", run.stderr);
+}
+
+/// Agents are known by their replies alone; who is nobody is not listed.
+#[test]
+fn agents_that_only_replied_are_listed() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "a.msg.md",
+        "# %%% [^1]\n\n[^1]: [coder] model=\"m1\"\n\na\n\n# %%% [^2]\n\n[^2]: [coder] \
+         model=\"m2\"\n\nb\n\n# %%% [^3]\n\n[^3]: [coder] model=\"m1\"\n\nc\n\n# %%% [^4]\n\n\
+         [^4]: [assistant]\n\nd\n\n# %%%\n\ne\n",
+    );
+    let run = sandbox.run(&["list", "a.msg.md/agent"]);
+    run.assert_answer("coder  m1, m2  defined nowhere  3 replies\n");
+}
