@@ -2,6 +2,7 @@
 //! read has been read.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use serde::{Deserialize, Serialize};
 
@@ -117,6 +118,9 @@ pub struct LineIndex<'a> {
     source: &'a [u8],
     /// The start of every `STRIDE`th line.
     starts: Vec<usize>,
+    /// What was asked for last: its offset, its line, and where that line starts. Questions mostly come
+    /// in order, and a line may be so long that going over it each time would take forever.
+    last: Cell<(usize, usize, usize)>,
 }
 
 impl<'a> LineIndex<'a> {
@@ -124,7 +128,7 @@ impl<'a> LineIndex<'a> {
     pub fn new(source: &'a [u8]) -> LineIndex<'a> {
         let nth = memchr::memchr_iter(b'\n', source).skip(STRIDE - 1).step_by(STRIDE);
         let starts = std::iter::once(0).chain(nth.map(|at| at + 1)).collect();
-        LineIndex { source, starts }
+        LineIndex { source, starts, last: Cell::new((0, 1, 0)) }
     }
 
     /// Line and column of an offset, both from 1; the column counts bytes.
@@ -132,10 +136,15 @@ impl<'a> LineIndex<'a> {
         let offset = offset.min(self.source.len());
         let known = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.starts.get(known).copied().unwrap_or(0);
-        let before = &self.source[start..offset];
-        let line = known * STRIDE + 1 + memchr::memchr_iter(b'\n', before).count();
-        let column =
-            memchr::memrchr(b'\n', before).map_or(before.len() + 1, |at| before.len() - at);
-        (line, column)
+        let last = self.last.get();
+        let (from, line, line_start) = match last.0 <= offset && last.0 >= start {
+            true => last,
+            false => (start, known * STRIDE + 1, start),
+        };
+        let between = &self.source[from..offset];
+        let line = line + memchr::memchr_iter(b'\n', between).count();
+        let line_start = memchr::memrchr(b'\n', between).map_or(line_start, |at| from + at + 1);
+        self.last.set((offset, line, line_start));
+        (line, offset - line_start + 1)
     }
 }

@@ -5,12 +5,17 @@ use std::time::{Duration, Instant};
 
 use analects_core::SessionId;
 use analects_formats::msgfile::item::items;
-use analects_formats::msgfile::{Document, NewCell, append, decode, messages, show};
+use analects_formats::msgfile::{Document, NewCell, append, decode, messages, show, tidy};
 
 /// Reads a file made of `count` pieces and one made of four times as many: the second may take
 /// about four times as long, where a quadratic path would take sixteen times.
 #[track_caller]
-fn check(name: &str, count: usize, file: impl Fn(usize) -> String, work: impl Fn(&Document)) {
+fn check<T: Into<Vec<u8>>>(
+    name: &str,
+    count: usize,
+    file: impl Fn(usize) -> T,
+    work: impl Fn(&Document),
+) {
     let time = |count: usize| {
         let file = file(count);
         let start = Instant::now();
@@ -30,6 +35,7 @@ fn everything(document: &Document) {
     document.problems();
     messages(document, &SessionId::default());
     show(document, "x.msg.md");
+    tidy(document);
     append(document, &NewCell::message(document.next_id(), "x"));
 }
 
@@ -95,6 +101,13 @@ fn long_lines() {
     check_repeated("# %% [^1]\n[^1]: [x]\n", "a ", 50_000, "\n");
     check_repeated("# %%\n", "\\", 50_000, "# %%\n");
     check_repeated("# %%\n", "![](x", 20_000, ")\n");
+}
+
+/// Each bad byte is a problem with a place of its own, in one line.
+#[test]
+fn long_lines_that_are_not_utf8() {
+    let file = |count| [b"# %%\n".to_vec(), b"a\xff".repeat(count)].concat();
+    check("bad bytes", 200_000, file, everything);
 }
 
 #[test]

@@ -102,3 +102,24 @@ fn many_pieces_take_time_in_proportion() {
         assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
     }
 }
+
+/// Questions come in any order, and the answers do not depend on it.
+#[test]
+fn places_are_counted_in_lines_and_bytes() {
+    let source: Vec<u8> = (0..3000_u32)
+        .flat_map(|line| "x".repeat(line as usize % 7).into_bytes().into_iter().chain(*b"\n"))
+        .collect();
+    let naive = |offset: usize| {
+        let before = &source[..offset.min(source.len())];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        (line, before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1)
+    };
+    let lines = LineIndex::new(&source);
+    let (mut offset, end) = (0, source.len());
+    for step in 0..3000 {
+        offset = (offset + step * 37) % (end + 9);
+        assert_eq!(lines.position(offset), naive(offset), "{offset}");
+        assert_eq!(lines.position(offset), naive(offset), "{offset} again");
+        assert_eq!(lines.position(offset + 1), naive(offset + 1), "{offset} and the next");
+    }
+}

@@ -1,5 +1,6 @@
 //! The JSON that `show` prints, on which other tools build: its shape is documented and fixed.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use analects_core::{Agent, History, Problem, Severity};
@@ -123,7 +124,7 @@ pub fn show_cell(cell: Cell<'_>) -> Option<ShowCell> {
 pub fn outline(document: &Document) -> Vec<ShowCell> {
     let mut lines = Lines { source: document.source(), at: 0, line: 1 };
     let mut shown: Vec<ShowCell> = Vec::with_capacity(document.cells().len());
-    let mut names: HashMap<String, usize> = HashMap::new();
+    let mut names: HashMap<Cow<'_, str>, usize> = HashMap::with_capacity(document.cells().len());
     let mut code = HashSet::new();
     let mut last_message = None;
     for cell in document.cells() {
@@ -134,14 +135,14 @@ pub fn outline(document: &Document) -> Vec<ShowCell> {
         if cell.kind() == CellKind::Output {
             // A derived id extends its parent's by a dot; everything else answers what was said last.
             let derived = row.name.rsplit_once('.').and_then(|(parent, _)| names.get(parent));
-            let part = row.attributes.get("part").and_then(|part| names.get(part));
+            let part = row.attributes.get("part").and_then(|part| names.get(part.as_str()));
             let parent = part.or(derived).copied().or(last_message);
             row.parent = parent.map(|at| shown[at].name.clone());
             if let Some(at) = parent {
                 shown[at].outputs.push(row.name.clone());
             }
         }
-        names.entry(row.name.clone()).or_insert(shown.len());
+        names.entry(cell.name()).or_insert(shown.len());
         shown.push(row);
     }
     shown

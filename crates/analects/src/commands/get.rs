@@ -65,8 +65,8 @@ fn problems_of(document: &Document, path: &str, cell: Cell<'_>) -> Vec<Problem> 
     let is_about = |problem: &Problem| {
         let start = problem.span.map(|span| span.start);
         let is_inside = start.is_some_and(|start| (span.start..span.end).contains(&start));
-        let is_twin =
-            problem.code == "duplicate-id" && start.is_some_and(|start| heads.contains(&start));
+        let is_twin = problem.code == "duplicate-id"
+            && start.is_some_and(|start| heads.binary_search(&start).is_ok());
         is_inside || is_twin
     };
     let problems = reading::problems(document, path).into_iter();

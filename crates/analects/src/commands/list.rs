@@ -1,6 +1,6 @@
 //! `list`: the items, outputs, agents or tools of a message file.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use analects_core::Problem;
@@ -24,8 +24,8 @@ use crate::ui;
 /// define with tool="NAME", and those that were called: name, where it is defined, number of calls.
 ///
 /// The plural works, too. Where a file of the whole name exists, such as a file agent in a folder
-/// talk.msg.md, it is meant. On a terminal, lines are cut to its width. Errors and warnings about the file
-/// are reported on stderr; the file is only read.
+/// talk.msg.md, it is meant. On a terminal, lines are cut to its width. Errors and warnings about the text
+/// of the file are reported on stderr; `check` finds more. The file is only read.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects list talk.msg.md
@@ -111,9 +111,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Part::Tool => print_tools(args, &path, &document),
     };
     if !args.json {
-        let problems: Vec<Problem> =
-            reading::problems(&document, &path).into_iter().filter(reading::is_serious).collect();
-        ui::report_problems(&path, document.source(), &problems);
+        // Turning cells into messages takes longer than all else; `check` does that.
+        let problems = document.problems().into_iter().filter(reading::is_serious);
+        ui::report_problems(&path, document.source(), &problems.collect::<Vec<Problem>>());
     }
     printed
 }
@@ -211,6 +211,7 @@ fn agents(document: &Document) -> Vec<AgentRow> {
     }
     let mut known: HashMap<String, usize> =
         rows.iter().enumerate().map(|(at, row)| (row.name.clone(), at)).collect();
+    let mut named = HashSet::new();
     for reply in &outline {
         // `assistant` is what a reply is, and nobody's name.
         let Some(name) = reply.agent.as_ref().filter(|name| *name != "assistant") else { continue };
@@ -221,7 +222,7 @@ fn agents(document: &Document) -> Vec<AgentRow> {
         let row = &mut rows[at];
         row.replies += 1;
         if let Some(model) = reply.attributes.get("model").filter(|_| row.defined.is_none())
-            && !row.models.contains(model)
+            && named.insert((at, model.as_str()))
         {
             row.models.push(model.clone());
         }

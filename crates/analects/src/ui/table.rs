@@ -10,27 +10,46 @@ const WIDEST: usize = 32;
 
 /// Lines of rows whose last entry is text of any length; cut to a terminal's width if there is one.
 pub fn lines<const N: usize>(rows: Vec<[String; N]>, width: Option<usize>) -> Vec<String> {
-    // What stands in a row is one line, so a tab is a blank.
-    let rows: Vec<[String; N]> =
-        rows.into_iter().map(|row| row.map(|text| safe(&text).replace('\t', " "))).collect();
+    let rows: Vec<[Entry; N]> = rows.into_iter().map(|row| row.map(Entry::new)).collect();
     let mut widths = [0; N];
     for row in &rows {
-        for (column, text) in row.iter().enumerate().take(N.saturating_sub(1)) {
-            widths[column] = text.width().min(WIDEST).max(widths[column]);
+        for (column, entry) in row.iter().enumerate().take(N.saturating_sub(1)) {
+            widths[column] = entry.width.min(WIDEST).max(widths[column]);
         }
     }
-    let line = |row: [String; N]| {
+    let line = |row: [Entry; N]| {
         let mut line = String::new();
-        for (text, column) in row.iter().zip(widths).filter(|(_, column)| *column > 0) {
-            line.push_str(text);
-            line.push_str(&" ".repeat(column.saturating_sub(text.width()) + 2));
+        for (entry, column) in row.iter().zip(widths).filter(|(_, column)| *column > 0) {
+            line.push_str(&entry.text);
+            line.extend(std::iter::repeat_n(' ', column.saturating_sub(entry.width) + 2));
         }
-        line.push_str(row.last().map_or("", String::as_str));
+        line.push_str(row.last().map_or("", |entry| &entry.text));
         let end = line.trim_end_matches(' ').len();
         line.truncate(end);
-        width.map_or(line.clone(), |width| first_columns(line, width))
+        match width {
+            Some(width) => first_columns(line, width),
+            None => line,
+        }
     };
     rows.into_iter().map(line).collect()
+}
+
+/// A harmless text, and the columns that it takes.
+struct Entry {
+    text: String,
+    width: usize,
+}
+
+impl Entry {
+    fn new(text: String) -> Entry {
+        // Nearly every entry is such a text.
+        if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            return Entry { width: text.len(), text };
+        }
+        // What stands in a row is one line, so a tab is a blank.
+        let text = safe(&text).replace('\t', " ");
+        Entry { width: text.width(), text }
+    }
 }
 
 #[cfg(test)]
