@@ -66,6 +66,11 @@ pub fn print_lines(lines: impl IntoIterator<Item = String>) -> Result<(), Failur
     write_out(&text)
 }
 
+/// Prints a line of data, however long.
+pub fn print_line(line: &str) -> Result<(), Failure> {
+    write_out(&(safe(line) + "\n"))
+}
+
 /// Prints rows of data, cut to the width of a terminal; without a terminal, whole.
 pub fn print_rows<const N: usize>(rows: Vec<[String; N]>) -> Result<(), Failure> {
     let lines = table::lines(rows, columns(terminal_size_of(io::stdout())));

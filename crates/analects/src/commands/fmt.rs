@@ -67,7 +67,7 @@ fn check(path: &Path) -> Result<bool, Failure> {
     let document = readable(path)?;
     let is_untidy = !msgfile::tidy(&document).is_empty();
     if is_untidy {
-        ui::print_rows(vec![[path.to_string_lossy().into_owned()]])?;
+        ui::print_line(&path.to_string_lossy())?;
     }
     Ok(is_untidy)
 }

@@ -16,8 +16,8 @@ use crate::ui;
 /// FILE alone, and FILE/item, list the items: what people wrote, and the calls of tools. A line has the
 /// item's name, what it is, the line where it begins, how many outputs belong to it, and how it begins.
 ///
-/// FILE/output lists all that came back, that is, every cell with %%%: name, what it is, the cell that it
-/// belongs to, line, beginning.
+/// FILE/output lists all that came back, that is, every cell with %%%: name, what it is, line, the cell that
+/// it belongs to, beginning.
 ///
 /// FILE/agent lists every agent that takes part, defined or not: name, whether it is the default, its
 /// models, where it is defined, and how many replies it gave. FILE/tool lists the tools that code cells
@@ -121,8 +121,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// Takes the part off the end of the argument, unless all of it is a file.
 fn split_part(path: &Path) -> Result<(PathBuf, Part), Failure> {
     let word = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let Some(file) = folder.filter(|_| !path.is_file()) else {
+    let before = path.parent().filter(|before| !before.as_os_str().is_empty());
+    // A folder has no parts, so there it is the name of a file, perhaps of one that is missing.
+    let Some(file) = before.filter(|before| !path.is_file() && !before.is_dir()) else {
         return Ok((path.to_path_buf(), Part::Item));
     };
     match Part::parse(word) {

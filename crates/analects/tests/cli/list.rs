@@ -64,10 +64,13 @@ fn wrong_names_are_told_apart() {
         );
     }
     std::fs::create_dir(sandbox.path("folder")).unwrap();
-    for name in ["folder", "folder/agent"] {
+    let run = sandbox.run(&["list", "folder"]);
+    assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{}", run.stderr);
+    assert!(run.stderr.starts_with("analects: folder: not a regular file"), "{}", run.stderr);
+    for name in ["folder/agent", "./tools", "folder/gone.msg.md"] {
         let run = sandbox.run(&["list", name]);
-        assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{}", run.stderr);
-        assert!(run.stderr.starts_with("analects: folder: not a regular file"), "{}", run.stderr);
+        let expected = format!("analects: {name}: not found\n");
+        assert!(run.code == Some(3) && run.stderr.starts_with(&expected), "{}", run.stderr);
     }
     let run = sandbox.run(&["list", "gone.msg.md/tool", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
