@@ -1,10 +1,10 @@
 //! The JSON that `show` prints, on which other tools build: its shape is documented and fixed.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use analects_core::{Agent, History, Problem, Severity};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::agents::is_fixed_word;
 use super::code::code;
@@ -45,8 +45,9 @@ pub struct ShowCell {
     pub history: &'static str,
     /// For a reply, who gave it.
     pub agent: Option<String>,
-    /// The attributes; of a repeated one, the last.
-    pub attributes: BTreeMap<String, String>,
+    /// The attributes in the order of their keys; of a repeated one, the last.
+    #[serde(serialize_with = "as_map")]
+    pub attributes: Vec<(String, String)>,
     /// The text; nothing in an outline, and for binary content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
@@ -63,6 +64,28 @@ pub struct ShowCell {
     pub parent: Option<String>,
     /// The names of the cells that belong to it.
     pub outputs: Vec<String>,
+}
+
+impl ShowCell {
+    /// The value of an attribute.
+    pub fn attribute(&self, key: &str) -> Option<&str> {
+        let at = self.attributes.binary_search_by(|(name, _)| name.as_str().cmp(key)).ok()?;
+        self.attributes.get(at).map(|(_, value)| value.as_str())
+    }
+}
+
+// A map of its own for each cell takes more room, and more time, than all the rest of an outline.
+fn as_map<S: Serializer>(pairs: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
+}
+
+/// One value for each key, in the order of the keys.
+fn unique(mut attributes: Vec<(String, String)>) -> Vec<(String, String)> {
+    // The last of a key comes first, and stays.
+    attributes.reverse();
+    attributes.sort_by(|(one, _), (other, _)| one.cmp(other));
+    attributes.dedup_by(|(one, _), (other, _)| one == other);
+    attributes
 }
 
 /// A problem, as JSON.
@@ -135,7 +158,7 @@ pub fn outline(document: &Document) -> Vec<ShowCell> {
         if cell.kind() == CellKind::Output {
             // A derived id extends its parent's by a dot; everything else answers what was said last.
             let derived = row.name.rsplit_once('.').and_then(|(parent, _)| names.get(parent));
-            let part = row.attributes.get("part").and_then(|part| names.get(part.as_str()));
+            let part = row.attribute("part").and_then(|part| names.get(part));
             let parent = part.or(derived).copied().or(last_message);
             row.parent = parent.map(|at| shown[at].name.clone());
             if let Some(at) = parent {
@@ -194,7 +217,7 @@ fn outline_cell(
         history: meta.get("history").and_then(History::parse).unwrap_or_default().as_str(),
         agent: meta.type_word.clone().filter(|word| role == "reply" && !is_fixed_word(word)),
         type_word: meta.type_word.unwrap_or_else(|| "markdown".to_string()),
-        attributes: meta.attributes.into_iter().collect(),
+        attributes: unique(meta.attributes),
         content: None,
         content_base64: None,
         language,

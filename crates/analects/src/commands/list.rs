@@ -222,10 +222,10 @@ fn agents(document: &Document) -> Vec<AgentRow> {
         });
         let row = &mut rows[at];
         row.replies += 1;
-        if let Some(model) = reply.attributes.get("model").filter(|_| row.defined.is_none())
-            && named.insert((at, model.as_str()))
+        if let Some(model) = reply.attribute("model").filter(|_| row.defined.is_none())
+            && named.insert((at, model))
         {
-            row.models.push(model.clone());
+            row.models.push(model.to_string());
         }
     }
     rows
@@ -254,9 +254,9 @@ fn tools(document: &Document) -> Vec<ToolRow> {
             _ if is_definition => "tool",
             _ => continue,
         };
-        let Some(name) = cell.attributes.get(key).filter(|name| !name.is_empty()) else { continue };
-        let at = *known.entry(name.clone()).or_insert_with(|| {
-            rows.push(ToolRow { name: name.clone(), ..ToolRow::default() });
+        let Some(name) = cell.attribute(key).filter(|name| !name.is_empty()) else { continue };
+        let at = *known.entry(name.to_string()).or_insert_with(|| {
+            rows.push(ToolRow { name: name.to_string(), ..ToolRow::default() });
             rows.len() - 1
         });
         let row = &mut rows[at];

@@ -40,8 +40,10 @@ pub fn is_serious(problem: &Problem) -> bool {
 pub fn beginning(cell: Cell<'_>, row: &ShowCell) -> String {
     let first = match row.role {
         "tool_call" => call(&cell.content()),
-        "user" if row.type_word == "raw" => row.attributes.get("mime_type").cloned(),
-        "code_output" => row.attributes.get("mime_type").filter(|kind| is_binary(kind)).cloned(),
+        "user" if row.type_word == "raw" => row.attribute("mime_type").map(str::to_string),
+        "code_output" => {
+            row.attribute("mime_type").filter(|kind| is_binary(kind)).map(str::to_string)
+        }
         _ => None,
     };
     let first =
