@@ -42,7 +42,8 @@ pub use messages::{add_residue, answer, encode, messages, session_of};
 pub use meta::Meta;
 pub use scan::Section;
 pub use show::{
-    Show, ShowCell, ShowProblem, binary_content, outline, role, roles, show, show_cell,
+    Brief, Show, ShowCell, ShowProblem, binary_content, briefs, outline, role, roles, show,
+    show_cell,
 };
 pub use stream::CellStream;
 pub use tidy::tidy;
@@ -297,7 +298,7 @@ impl<'a> Cell<'a> {
     }
 
     /// The content of a cell whose metadata has been read already.
-    fn content_of(self, meta: &Meta) -> Cow<'a, str> {
+    pub fn content_of(self, meta: &Meta) -> Cow<'a, str> {
         encode::unescape(String::from_utf8_lossy(self.bytes(self.body_of(meta))))
     }
 

@@ -143,30 +143,68 @@ pub fn show_cell(cell: Cell<'_>) -> Option<ShowCell> {
     Some(row)
 }
 
-/// Describes the cells of a document without their content.
-pub fn outline(document: &Document) -> Vec<ShowCell> {
+/// What a cell is, where it stands, and what it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Brief {
+    /// What it is, in one of the words of [`roles`].
+    pub role: &'static str,
+    /// The line of its head, from 1.
+    pub line: usize,
+    /// Its last line.
+    pub end_line: usize,
+    /// For an output, the cell that it belongs to, by its place among the cells, from 0.
+    pub parent: Option<usize>,
+    /// How many cells belong to it.
+    pub outputs: usize,
+}
+
+/// The least that there is to say about the cells of a document, in one pass and with little room.
+pub fn briefs(document: &Document) -> Vec<Brief> {
     let mut lines = Lines { source: document.source(), at: 0, line: 1 };
-    let mut shown: Vec<ShowCell> = Vec::with_capacity(document.cells().len());
+    let mut briefs: Vec<Brief> = Vec::with_capacity(document.cells().len());
     let mut names: HashMap<Cow<'_, str>, usize> = HashMap::with_capacity(document.cells().len());
-    let mut code = HashSet::new();
+    let mut code: HashSet<Cow<'_, str>> = HashSet::new();
     let mut last_message = None;
     for cell in document.cells() {
-        let mut row = outline_cell(&mut lines, cell, &mut code);
-        if row.role == "user" {
-            last_message = Some(shown.len());
+        let (at, name) = (briefs.len(), cell.name());
+        let meta = cell.meta().unwrap_or_default();
+        if is_code(cell, &meta) {
+            code.insert(name.clone());
         }
+        let role = role_of(cell, &meta, |id| code.contains(id));
+        let mut parent = None;
         if cell.kind() == CellKind::Output {
             // A derived id extends its parent's by a dot; everything else answers what was said last.
-            let derived = row.name.rsplit_once('.').and_then(|(parent, _)| names.get(parent));
-            let part = row.attribute("part").and_then(|part| names.get(part));
-            let parent = part.or(derived).copied().or(last_message);
-            row.parent = parent.map(|at| shown[at].name.clone());
-            if let Some(at) = parent {
-                shown[at].outputs.push(row.name.clone());
-            }
+            let derived = name.rsplit_once('.').and_then(|(parent, _)| names.get(parent));
+            let part = meta.get("part").and_then(|part| names.get(part));
+            parent = part.or(derived).copied().or(last_message);
         }
-        names.entry(cell.name()).or_insert(shown.len());
-        shown.push(row);
+        if role == "user" {
+            last_message = Some(at);
+        }
+        if let Some(parent) = parent {
+            briefs[parent].outputs += 1;
+        }
+        let span = cell.span();
+        let line = lines.line_of(span.start);
+        let end_line = lines.line_of(span.end.saturating_sub(1).max(span.start));
+        names.entry(name).or_insert(at);
+        briefs.push(Brief { role, line, end_line, parent, outputs: 0 });
+    }
+    briefs
+}
+
+/// Describes the cells of a document without their content.
+pub fn outline(document: &Document) -> Vec<ShowCell> {
+    let briefs = briefs(document);
+    let cells = document.cells().zip(&briefs);
+    let mut shown: Vec<ShowCell> = cells.map(|(cell, brief)| outline_cell(cell, brief)).collect();
+    for (at, brief) in briefs.iter().enumerate() {
+        if let Some(parent) = brief.parent {
+            let name = shown[at].name.clone();
+            shown[at].parent = Some(shown[parent].name.clone());
+            shown[parent].outputs.push(name);
+        }
     }
     shown
 }
@@ -187,18 +225,9 @@ impl Lines<'_> {
     }
 }
 
-fn outline_cell(
-    lines: &mut Lines<'_>,
-    cell: Cell<'_>,
-    code_cells: &mut HashSet<String>,
-) -> ShowCell {
+fn outline_cell(cell: Cell<'_>, brief: &Brief) -> ShowCell {
     let meta = cell.meta().unwrap_or_default();
-    if is_code(cell, &meta) {
-        code_cells.insert(cell.name().into_owned());
-    }
-    let role = role_of(cell, &meta, |id| code_cells.contains(id));
-    let span = cell.span();
-    let end = span.end.saturating_sub(1).max(span.start);
+    let role = brief.role;
     let language = match role {
         "user" if meta.type_word.as_deref() == Some("code") => {
             let content = cell.content_of(&meta);
@@ -221,8 +250,8 @@ fn outline_cell(
         content: None,
         content_base64: None,
         language,
-        line: lines.line_of(span.start),
-        end_line: lines.line_of(end),
+        line: brief.line,
+        end_line: brief.end_line,
         parent: None,
         outputs: Vec::new(),
     }

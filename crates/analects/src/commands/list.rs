@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use analects_core::Problem;
-use analects_formats::msgfile::{self, Document, ShowCell};
+use analects_formats::msgfile::{self, Cell, CellKind, Document, ShowCell, code};
 use serde::Serialize;
 
 use super::reading;
@@ -58,6 +58,14 @@ impl Part {
             "agent" | "agents" => Some(Part::Agent),
             "tool" | "tools" => Some(Part::Tool),
             _ => None,
+        }
+    }
+
+    /// Whether a cell of that role is listed.
+    fn has(self, cell: Cell<'_>, role: &str) -> bool {
+        match self {
+            Part::Item => matches!(role, "user" | "tool_call"),
+            _ => cell.kind() == CellKind::Output,
         }
     }
 }
@@ -136,51 +144,57 @@ fn split_part(path: &Path) -> Result<(PathBuf, Part), Failure> {
     }
 }
 
-fn print<T: Serialize, const N: usize>(
-    args: &Args,
+fn print_json<T: Serialize>(path: &str, word: &'static str, rows: Vec<T>) -> Result<(), Failure> {
+    ui::print_json(&List { path: path.to_string(), rows: BTreeMap::from([(word, rows)]) })
+}
+
+fn print_rows<const N: usize>(
     path: &str,
-    word: &'static str,
-    rows: Vec<T>,
-    columns: impl Fn(T) -> [String; N],
+    word: &str,
+    rows: Vec<[String; N]>,
 ) -> Result<(), Failure> {
-    if args.json {
-        let rows = BTreeMap::from([(word, rows)]);
-        return ui::print_json(&List { path: path.to_string(), rows });
-    }
     if rows.is_empty() {
         ui::remark(&format!("{path}: no {word}"));
     }
-    ui::print_rows(rows.into_iter().map(columns).collect())
+    ui::print_rows(rows)
 }
 
 fn print_cells(args: &Args, path: &str, document: &Document, part: Part) -> Result<(), Failure> {
-    if document.cells().len() == 0 && !args.json {
+    let word = if part == Part::Item { "items" } else { "outputs" };
+    if args.json {
+        let cells = document.cells().zip(msgfile::outline(document));
+        let listed = cells.filter(|(cell, row)| part.has(*cell, row.role));
+        let rows = listed.map(|(cell, row)| {
+            let text = reading::beginning(cell, row.role);
+            Row { cell: row, text }
+        });
+        return print_json(path, word, rows.collect());
+    }
+    if document.cells().len() == 0 {
         reading::remark_without_cells(document, path);
         return Ok(());
     }
-    let is_listed = |row: &ShowCell| match part {
-        Part::Item => matches!(row.role, "user" | "tool_call"),
-        _ => row.kind == "output",
-    };
-    let cells = document.cells().zip(msgfile::outline(document));
-    let rows = cells.filter(|(_, row)| is_listed(row)).map(|(cell, row)| {
-        let text = reading::beginning(cell, &row);
-        Row { cell: row, text }
-    });
-    let word = if part == Part::Item { "items" } else { "outputs" };
-    print(args, path, word, rows.collect(), |Row { cell, text }| {
-        let line = format!("line {}", cell.line);
+    let briefs = msgfile::briefs(document);
+    let names: Vec<Cell<'_>> = document.cells().collect();
+    let listed = names.iter().zip(&briefs).filter(|(cell, brief)| part.has(**cell, brief.role));
+    let rows = listed.map(|(cell, brief)| {
         let belongs = match part {
-            Part::Item if cell.outputs.is_empty() => String::new(),
-            Part::Item => counted(cell.outputs.len(), "output"),
-            _ => cell.parent.map(|parent| format!("of {parent}")).unwrap_or_default(),
+            Part::Item if brief.outputs == 0 => String::new(),
+            Part::Item => counted(brief.outputs, "output"),
+            _ => brief.parent.map(|at| format!("of {}", names[at].name())).unwrap_or_default(),
         };
-        [cell.name, cell.role.to_string(), line, belongs, text]
-    })
+        let (role, line) = (brief.role.to_string(), format!("line {}", brief.line));
+        [cell.name().into_owned(), role, line, belongs, reading::beginning(*cell, brief.role)]
+    });
+    print_rows(path, word, rows.collect())
 }
 
 fn print_agents(args: &Args, path: &str, document: &Document) -> Result<(), Failure> {
-    print(args, path, "agents", agents(document), |agent| {
+    let agents = agents(document);
+    if args.json {
+        return print_json(path, "agents", agents);
+    }
+    let rows = agents.into_iter().map(|agent| {
         let default = if agent.default { "default" } else { "" }.to_string();
         let place = match (agent.defined, agent.cell, agent.line) {
             (_, Some(cell), Some(line)) => format!("cell {cell}, line {line}"),
@@ -189,41 +203,41 @@ fn print_agents(args: &Args, path: &str, document: &Document) -> Result<(), Fail
         };
         let replies = counted_or(agent.replies, "reply", "replies");
         [agent.name, default, agent.models.join(", "), place, replies]
-    })
+    });
+    print_rows(path, "agents", rows.collect())
 }
 
 /// The agents that are defined, in their order, then those that only replied. The models of the latter
 /// are those that their replies name.
 fn agents(document: &Document) -> Vec<AgentRow> {
-    let outline = msgfile::outline(document);
+    let briefs = msgfile::briefs(document);
     let default = document.default_agent().map(|agent| agent.name);
-    let mut rows: Vec<AgentRow> = Vec::new();
-    for (agent, cell) in document.agents_and_cells() {
-        let cell = cell.and_then(|cell| outline.get(cell.ordinal() - 1));
-        rows.push(AgentRow {
-            default: default.as_ref() == Some(&agent.name),
-            name: agent.name,
-            models: agent.models,
-            defined: Some(if cell.is_some() { "cell" } else { "frontmatter" }),
-            cell: cell.map(|cell| cell.name.clone()),
-            line: cell.map(|cell| cell.line),
-            replies: 0,
-        });
-    }
+    let definitions = document.agents_and_cells().into_iter().map(|(agent, cell)| AgentRow {
+        default: default.as_ref() == Some(&agent.name),
+        name: agent.name,
+        models: agent.models,
+        defined: Some(if cell.is_some() { "cell" } else { "frontmatter" }),
+        cell: cell.map(|cell| cell.name().into_owned()),
+        line: cell.and_then(|cell| briefs.get(cell.ordinal() - 1)).map(|brief| brief.line),
+        replies: 0,
+    });
+    let mut rows: Vec<AgentRow> = definitions.collect();
     let mut known: HashMap<String, usize> =
         rows.iter().enumerate().map(|(at, row)| (row.name.clone(), at)).collect();
     let mut named = HashSet::new();
-    for reply in &outline {
+    for (cell, _) in document.cells().zip(&briefs).filter(|(_, brief)| brief.role == "reply") {
+        let meta = cell.meta().unwrap_or_default();
         // `assistant` is what a reply is, and nobody's name.
-        let Some(name) = reply.agent.as_ref().filter(|name| *name != "assistant") else { continue };
+        let is_name = |name: &&String| *name != "assistant" && !msgfile::is_fixed_word(name);
+        let Some(name) = meta.type_word.as_ref().filter(is_name) else { continue };
         let at = *known.entry(name.clone()).or_insert_with(|| {
             rows.push(AgentRow { name: name.clone(), ..AgentRow::default() });
             rows.len() - 1
         });
         let row = &mut rows[at];
         row.replies += 1;
-        if let Some(model) = reply.attribute("model").filter(|_| row.defined.is_none())
-            && named.insert((at, model))
+        if let Some(model) = meta.get("model").filter(|_| row.defined.is_none())
+            && named.insert((at, model.to_string()))
         {
             row.models.push(model.to_string());
         }
@@ -232,14 +246,19 @@ fn agents(document: &Document) -> Vec<AgentRow> {
 }
 
 fn print_tools(args: &Args, path: &str, document: &Document) -> Result<(), Failure> {
-    print(args, path, "tools", tools(document), |tool| {
+    let tools = tools(document);
+    if args.json {
+        return print_json(path, "tools", tools);
+    }
+    let rows = tools.into_iter().map(|tool| {
         let place = match (tool.cell, tool.line) {
             (Some(cell), Some(line)) => format!("cell {cell}, line {line}"),
             _ => "defined elsewhere".to_string(),
         };
         let calls = counted(tool.calls, "call");
         [tool.name, place, tool.language.unwrap_or_default(), calls]
-    })
+    });
+    print_rows(path, "tools", rows.collect())
 }
 
 /// The tools that code cells define, and those that were called, in the order in which the file first
@@ -247,25 +266,30 @@ fn print_tools(args: &Args, path: &str, document: &Document) -> Result<(), Failu
 fn tools(document: &Document) -> Vec<ToolRow> {
     let mut rows: Vec<ToolRow> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
-    for cell in msgfile::outline(document) {
-        let is_definition = cell.role == "user" && cell.type_word == "code";
-        let key = match cell.role {
+    for (cell, brief) in document.cells().zip(msgfile::briefs(document)) {
+        if !matches!(brief.role, "user" | "tool_call") {
+            continue;
+        }
+        let meta = cell.meta().unwrap_or_default();
+        let is_code = meta.type_word.as_deref() == Some("code");
+        let key = match brief.role {
             "tool_call" => "name",
-            _ if is_definition => "tool",
+            _ if is_code => "tool",
             _ => continue,
         };
-        let Some(name) = cell.attribute(key).filter(|name| !name.is_empty()) else { continue };
+        let Some(name) = meta.get(key).filter(|name| !name.is_empty()) else { continue };
         let at = *known.entry(name.to_string()).or_insert_with(|| {
             rows.push(ToolRow { name: name.to_string(), ..ToolRow::default() });
             rows.len() - 1
         });
         let row = &mut rows[at];
-        if !is_definition {
+        if brief.role == "tool_call" {
             row.calls += 1;
         } else if row.cell.is_none() {
-            row.line = Some(cell.line);
-            row.language.clone_from(&cell.language);
-            row.cell = Some(cell.name);
+            let content = cell.content_of(&meta);
+            let code = code::code(&content).ok();
+            row.language = code.and_then(|code| code.language.map(str::to_string));
+            (row.line, row.cell) = (Some(brief.line), Some(cell.name().into_owned()));
         }
     }
     rows

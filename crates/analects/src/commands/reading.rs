@@ -1,10 +1,11 @@
 //! What the verbs that only read have in common: a message file, what is odd about it, and how a cell
 //! looks in one line.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use analects_core::{Problem, Severity, chain};
-use analects_formats::msgfile::{self, Cell, Document, Kind, ShowCell, invoke};
+use analects_formats::msgfile::{self, Cell, Document, Kind, invoke};
 use analects_store::read_message_file;
 
 use crate::failure::Failure;
@@ -37,21 +38,22 @@ pub fn is_serious(problem: &Problem) -> bool {
 }
 
 /// How a cell begins: its title, and the first line of its text. Of binary content, its kind.
-pub fn beginning(cell: Cell<'_>, row: &ShowCell) -> String {
-    let first = match row.role {
-        "tool_call" => call(&cell.content()),
-        "user" if row.type_word == "raw" => row.attribute("mime_type").map(str::to_string),
-        "code_output" => {
-            row.attribute("mime_type").filter(|kind| is_binary(kind)).map(str::to_string)
-        }
+pub fn beginning(cell: Cell<'_>, role: &str) -> String {
+    let meta = cell.meta().unwrap_or_default();
+    let content = cell.content_of(&meta);
+    let mime_type = meta.get("mime_type");
+    let first = match role {
+        "tool_call" => call(&content),
+        "user" if meta.type_word.as_deref() == Some("raw") => mime_type.map(str::to_string),
+        "code_output" => mime_type.filter(|kind| is_binary(kind)).map(str::to_string),
         _ => None,
     };
-    let first =
-        first.unwrap_or_else(|| cell.content().lines().next().unwrap_or_default().to_string());
-    match (row.title.is_empty(), first.is_empty()) {
+    let first = first.unwrap_or_else(|| content.lines().next().unwrap_or_default().to_string());
+    let title = meta.get("title").map_or_else(|| cell.title(), Cow::Borrowed);
+    match (title.is_empty(), first.is_empty()) {
         (true, _) => first,
-        (false, true) => row.title.clone(),
-        (false, false) => format!("{}: {first}", row.title),
+        (false, true) => title.into_owned(),
+        (false, false) => format!("{title}: {first}"),
     }
 }
 

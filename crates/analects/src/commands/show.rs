@@ -35,10 +35,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let more = reading::problems_of_messages(&document, &path);
         return ui::print_json(&msgfile::show(&document, &path).with_problems(&more));
     }
-    let cells = document.cells().zip(msgfile::outline(&document));
-    let rows = cells.map(|(cell, row)| {
-        let text = reading::beginning(cell, &row);
-        [row.name, row.role.to_string(), format!("line {}", row.line), text]
+    let rows = document.cells().zip(msgfile::briefs(&document)).map(|(cell, brief)| {
+        let (role, line) = (brief.role.to_string(), format!("line {}", brief.line));
+        [cell.name().into_owned(), role, line, reading::beginning(cell, brief.role)]
     });
     let printed = ui::print_rows(rows.collect());
     if document.cells().len() == 0 {
