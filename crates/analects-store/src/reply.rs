@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use analects_core::Span;
 use analects_formats::msgfile::{self, Cell, CellStream, Document, NewCell, Splice};
 
 use crate::vfs::{Open, Vfs, VfsFile};
@@ -107,8 +106,7 @@ impl Reply {
             };
             let Some(line) = residue else { return splice };
             let bytes = document.with_source(splice.apply(document.source()));
-            let at = Span::new(0, document.source().len());
-            Splice { at, bytes: msgfile::add_residue(&bytes, &line) }
+            Splice::whole(document.source(), msgfile::add_residue(&bytes, &line))
         })?;
         Ok(self.file)
     }

@@ -2,16 +2,16 @@
 
 mod add;
 mod chat;
+mod check;
 mod completions;
 mod config;
-mod man;
-mod new;
-mod set;
-mod check;
 mod fmt;
 mod get;
 mod list;
+mod man;
+mod new;
 mod reading;
+mod set;
 mod show;
 
 use clap::Subcommand;
@@ -56,10 +56,7 @@ impl Command {
     pub fn wants_json(&self) -> bool {
         match self {
             Command::Add(args) => args.json,
-            Command::Chat(_)
-            | Command::Completions(_)
-            | Command::Fmt(_)
-            | Command::Man(_) => false,
+            Command::Chat(_) | Command::Completions(_) | Command::Fmt(_) | Command::Man(_) => false,
             Command::Config(args) => args.wants_json(),
             Command::New(args) => args.json,
             Command::Set(args) => args.wants_json(),

@@ -9,8 +9,8 @@ use crate::Cli;
 /// The verbs, in the order in which people meet them. Every verb stands in one group.
 pub const GROUPS: [(&str, &[&str]); 4] = [
     ("Talk", &["chat"]),
-    ("Write", &["new", "add", "set"]),
-    ("Look", &["show"]),
+    ("Write", &["new", "add", "set", "fmt"]),
+    ("Look", &["list", "get", "show", "check"]),
     ("Surroundings", &["config", "completions", "man"]),
 ];
 
@@ -19,7 +19,8 @@ const EXAMPLES: &str = "Examples:
   analects new talk.msg.md -m openai/gpt-5-mini
   analects chat talk.msg.md \"What is a monad?\"
   analects add talk.msg.md \"A thought for later\"
-  analects show talk.msg.md
+  analects list talk.msg.md
+  analects check talk.msg.md
 
 See analects VERB --help for more about each, and analects config show for what is configured.";
 

@@ -15,6 +15,11 @@ pub struct Splice {
 }
 
 impl Splice {
+    /// A change of everything to `bytes`.
+    pub fn whole(source: &[u8], bytes: Vec<u8>) -> Splice {
+        Splice { at: Span::new(0, source.len()), bytes }
+    }
+
     /// Whether it only adds bytes at the end of `source`.
     pub fn is_append(&self, source: &[u8]) -> bool {
         self.at == Span::new(source.len(), source.len())

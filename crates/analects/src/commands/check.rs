@@ -3,14 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use analects_core::{Problem, chain};
+use analects_core::{Problem, Span, chain};
 use analects_formats::msgfile::{Kind, ShowProblem};
 use analects_formats::transcript;
-use analects_store::StoreError;
+use analects_store::vfs::Disk;
+use analects_store::{Places, StoreError, cut_off};
 use serde::Serialize;
 
 use super::reading;
 use crate::failure::{Failure, words};
+use crate::surroundings::Surroundings;
 use crate::ui;
 
 /// Folders that hold what programs made.
@@ -61,8 +63,8 @@ struct Line<'a> {
 }
 
 /// What was found so far.
-#[derive(Default)]
 struct Findings {
+    places: Places,
     as_json: bool,
     files: usize,
     /// The files with problems that are more than hints.
@@ -74,7 +76,9 @@ struct Findings {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let mut findings = Findings { as_json: args.json, ..Findings::default() };
+    let places = Surroundings::of_process()?.places;
+    let (files, bad_files, counted, unread) = (0, 0, Vec::new(), None);
+    let mut findings = Findings { places, as_json: args.json, files, bad_files, counted, unread };
     for path in &args.paths {
         match path.is_dir() {
             true => findings.folder(path)?,
@@ -87,7 +91,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 impl Findings {
     /// A file that the person named: it must be something that can be checked.
     fn named(&mut self, path: &Path) -> Result<(), Failure> {
-        match read(path) {
+        match read(path, &self.places) {
             Ok(Some(checked)) => self.take(checked),
             Ok(None) => self.take(unknown(path)),
             Err(failure) => {
@@ -102,7 +106,7 @@ impl Findings {
         let mut waiting = vec![folder.to_path_buf()];
         while let Some(path) = waiting.pop() {
             if !path.is_dir() {
-                match read(&path) {
+                match read(&path, &self.places) {
                     Ok(Some(checked)) => self.take(checked)?,
                     Ok(None) => {}
                     Err(failure) => self.fail(failure),
@@ -191,7 +195,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// Reads a file that is of a kind we know; `None` for any other.
-fn read(path: &Path) -> Result<Option<Checked>, Failure> {
+fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
     let name = path.to_string_lossy().into_owned();
     if name.ends_with(".jsonl") {
         let source = read_bytes(path)?;
@@ -208,7 +212,11 @@ fn read(path: &Path) -> Result<Option<Checked>, Failure> {
     if document.kind() == Kind::Plain {
         return Ok(None);
     }
-    let problems = reading::problems(&document, &name);
+    let mut problems = reading::problems(&document, &name);
+    if let Some(problem) = cut_off(&Disk, places, path) {
+        let end = document.source().len();
+        problems.push(problem.at(Span::new(end, end), &document.lines()));
+    }
     let source = document.into_source();
     Ok(Some(Checked { path: name, format: "msgfile", source, problems }))
 }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use analects_formats::msgfile::{self, Document, Kind, Splice};
-use analects_store::{LockedFile, StoreError};
+use analects_store::StoreError;
 
 use super::reading;
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
-use crate::ui;
+use crate::{ui, writing};
 
 /// Tidy the heads and attribute lines of message files, never their content
 ///
@@ -75,11 +75,14 @@ fn check(path: &Path) -> Result<bool, Failure> {
 fn tidy(path: &Path, surroundings: &Surroundings) -> Result<bool, Failure> {
     // A file that is not there must not be made.
     readable(path)?;
-    let mut file = LockedFile::open(path, &surroundings.places)?;
+    let mut file = writing::open(path, &surroundings.places)?;
     if msgfile::tidy(file.document()).is_empty() {
         return Ok(false);
     }
-    file.edit(|document| Splice::apply_all(&msgfile::tidy(document), document.source()))?;
+    file.edit(|document| {
+        let source = document.source();
+        Splice::whole(source, Splice::apply_all(&msgfile::tidy(document), source))
+    })?;
     ui::remark(&format!("{}: tidied", path.display()));
     Ok(true)
 }

@@ -19,12 +19,12 @@ fn contents(sandbox: &Sandbox, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn arguments_then_stdin() {
+fn arguments_or_stdin() {
     let sandbox = Sandbox::new();
     sandbox.run(&["add", "a.msg.md", "one", "two"]).assert_answer("1\n");
     sandbox.run_with_stdin(&["add", "a.msg.md", "Look:"], "a\nb\r\n\n").assert_answer("2\n");
     sandbox.run_with_stdin(&["add", "a.msg.md"], "a\nb\r\n\n").assert_answer("3\n");
-    assert_eq!(contents(&sandbox, "a.msg.md"), ["one two", "Look:\n\na\nb", "a\nb\r\n\n"]);
+    assert_eq!(contents(&sandbox, "a.msg.md"), ["one two", "Look:", "a\nb\r\n\n"]);
 }
 
 #[test]

@@ -145,8 +145,8 @@ fn a_folder_or_file_that_cannot_be_written_to_is_said_and_left_alone() {
 fn mode_owner_links_and_attributes_survive_every_verb_that_writes() {
     let sandbox = Sandbox::new();
     let (real, link) = (sandbox.path("real.msg.md"), sandbox.path("link.msg.md"));
-    let text = "---\nagents:\n  one:\n    models: [openai/a]\n  two:\n    models: [openai/b]\n---\n\n# %%   [^1]\n\n[^1]: [markdown]   history=none\n\nx\n";
-    std::fs::write(&real, text).unwrap();
+    let mut text = "---\nagents:\n  one:\n    models: [openai/a]\n  two:\n    models: [openai/b]\n---\n\n# %%   [^1]\n\n[^1]: [markdown]   history=none\n\nx\n".to_string();
+    std::fs::write(&real, &text).unwrap();
     symlink("real.msg.md", &link).unwrap();
     std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
     let has_attributes =
@@ -171,7 +171,9 @@ fn mode_owner_links_and_attributes_survive_every_verb_that_writes() {
         let run = sandbox.run(args);
         assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
         let after = real.metadata().unwrap();
-        assert_ne!(after.ino(), before.ino(), "{args:?} did not write");
+        let now = std::fs::read_to_string(&real).unwrap();
+        assert_ne!(now, text, "{args:?} did not write");
+        text = now;
         assert!(link.is_symlink(), "{args:?}");
         assert_eq!(mode(&real), 0o640, "{args:?}");
         assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()), "{args:?}");

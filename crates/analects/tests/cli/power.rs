@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::sandbox::{Sandbox, skip};
+use crate::sandbox::{Sandbox, say, skip};
 
 /// Tells the file system to lose everything that is not on its disk: `FS_IOC_SHUTDOWN`, without a
 /// flush of the log.
@@ -123,7 +123,7 @@ fn cut_power(cuts: u64, large: bool) {
         before = sandbox.read("disk/a.msg.md");
     }
     disk.umount();
-    println!("{cuts} power cuts, {acknowledged_in_all} acknowledged cells");
+    say(&format!("{cuts} power cuts, {acknowledged_in_all} acknowledged cells"));
     assert!(acknowledged_in_all > 0, "nothing was ever acknowledged");
 }
 

@@ -147,3 +147,10 @@ pub fn skip(test: &str, reason: &str) {
         std::io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).unwrap();
     }
 }
+
+/// What a test has to tell besides that it passed.
+#[cfg(target_os = "linux")]
+#[allow(clippy::print_stderr)]
+pub fn say(text: &str) {
+    eprintln!("{text}");
+}

@@ -34,6 +34,11 @@ const CALLS: [&str; 22] = [
     "getrandom",
 ];
 
+/// Those that change something. With a large file each case takes long, so that only these are tried
+/// where there is no time for all.
+const CHANGING: [&str; 7] =
+    ["write", "fsync", "fdatasync", "ftruncate", "flock", "linkat", "renameat2"];
+
 const KILLED: &str = "killed\n# %% not a head\nand more";
 
 /// A file with a few cells, and as many bytes as it takes to grow in place.
@@ -110,7 +115,8 @@ fn kill_at_every_call(large: bool) {
     let saved = prepare(&sandbox, large);
     let text = std::fs::read(sandbox.path("a.msg.md")).unwrap();
     let mut kills = 0;
-    for (call, count) in counts {
+    let all = !large || std::env::var_os("ANALECTS_TORTURE").is_some();
+    for (call, count) in counts.into_iter().filter(|(call, _)| all || CHANGING.contains(call)) {
         for when in 1..=count {
             sandbox.write("a.msg.md", &text);
             let inject = format!("inject={call}:signal=KILL:when={when}");
@@ -120,7 +126,7 @@ fn kill_at_every_call(large: bool) {
             check(&sandbox, &saved, large, &format!("{call} number {when}"));
         }
     }
-    assert!(kills > 50, "only {kills} kills");
+    assert!(kills > if large { 8 } else { 50 }, "only {kills} kills");
 }
 
 #[test]

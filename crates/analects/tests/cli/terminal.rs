@@ -4,8 +4,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::output::skip;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, skip};
 
 /// Runs a command on a pseudo terminal of 60 columns, and prints what the terminal got.
 const PTY: &str = "
