@@ -10,7 +10,7 @@ use analects_formats::msgfile::{NewCell, decode_named};
 use crate::vfs::{Faulty, Memory, Open, Vfs, VfsFile};
 use crate::{LockedFile, Places, StoreError};
 
-const FILE: &str = "/home/talk.msg.md";
+const FILE: &str = "/disk/talk.msg.md";
 const BASE: &str = "# %%\n\nround 0\n\n# %%% [^2]\n\n[^2]: [quick]\n\nsecond\n";
 
 /// How an editor saves.
@@ -59,8 +59,8 @@ impl Editor {
         if self.style == Style::Rename {
             let mut new = self.memory.draft(path).unwrap();
             new.write(self.text.as_bytes()).unwrap();
-            new.link(Path::new("/home/new")).unwrap();
-            self.memory.rename(Path::new("/home/new"), path).unwrap();
+            new.link(Path::new("/disk/new")).unwrap();
+            self.memory.rename(Path::new("/disk/new"), path).unwrap();
             self.has_saved = true;
             return;
         }
@@ -87,13 +87,13 @@ fn edited(file: &mut dyn VfsFile) -> String {
 }
 
 fn add(vfs: Arc<dyn Vfs>, large: usize) -> Result<(), StoreError> {
-    let places = Places { data: "/home/data".into(), state: "/home/state".into() };
+    let places = Places { data: "/disk/data".into(), state: "/disk/state".into() };
     let file = LockedFile::open_on(vfs, Path::new(FILE), &places, Duration::ZERO)?;
     file.with_large(large).append(|document| NewCell::message(document.next_id(), "ours"))
 }
 
 fn disk() -> Memory {
-    let memory = Memory::new([Path::new("/"), Path::new("/home")]);
+    let memory = Memory::new([Path::new("/"), Path::new("/disk")]);
     memory.put(Path::new(FILE), BASE.as_bytes());
     memory
 }

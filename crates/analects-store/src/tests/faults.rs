@@ -11,18 +11,18 @@ use analects_formats::msgfile::{Document, NewCell, decode_named, replace};
 use crate::vfs::{Fault, Faulty, Memory, Unsynced, Vfs};
 use crate::{LockedFile, Places, StoreError, cut_off};
 
-const FILE: &str = "/home/talk.msg.md";
+const FILE: &str = "/disk/talk.msg.md";
 const BASE: &str = "# %%\n\nfirst\n\n# %%% [^2]\n\n[^2]: [quick]\n\nsecond\n";
 const FAULTS: [Fault; 5] = [Fault::Io, Fault::Full, Fault::Interrupted, Fault::Short, Fault::Sync];
 const SMALL: usize = usize::MAX;
 const LARGE: usize = 0;
 
 fn places() -> Places {
-    Places { data: "/home/data".into(), state: "/home/state".into() }
+    Places { data: "/disk/data".into(), state: "/disk/state".into() }
 }
 
 fn disk() -> Memory {
-    let memory = Memory::new([Path::new("/"), Path::new("/home")]);
+    let memory = Memory::new([Path::new("/"), Path::new("/disk")]);
     memory.put(Path::new(FILE), BASE.as_bytes());
     memory
 }
@@ -102,7 +102,7 @@ fn check_recovery(memory: &Memory, done: &Done, large: usize, what: &str) {
     let source = memory.get(Path::new(FILE)).unwrap();
     let document = decode_named(source, FILE);
     assert_eq!(document.cells().next_back().unwrap().content(), "after", "{what}");
-    let litter = memory.names().into_iter().filter(|name| name.starts_with("/home/.analects"));
+    let litter = memory.names().into_iter().filter(|name| name.starts_with("/disk/.analects"));
     assert_eq!(litter.count(), 0, "{what}: {:?}", memory.names());
 }
 

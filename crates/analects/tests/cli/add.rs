@@ -228,7 +228,7 @@ fn outputs_of_code() {
     );
     assert_eq!(cells[2]["content"], "stderr> already so");
     assert_eq!(
-        (&cells[3]["content"], &cells[3]["attributes"]["mime_type"]),
+        (&cells[3]["content_base64"], &cells[3]["attributes"]["mime_type"]),
         (&json!("/wA="), &json!("image/png"))
     );
     assert_eq!(
