@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use analects_core::Problem;
+use analects_formats::msgfile::item::Conflict;
 use thiserror::Error;
 
 /// Why a file could not be read or written. Whatever it is, the file holds the old text or the new.
@@ -26,6 +27,14 @@ pub enum StoreError {
     Changing {
         /// The file.
         path: PathBuf,
+    },
+    /// Somebody else has changed the file, and the two versions cannot be put together.
+    #[error("{}: the file has changed on disk: {conflict}", path.display())]
+    Conflict {
+        /// The file.
+        path: PathBuf,
+        /// Why not, and the text of both versions.
+        conflict: Box<Conflict>,
     },
     /// Somebody else wrote at the very moment of our write, and both texts are there.
     #[error("{}: somebody else wrote at the same moment; one version is in {}",
@@ -83,6 +92,9 @@ impl StoreError {
             | StoreError::Misused { .. } => None,
             StoreError::Locked { .. } | StoreError::Changing { .. } => {
                 Some("try again when it is done".to_string())
+            }
+            StoreError::Conflict { .. } => {
+                Some("load it again, and make the change on what it holds now".to_string())
             }
             StoreError::Kept { .. } => {
                 Some("compare the two, and remove the one that you do not want".to_string())

@@ -2,13 +2,13 @@
 //!
 //! # Types, in reading order
 //!
-//! 1. [`LockedFile`] is a message file that this process alone may write to: it adds cells, and streams a reply into the file as
-//!    it comes ([`Reply`]).
-//! 2. [`Transcript`] is a conversation in the store, one message a line; [`Places`] says where the
+//! 1. [`MessageFile`] is a message file for programs: items, agents, changes in memory, one save.
+//! 2. [`LockedFile`] is a message file that this process alone may write to: it adds cells, and streams
+//!    a reply into the file as it comes ([`Reply`]).
+//! 3. [`Transcript`] is a conversation in the store, one message a line; [`Places`] says where the
 //!    store is.
-//! 3. [`OsIds`] gives out real identifiers; [`StoreError`] is what can go wrong.
-//!
-//! 4. [`vfs::Vfs`] is the one door to the disk.
+//! 4. [`OsIds`] gives out real identifiers; [`StoreError`] is what can go wrong.
+//! 5. [`vfs::Vfs`] is the one door to the disk.
 //!
 //! A write is reported as done only when it would survive a power cut. Message files are replaced by
 //! a new file, synced and swapped in; those over 8 MB grow in place, with a record in the state folder
@@ -33,6 +33,7 @@ mod fingerprint;
 mod ids;
 mod lock;
 mod locked_file;
+mod message_file;
 mod picture;
 mod places;
 mod redo;
@@ -46,6 +47,7 @@ use std::time::Duration;
 pub use error::StoreError;
 pub use ids::OsIds;
 pub use locked_file::{LockedFile, read_message_file};
+pub use message_file::MessageFile;
 pub use picture::read_picture;
 pub use places::Places;
 pub use redo::cut_off;

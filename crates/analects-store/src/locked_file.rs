@@ -121,6 +121,11 @@ impl LockedFile {
         &self.document
     }
 
+    /// Whether the file is there, and not only about to be made.
+    pub fn exists(&self) -> bool {
+        self.seen.is_some()
+    }
+
     pub(crate) fn vfs(&self) -> &dyn Vfs {
         &*self.vfs
     }

@@ -2,6 +2,7 @@
 
 mod editors;
 mod faults;
+mod items;
 
 use std::fs;
 
