@@ -85,6 +85,12 @@ fn time<T>(work: &mut impl FnMut() -> T) -> Duration {
 
 /// Builds and runs the measurements; false if a bar was missed.
 pub fn run(root: &Path) -> bool {
+    // Some of the measurements run the command itself.
+    if !succeeds(&mut cargo(root, &["build", "--release", "--package", "analects"])) {
+        eprintln!("error: the command does not build");
+        eprintln!("hint: cargo build --release --package analects");
+        return false;
+    }
     if !succeeds(&mut cargo(root, &["bench", "--package", "xtask", "--no-run"])) {
         eprintln!("error: the measurements do not build");
         eprintln!("hint: cargo bench --package xtask --no-run");

@@ -38,7 +38,7 @@ pub use decode::{decode, decode_named};
 pub use edit::{Splice, append, append_all, replace, replace_with};
 pub use encode::NewCell;
 pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
-pub use messages::{add_residue, answer, encode, messages, session_of};
+pub use messages::{add_residue, answer, encode, message_problems, messages, session_of};
 pub use meta::Meta;
 pub use scan::Section;
 pub use show::{

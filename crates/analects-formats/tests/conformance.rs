@@ -87,3 +87,15 @@ fn every_case_reads_as_expected() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
+
+/// What is odd about messages is the same whether they are made or not.
+#[test]
+fn problems_of_messages_are_found_without_them() {
+    for entry in fs::read_dir(root()).unwrap() {
+        let (name, bytes) = input(&entry.unwrap().path());
+        let (document, session) = (msgfile::decode_named(bytes, &name), msgfile::session_of(&name));
+        let mut read = msgfile::messages(&document, &session);
+        read.problems.extend(analects_core::chain(&read.messages).problems);
+        assert_eq!(msgfile::message_problems(&document, &session), read.problems, "{name}");
+    }
+}

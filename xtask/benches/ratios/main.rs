@@ -1,6 +1,7 @@
 //! The measurements of `cargo xtask bench`. A new one is a function that returns a [`Row`], named in
 //! [`ROWS`].
 
+mod command;
 mod message_file;
 
 use std::process::ExitCode;
@@ -18,6 +19,9 @@ const ROWS: &[fn() -> Row] = &[
     message_file::append_growth,
     message_file::append_on_disk,
     message_file::memory,
+    command::start_up,
+    command::start_up_per_nothing,
+    command::list,
 ];
 
 fn main() -> ExitCode {

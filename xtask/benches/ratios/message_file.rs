@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use analects_formats::msgfile::{NewCell, append, decode};
+use analects_formats::msgfile::{NewCell, append, decode, message_problems, session_of};
 use analects_store::{LockedFile, Places};
 use xtask::bench::{Bar, Row, ratio};
 
@@ -160,6 +160,7 @@ pub fn memory() -> Row {
 pub fn check_once(size: usize) {
     let document = decode(file(size, 120, SHORT));
     black_box(document.problems().len());
+    black_box(message_problems(&document, &session_of("x")).len());
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes =

@@ -6,6 +6,7 @@
 
 mod blocks;
 mod images;
+mod problems;
 mod read;
 mod residue;
 mod write;
@@ -13,6 +14,7 @@ mod write;
 use analects_core::SessionId;
 use uuid::Uuid;
 
+pub use problems::message_problems;
 pub use read::messages;
 pub use write::{add_residue, answer, encode};
 

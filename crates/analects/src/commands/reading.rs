@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use analects_core::{Problem, Severity, chain};
+use analects_core::{Problem, Severity};
 use analects_formats::msgfile::{self, Cell, Document, Kind, invoke};
 use analects_store::read_message_file;
 
@@ -27,9 +27,7 @@ pub fn problems(document: &Document, path: &str) -> Vec<Problem> {
 
 /// What is odd about the cells as messages.
 pub fn problems_of_messages(document: &Document, path: &str) -> Vec<Problem> {
-    let mut read = msgfile::messages(document, &msgfile::session_of(path));
-    read.problems.extend(chain(&read.messages).problems);
-    read.problems
+    msgfile::message_problems(document, &msgfile::session_of(path))
 }
 
 /// Whether a problem is more than a hint.

@@ -73,10 +73,19 @@ impl<'a> Read<'a> {
 /// The messages of a document: each follows the one before it in its chain, unless `parent=` says
 /// otherwise. `session` names the conversation if the frontmatter does not.
 pub fn messages(document: &Document, session: &SessionId) -> Decoded {
+    read_cells(document, session, document.cells())
+}
+
+/// The messages of some cells of a document, as if there were no others.
+pub(super) fn read_cells<'a>(
+    document: &'a Document,
+    session: &SessionId,
+    cells: impl Iterator<Item = Cell<'a>>,
+) -> Decoded {
     let session = document.frontmatter().id.clone().map_or(session.clone(), SessionId::from);
     let mut reader = Reader::new(document, session);
     let ids: HashSet<&str> = document.cells().filter_map(Cell::id).collect();
-    for cell in document.cells() {
+    for cell in cells {
         let mut read = Read::new(cell);
         // An id counts before a place: a loose cell typed above must not take another's name.
         if cell.id().is_none() && ids.contains(read.name.as_str()) {

@@ -33,6 +33,11 @@ impl Residue {
         residue
     }
 
+    /// The cells that it is about.
+    pub(super) fn cells(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
     fn read_line(&mut self, line: &str) -> bool {
         let Ok(entry) = RawMap::parse(line) else { return false };
         let Some(cell) = entry.get("cell").and_then(Raw::as_string) else { return false };

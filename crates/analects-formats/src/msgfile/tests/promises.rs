@@ -1,5 +1,7 @@
 //! The format's promises, over arbitrary files and texts.
 
+use analects_core::{Problem, SessionId};
+
 use super::*;
 
 /// How a cell reads, apart from where it stands.
@@ -43,6 +45,13 @@ fn file_and_cell() -> impl Strategy<Value = (Vec<u8>, NewCell)> {
     })
 }
 
+/// The problems of all messages and of their chain.
+fn all_problems(document: &Document, session: &SessionId) -> Vec<Problem> {
+    let mut read = messages(document, session);
+    read.problems.extend(analects_core::chain(&read.messages).problems);
+    read.problems
+}
+
 /// How many cases to try; `PROPTEST_CASES` asks for more.
 fn cases(usual: u32) -> u32 {
     ProptestConfig::default().cases.max(usual)
@@ -75,6 +84,12 @@ proptest! {
             prop_assert_eq!(&document.front, &whole.front);
             prop_assert_eq!(document.next_id(), whole.next_id());
         }
+    }
+
+    #[test]
+    fn problems_of_messages_are_found_without_them(file in generate::file()) {
+        let (document, session) = (decode(file), session_of("x"));
+        prop_assert_eq!(message_problems(&document, &session), all_problems(&document, &session));
     }
 
     #[test]
