@@ -18,6 +18,7 @@ pub fn run(root: &Path) -> bool {
     ok &= part("cargo-nextest", || Ok(nextest(root)));
     // Without it, and without a registry to get it from, the tests still run and say what they skip.
     part("cargo-deny", || cargo_deny(root));
+    part("strace", || strace(root));
     ok
 }
 
@@ -83,6 +84,20 @@ fn cargo_deny(root: &Path) -> Result<&'static str, String> {
     match deny_program() {
         Some(_) => Ok("cached"),
         None => build_deny(root).map(|()| "built"),
+    }
+}
+
+/// Lets the tests kill a process at each of its system calls.
+fn strace(root: &Path) -> Result<&'static str, String> {
+    let has = || steps::succeeds(std::process::Command::new("strace").arg("-V"));
+    if has() {
+        return Ok("found");
+    }
+    let mut install = std::process::Command::new("apt-get");
+    install.current_dir(root).args(["install", "--yes", "--no-install-recommends", "strace"]);
+    match steps::succeeds(&mut install) && has() {
+        true => Ok("installed"),
+        false => Err("strace is missing\nhint: apt-get install strace".to_string()),
     }
 }
 

@@ -1,5 +1,5 @@
 //! What the process finds around itself: folders, keys, addresses. The only place that reads the
-//! environment.
+//! environment, apart from the colours of `ui`.
 
 use std::env;
 use std::path::PathBuf;
