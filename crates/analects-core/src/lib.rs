@@ -12,7 +12,8 @@
 //! 3. [`chain`](chain()) gives the messages that a model is to see, in order.
 //! 4. [`Request`] is what is asked of a model; [`StreamEvent`]s are what comes back, and
 //!    [`fold`](fold()) makes a message of them.
-//! 5. [`Problem`] and [`Span`] say what is wrong and where; [`Ids`] gives names to new things.
+//! 5. [`validate`](validate()) says where a body on its way to a provider breaks that API's rules.
+//! 6. [`Problem`] and [`Span`] say what is wrong and where; [`Ids`] gives names to new things.
 //!
 //! ```
 //! use analects_core::{Body, Json, Message};
@@ -53,6 +54,7 @@ mod request;
 pub mod testing;
 mod text;
 mod usage;
+mod validate;
 mod words;
 
 pub use agent::Agent;
@@ -77,6 +79,7 @@ pub use raw::{Raw, RawMap};
 pub use request::{ModelFacts, Request, ToolChoice, ToolSpec, Turn};
 pub use text::Text;
 pub use usage::TokenUsage;
+pub use validate::{Rules, Violation, validate};
 pub use words::{AttachmentKind, CompactTrigger, History, Role, StopReason, UserSource};
 
 #[cfg(test)]
