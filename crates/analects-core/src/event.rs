@@ -30,6 +30,16 @@ pub enum StreamEvent {
         /// What is added to it.
         delta: Delta,
     },
+    /// A block has a field of which the core knows nothing; kept with the block. A field that comes
+    /// again replaces the earlier one.
+    BlockExtra {
+        /// The block's place.
+        index: usize,
+        /// What the field is called.
+        key: String,
+        /// What it holds.
+        value: Raw,
+    },
     /// A block is complete.
     BlockStop {
         /// The block's place.

@@ -65,6 +65,12 @@ impl Fold {
             }
             StreamEvent::BlockStart { index, block } => self.start(*index, block),
             StreamEvent::BlockDelta { index, delta } => self.delta(*index, delta),
+            StreamEvent::BlockExtra { index, key, value } => {
+                if let Some(extra) = self.part(*index).and_then(|part| extra_mut(&mut part.block)) {
+                    extra.take(key, |_| Some(()));
+                    extra.push(key, value.clone());
+                }
+            }
             StreamEvent::BlockStop { index } => {
                 if let Some(part) = self.part(*index) {
                     part.done = true;
@@ -72,7 +78,9 @@ impl Fold {
             }
             StreamEvent::ToolUse { index, id, name, input } => {
                 let (id, name, input) = (id.clone(), name.clone(), input.clone());
-                let call = Block::ToolUse(ToolUse { id, name, input, extra: RawMap::new() });
+                let begun = self.part(*index).and_then(|part| extra_mut(&mut part.block));
+                let extra = begun.map(std::mem::take).unwrap_or_default();
+                let call = Block::ToolUse(ToolUse { id, name, input, extra });
                 let part = Part { index: *index, block: call, json: String::new(), done: true };
                 self.put(part);
             }
@@ -175,6 +183,20 @@ impl Fold {
             (_, Delta::PartialJson(json)) => part.json.push_str(json),
             _ => {}
         }
+    }
+}
+
+/// Where a block keeps what the core does not name; a block that is kept verbatim has no such place.
+fn extra_mut(block: &mut Block) -> Option<&mut RawMap> {
+    match block {
+        Block::Text(block) => Some(&mut block.extra),
+        Block::Image(block) => Some(&mut block.extra),
+        Block::ToolUse(block) => Some(&mut block.extra),
+        Block::ToolResult(block) => Some(&mut block.extra),
+        Block::Thinking(block) => Some(&mut block.extra),
+        Block::RedactedThinking(block) => Some(&mut block.extra),
+        Block::Document(block) => Some(&mut block.extra),
+        Block::Other(_) => None,
     }
 }
 

@@ -6,8 +6,12 @@ mod encode;
 mod extras;
 mod wire;
 
-pub(crate) use decode::Decoder;
+// What the Responses API has in common with Chat Completions.
+pub(crate) use calls::join;
+pub(crate) use decode::{Decoder, token_usage};
 pub(crate) use encode::encode;
+pub(crate) use extras::{Extras, list};
+pub(crate) use wire::{Rest, filled, put, take};
 
 #[cfg(test)]
 mod tests;

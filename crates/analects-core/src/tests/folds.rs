@@ -102,3 +102,39 @@ proptest! {
         prop_assert_eq!(Message::from_json(&json).unwrap(), folded.message);
     }
 }
+
+#[test]
+fn fields_of_a_block_stay_with_it() {
+    let extra = |index, key: &str, value: &str| StreamEvent::BlockExtra {
+        index,
+        key: key.into(),
+        value: Raw::parse(value).unwrap(),
+    };
+    let used = StreamEvent::ToolUse {
+        index: 1,
+        id: "t".into(),
+        name: "weather".into(),
+        input: Raw::empty_object(),
+    };
+    let events = [
+        start(0, BlockStart::Text),
+        extra(0, "logprobs", "[1]"),
+        text(0, "one"),
+        extra(0, "logprobs", "[1,2]"),
+        call(1),
+        extra(1, "seal", "\"s\""),
+        used,
+        extra(1, "item", "{}"),
+        start(2, BlockStart::Other(Raw::empty_object())),
+        extra(2, "lost", "1"),
+        extra(7, "lost", "1"),
+        stop(),
+    ];
+    assert_eq!(
+        folded(&events).message.body.content().unwrap().to_json(),
+        concat!(
+            r#"[{"type":"text","text":"one","logprobs":[1,2]},"#,
+            r#"{"type":"tool_use","id":"t","name":"weather","input":{},"seal":"s","item":{}},{}]"#,
+        )
+    );
+}

@@ -110,7 +110,7 @@ impl Call {
 
 /// What was held back and what came, but for half a character at its end, which is held back now:
 /// whoever shows every piece as it comes would show the halves as two characters that are neither.
-pub(super) fn join(held: &mut Text, text: &Text) -> Text {
+pub(crate) fn join(held: &mut Text, text: &Text) -> Text {
     let mut joined = std::mem::take(held);
     joined.push(text);
     *held = joined.take_high_end();

@@ -291,28 +291,30 @@ fn stop_reason(word: String) -> StopReason {
     }
 }
 
-/// Counts under the names of the core. `prompt_tokens` includes the cached ones, `input_tokens` does
-/// not; what has no name there is kept as it came.
-fn token_usage(map: &RawMap) -> TokenUsage {
+/// Counts under the names of the core. What is read includes the cached tokens here, and does not
+/// there; what has no name there is kept as it came. The two APIs of OpenAI have two names for each.
+pub(crate) fn token_usage(map: &RawMap) -> TokenUsage {
     let mut usage = TokenUsage::default();
     let mut prompt = None;
     let rest = wire::take(map, |key, value| {
         let count = value.to::<u64>();
         match key {
-            "prompt_tokens" => prompt = count,
-            "completion_tokens" => usage.output_tokens = count,
+            "prompt_tokens" | "input_tokens" => prompt = count,
+            "completion_tokens" | "output_tokens" => usage.output_tokens = count,
             "total_tokens" => usage.total_tokens = count,
             _ => return false,
         }
         count.is_some()
     });
     usage.cache_read_input_tokens = detail(map, "prompt_tokens_details", "cached_tokens")
+        .or_else(|| detail(map, "input_tokens_details", "cached_tokens"))
         .or_else(|| map.get("prompt_cache_hit_tokens").and_then(Raw::to));
-    usage.reasoning_tokens = detail(map, "completion_tokens_details", "reasoning_tokens");
+    usage.reasoning_tokens = detail(map, "completion_tokens_details", "reasoning_tokens")
+        .or_else(|| detail(map, "output_tokens_details", "reasoning_tokens"));
     let cached = usage.cache_read_input_tokens.unwrap_or(0);
     usage.input_tokens = prompt.map(|prompt: u64| prompt.saturating_sub(cached));
     // A total that is no more than the sum says nothing.
-    let sum = prompt.zip(usage.output_tokens).map(|(read, written)| read + written);
+    let sum = prompt.zip(usage.output_tokens).and_then(|(read, written)| read.checked_add(written));
     usage.total_tokens = usage.total_tokens.filter(|total| sum != Some(*total));
     for (key, value) in rest {
         usage.extra.push(&key, value);

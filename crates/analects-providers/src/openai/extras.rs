@@ -6,7 +6,7 @@ use analects_core::{Raw, StreamEvent};
 
 /// Fields that no event has a place for, in the order of their first appearance.
 #[derive(Debug, Default)]
-pub(super) struct Extras {
+pub(crate) struct Extras {
     entries: Vec<(String, Vec<Raw>)>,
     /// Where in `entries` a field is.
     places: BTreeMap<String, usize>,
@@ -46,7 +46,7 @@ impl Extras {
 }
 
 /// The values as one JSON array.
-pub(super) fn list(values: &[Raw]) -> Raw {
+pub(crate) fn list(values: &[Raw]) -> Raw {
     let items: Vec<_> = values.iter().map(Raw::as_str).collect();
     let list = format!("[{}]", items.join(","));
     Raw::parse(&list).unwrap_or_else(|_| Raw::string(&list))

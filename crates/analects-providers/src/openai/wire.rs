@@ -90,7 +90,7 @@ pub(super) struct Function<'a> {
 }
 
 /// Unknown entries of an object.
-pub(super) type Rest = Vec<(String, Raw)>;
+pub(crate) type Rest = Vec<(String, Raw)>;
 
 /// One chunk of an answer.
 #[derive(Default)]
@@ -207,18 +207,19 @@ fn arguments(value: &Raw) -> Text {
 }
 
 /// A string that says something.
-fn filled(value: &Raw) -> Option<String> {
+pub(crate) fn filled(value: &Raw) -> Option<String> {
     value.as_string().filter(|text| !text.is_empty())
 }
 
-fn put<T>(place: &mut Option<T>, value: Option<T>) -> Option<()> {
+/// Fills the place, if there is something to fill it with.
+pub(crate) fn put<T>(place: &mut Option<T>, value: Option<T>) -> Option<()> {
     *place = Some(value?);
     Some(())
 }
 
 /// Hands the entries to `known` one by one and returns those that it does not take. Null says
 /// nothing, and neither does an empty string.
-pub(super) fn take(map: &RawMap, mut known: impl FnMut(&str, &Raw) -> bool) -> Rest {
+pub(crate) fn take(map: &RawMap, mut known: impl FnMut(&str, &Raw) -> bool) -> Rest {
     let mut rest = Rest::new();
     for (key, value) in map.iter() {
         // A key with half a surrogate pair keeps its JSON spelling.
