@@ -125,11 +125,12 @@ impl Call<'_> {
             idle: self.options.idle,
             deadline: Some(Instant::now() + self.options.first_byte),
         };
-        let Method::Post = request.method;
-        let builder = client
-            .post(self.base_url.join(&request.path))
-            .headers(self.headers(&request)?)
-            .body(request.body);
+        let url = self.base_url.join(&request.path);
+        let builder = match request.method {
+            Method::Get => client.get(url),
+            Method::Post => client.post(url),
+        };
+        let builder = builder.headers(self.headers(&request)?).body(request.body);
         let sent = limits.watch(builder.send()).await?;
         let response = sent.map_err(|error| self.not_sent(&error))?;
         if response.status().is_success() {
@@ -146,12 +147,14 @@ impl Call<'_> {
             headers.insert(key, HeaderValue::from_str(value).map_err(|_| bad())?);
         }
         if let Some(key) = self.key {
-            let Auth::Bearer = request.auth;
-            let value = HeaderValue::from_str(&format!("Bearer {}", key.reveal()));
-            let mut value =
-                value.map_err(|_| ClientError::BadHeader("authorization".to_string()))?;
+            let (name, value) = match request.auth {
+                Auth::Bearer => ("authorization", format!("Bearer {}", key.reveal())),
+                Auth::XApiKey => ("x-api-key", key.reveal().to_string()),
+            };
+            let value = HeaderValue::from_str(&value);
+            let mut value = value.map_err(|_| ClientError::BadHeader(name.to_string()))?;
             value.set_sensitive(true);
-            headers.insert(reqwest::header::AUTHORIZATION, value);
+            headers.insert(HeaderName::from_static(name), value);
         }
         Ok(headers)
     }

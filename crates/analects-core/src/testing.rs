@@ -332,8 +332,11 @@ pub fn event() -> BoxedStrategy<StreamEvent> {
             .prop_map(|(model, response_id)| StreamEvent::MessageStart { model, response_id }),
         (index.clone(), start).prop_map(|(index, block)| StreamEvent::BlockStart { index, block }),
         (index.clone(), delta).prop_map(|(index, delta)| StreamEvent::BlockDelta { index, delta }),
-        (index.clone(), text(), raw())
-            .prop_map(|(index, key, value)| StreamEvent::BlockExtra { index, key, value }),
+        (index.clone(), text(), raw()).prop_map(|(index, key, value)| StreamEvent::BlockExtra {
+            index,
+            key,
+            value
+        }),
         index.clone().prop_map(|index| StreamEvent::BlockStop { index }),
         (index, text(), text(), raw()).prop_map(|(index, id, name, input)| {
             StreamEvent::ToolUse { index, id, name, input }

@@ -3,7 +3,7 @@
 use analects_core::{ApiError, ApiErrorKind, Raw, StreamEvent};
 
 use crate::sse::{DEFAULT_LIMIT, Splitter, SseEvent, TooLong};
-use crate::{Api, openai};
+use crate::{Api, anthropic, openai};
 
 /// Reads one answer, piece by piece.
 #[derive(Debug)]
@@ -12,17 +12,52 @@ pub struct Decoder {
     /// What came before the first event, in case none comes: see [`Decoder::not_a_stream`].
     head: Vec<u8>,
     seen_event: bool,
-    answer: openai::Decoder,
+    answer: Answer,
 }
 
 /// Starts reading an answer.
 pub fn decoder(api: Api) -> Decoder {
-    let Api::OpenAiChat = api;
-    Decoder {
-        splitter: Splitter::default(),
-        head: Vec::new(),
-        seen_event: false,
-        answer: openai::Decoder::default(),
+    let answer = match api {
+        Api::AnthropicMessages => Answer::AnthropicMessages(Box::default()),
+        Api::OpenAiChat => Answer::OpenAiChat(Box::default()),
+    };
+    Decoder { splitter: Splitter::default(), head: Vec::new(), seen_event: false, answer }
+}
+
+/// What reads the events, by wire format.
+#[derive(Debug)]
+enum Answer {
+    AnthropicMessages(Box<anthropic::Decoder>),
+    OpenAiChat(Box<openai::Decoder>),
+}
+
+impl Answer {
+    fn event(&mut self, data: &str, out: &mut Vec<StreamEvent>) {
+        match self {
+            Answer::AnthropicMessages(answer) => answer.event(data, out),
+            Answer::OpenAiChat(answer) => answer.event(data, out),
+        }
+    }
+
+    fn keep_malformed(&mut self, data: &str) {
+        match self {
+            Answer::AnthropicMessages(answer) => answer.keep_malformed(data),
+            Answer::OpenAiChat(answer) => answer.keep_malformed(data),
+        }
+    }
+
+    fn fail(&mut self, error: ApiError, out: &mut Vec<StreamEvent>) {
+        match self {
+            Answer::AnthropicMessages(answer) => answer.fail(error, out),
+            Answer::OpenAiChat(answer) => answer.fail(error, out),
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<StreamEvent>) {
+        match self {
+            Answer::AnthropicMessages(answer) => answer.finish(out),
+            Answer::OpenAiChat(answer) => answer.finish(out),
+        }
     }
 }
 

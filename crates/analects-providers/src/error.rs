@@ -19,10 +19,17 @@ pub fn error_from_response(
     if error.message.is_empty() {
         error.message = plain_message(&text);
     }
-    let Api::OpenAiChat = api;
-    error.request_id = header("x-request-id");
+    error.request_id = match api {
+        Api::AnthropicMessages => header("request-id").or_else(|| body_request_id(&text)),
+        Api::OpenAiChat => header("x-request-id"),
+    };
     error.retry_after_ms = retry_after_ms(header);
     error
+}
+
+/// Anthropic names the request beside the error, too, where a proxy may have dropped its header.
+fn body_request_id(body: &str) -> Option<String> {
+    RawMap::parse(body).ok()?.get("request_id")?.as_string()
 }
 
 /// Reads the `error` member of an event in the middle of a stream.
@@ -41,6 +48,9 @@ pub fn is_retryable(error: &ApiError) -> bool {
     if error.error_type.as_deref() == Some("insufficient_quota") {
         return false;
     }
+    if is_spend_limit(error) {
+        return false;
+    }
     match error.kind {
         ApiErrorKind::RateLimit => error.status != Some(402),
         ApiErrorKind::Overloaded
@@ -49,6 +59,19 @@ pub fn is_retryable(error: &ApiError) -> bool {
         | ApiErrorKind::Timeout => true,
         _ => error.status == Some(409),
     }
+}
+
+/// Whether money, not haste, is the limit. Anthropic says so in words alone, under the type of any rate
+/// limit; one that says when to come back is worth the wait.
+fn is_spend_limit(error: &ApiError) -> bool {
+    let message = error.message.to_lowercase();
+    let kind = error.error_type.as_deref().unwrap_or_default();
+    let words = ["spend limit", "usage limit", "credit balance"];
+    let kinds = ["spend_limit", "billing"];
+    error.kind == ApiErrorKind::RateLimit
+        && error.retry_after_ms.is_none()
+        && (words.iter().any(|words| message.contains(words))
+            || kinds.iter().any(|word| kind.contains(word)))
 }
 
 /// What a body says about an error, in any of the shapes that OpenAI and its likes use:
@@ -104,7 +127,13 @@ impl Said {
     fn special_kind(&self) -> Option<ApiErrorKind> {
         let message = self.message.to_lowercase();
         let overflow = ["context_length_exceeded", "exceed_context_size_error"];
-        let too_long = ["maximum context length", "context length exceeded"];
+        let too_long = [
+            "maximum context length",
+            "context length exceeded",
+            // Anthropic's words for the prompt alone, and for the prompt with the answer's limit.
+            "prompt is too long",
+            "exceed context limit",
+        ];
         if overflow.iter().any(|word| self.says(word))
             || too_long.iter().any(|words| message.contains(words))
         {

@@ -1,6 +1,8 @@
 //! A request in HTTP's terms, as plain data. Keys and host names are not part of it: the client,
 //! which knows both, adds them.
 
+use analects_core::Problem;
+
 /// What is to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRequest {
@@ -14,11 +16,15 @@ pub struct HttpRequest {
     pub auth: Auth,
     /// The body.
     pub body: Vec<u8>,
+    /// What was asked for and is not in the body, because the API has no place for it.
+    pub left_out: Vec<Problem>,
 }
 
 /// An HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
+    /// Asks for something to be told; there is no body.
+    Get,
     /// Asks for something to be done.
     Post,
 }
@@ -28,6 +34,8 @@ pub enum Method {
 pub enum Auth {
     /// As `Authorization: Bearer …`.
     Bearer,
+    /// As `x-api-key: …`.
+    XApiKey,
 }
 
 impl HttpRequest {
@@ -43,6 +51,38 @@ impl HttpRequest {
             ],
             auth,
             body,
+            left_out: Vec::new(),
         }
+    }
+
+    /// A request for something that is told in JSON.
+    pub(crate) fn get(path: String, auth: Auth) -> HttpRequest {
+        HttpRequest {
+            method: Method::Get,
+            path,
+            headers: vec![("accept".to_string(), "application/json".to_string())],
+            auth,
+            body: Vec::new(),
+            left_out: Vec::new(),
+        }
+    }
+
+    /// A request with a JSON body whose answer is JSON, too.
+    pub(crate) fn json(path: &str, auth: Auth, body: Vec<u8>) -> HttpRequest {
+        let mut request = HttpRequest::stream(path, auth, body);
+        request.headers[1].1 = "application/json".to_string();
+        request
+    }
+
+    /// The same with one more header.
+    pub(crate) fn header(mut self, name: &str, value: &str) -> HttpRequest {
+        self.headers.push((name.to_string(), value.to_string()));
+        self
+    }
+
+    /// Says what the body leaves out.
+    pub(crate) fn leaving_out(mut self, left_out: Vec<Problem>) -> HttpRequest {
+        self.left_out = left_out;
+        self
     }
 }

@@ -41,9 +41,11 @@
 //! - Of several choices (`n` above 1) the first is the answer; the others are kept as extra fields.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod anthropic;
 mod decoder;
 mod error;
 mod http;
+mod models;
 mod openai;
 pub mod sse;
 
@@ -52,10 +54,13 @@ use analects_core::Request;
 pub use decoder::{Decoder, decoder};
 pub use error::{error_from_response, is_retryable};
 pub use http::{Auth, HttpRequest, Method};
+pub use models::{ListedModel, ModelPage, decode_count, decode_models, encode_count, list_request};
 
 /// A wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Api {
+    /// Anthropic's Messages.
+    AnthropicMessages,
     /// OpenAI's Chat Completions, which many vendors and local servers speak too.
     OpenAiChat,
 }
@@ -63,6 +68,7 @@ pub enum Api {
 /// Turns a request into bytes that go out.
 pub fn encode(api: Api, request: &Request) -> HttpRequest {
     match api {
+        Api::AnthropicMessages => anthropic::encode(request),
         Api::OpenAiChat => openai::encode(request),
     }
 }

@@ -1,0 +1,132 @@
+//! Request in, HTTP body out. Whatever the plan, the body obeys the rules of the API; what had to be
+//! left out, added or changed for that is said beside it.
+
+mod blocks;
+mod clean;
+mod family;
+mod notes;
+mod settings;
+mod system;
+mod turns;
+
+use analects_core::{Raw, RawMap, Request};
+
+use super::wire::{FILES_BETA, VERSION, with};
+use crate::openai::list;
+use crate::{Auth, HttpRequest};
+use notes::Notes;
+
+/// Turns a request into the call of `/messages`.
+pub(crate) fn encode(request: &Request) -> HttpRequest {
+    let mut notes = Notes::default();
+    let body = body(request, &mut notes);
+    let fixed = ["model", "messages", "stream"];
+    let body = with_metadata(body, &request.metadata, |key| !fixed.contains(&key), &mut notes);
+    let json = body.to_raw().to_string().into_bytes();
+    finished(HttpRequest::stream("/messages", Auth::XApiKey, json), request, notes)
+}
+
+/// Turns a request into the question how many tokens it has.
+pub(crate) fn encode_count(request: &Request) -> HttpRequest {
+    const COUNTED: [&str; 6] = ["model", "system", "messages", "tools", "tool_choice", "thinking"];
+    const ALSO: [&str; 4] = ["cache_control", "context_management", "mcp_servers", "output_config"];
+    let mut notes = Notes::default();
+    let whole = body(request, &mut notes);
+    let mut body = RawMap::new();
+    for key in COUNTED {
+        if let Some(value) = whole.get(key) {
+            body.push(key, value.clone());
+        }
+    }
+    // What is no part of the prompt has no place here, and nobody misses it.
+    let counted = |key: &str| {
+        !["model", "messages"].contains(&key) && (COUNTED.contains(&key) || ALSO.contains(&key))
+    };
+    let body = with_metadata(body, &request.metadata, counted, &mut Notes::default());
+    let json = body.to_raw().to_string().into_bytes();
+    finished(HttpRequest::json("/messages/count_tokens", Auth::XApiKey, json), request, notes)
+}
+
+fn finished(http: HttpRequest, request: &Request, notes: Notes) -> HttpRequest {
+    let http = http.header("anthropic-version", VERSION);
+    let betas = betas(request, &http.body);
+    let http = match betas.is_empty() {
+        true => http,
+        false => http.header("anthropic-beta", &betas.join(",")),
+    };
+    http.leaving_out(notes.into_problems())
+}
+
+fn body(request: &Request, notes: &mut Notes) -> RawMap {
+    let (system, turns) = system::split(request, notes);
+    let mut conversation = turns::Conversation::default();
+    for turn in turns {
+        conversation.add(turn.index, turn.turn, &request.model, notes);
+    }
+    let mut messages = conversation.finish(notes);
+    let mut system = system;
+    turns::limit_cache_points(&mut system, &mut messages, &request.metadata, notes);
+    let settings = settings::Settings::of(request, &messages, notes);
+    let mut body = RawMap::new();
+    body.push("model", Raw::string(&request.model));
+    body.push("max_tokens", number(settings.max_tokens));
+    if let Some(system) = system::value(&system) {
+        body.push("system", system);
+    }
+    let messages: Vec<Raw> = messages.iter().map(turns::Message::to_raw).collect();
+    body.push("messages", list(&messages));
+    body.push("stream", literal("true"));
+    settings.write(&mut body);
+    body
+}
+
+fn number(value: u64) -> Raw {
+    literal(&value.to_string())
+}
+
+/// JSON that is known to be some.
+fn literal(json: &str) -> Raw {
+    Raw::parse(json).unwrap_or_else(|_| Raw::string(json))
+}
+
+/// Adds the provider's own fields that are `welcome`. They win over ours, but for tools, which come
+/// in addition: the provider's own tools have no other way in.
+fn with_metadata(
+    mut body: RawMap,
+    metadata: &RawMap,
+    welcome: impl Fn(&str) -> bool,
+    notes: &mut Notes,
+) -> RawMap {
+    for (key, value) in metadata.iter() {
+        let key = key.as_string().unwrap_or_default();
+        match key.as_str() {
+            "betas" => {}
+            "tools" if welcome("tools") => {
+                let ours = body.get("tools").and_then(Raw::as_array).unwrap_or_default();
+                let theirs = value.as_array().unwrap_or_default();
+                body = with(&body, "tools", list(&[ours, theirs].concat()));
+            }
+            key if welcome(key) => body = with(&body, key, value.clone()),
+            key => notes.setting(key, "the program decides on it itself"),
+        }
+    }
+    body
+}
+
+/// The features that the request asks for: a header, not a field.
+fn betas(request: &Request, body: &[u8]) -> Vec<String> {
+    let asked = request.metadata.get("betas").and_then(Raw::as_array).unwrap_or_default();
+    let mut betas: Vec<String> = asked.iter().filter_map(Raw::as_string).collect();
+    betas.retain(|beta| beta.chars().all(|c| c.is_ascii_graphic()));
+    let has_files = names_a_file(body);
+    if has_files && !betas.iter().any(|beta| beta.starts_with("files-api")) {
+        betas.push(FILES_BETA.to_string());
+    }
+    betas
+}
+
+/// Whether a block of the body is a file that was uploaded before.
+fn names_a_file(body: &[u8]) -> bool {
+    let sign = br#""source":{"type":"file","file_id":"#;
+    body.windows(sign.len()).any(|window| window == sign)
+}

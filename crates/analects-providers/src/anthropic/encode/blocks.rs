@@ -1,0 +1,315 @@
+//! One block of the core as one block of the API, or the reason why there is none.
+
+use analects_core::{
+    Block, Content, Raw, RawMap, Role, Text, TextBlock, Thinking, ToolResult, ToolUse, Turn,
+};
+
+use super::clean::{self, mended};
+use super::family;
+use super::notes::Notes;
+use crate::openai::list;
+
+/// A block on its way.
+pub(super) enum Piece {
+    /// Something that a role says.
+    Said(Role, RawMap),
+    /// A call; its identifier comes later.
+    Call { id: String, block: RawMap },
+    /// A result; the identifier of its call comes later.
+    Answer { id: String, block: RawMap },
+}
+
+/// Who speaks, and what of it the API believes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Speaker {
+    role: Role,
+    turn: usize,
+    /// Whether the asked model spoke, so that its thoughts are its own.
+    same_model: bool,
+    /// Whether a model of this provider spoke, so that blocks of its own making are known here.
+    same_provider: bool,
+}
+
+/// A block of text; `None` if it is blank, which the API refuses.
+pub(super) fn text_block(text: &str) -> Option<RawMap> {
+    (!text.trim().is_empty()).then(|| {
+        let mut map = typed("text");
+        map.push("text", Raw::string(text));
+        map
+    })
+}
+
+fn typed(kind: &str) -> RawMap {
+    let mut map = RawMap::new();
+    map.push("type", Raw::string(kind));
+    map
+}
+
+impl Speaker {
+    /// Whoever gives instructions.
+    pub fn system() -> Speaker {
+        Speaker { role: Role::System, turn: 0, same_model: false, same_provider: false }
+    }
+
+    /// Who speaks in a turn, to the model that is asked.
+    pub fn of(index: usize, turn: &Turn, asked: &str) -> Speaker {
+        let model = turn.model.as_deref().unwrap_or_default();
+        let same_model = family::is_same(model, asked);
+        let same_provider = same_model || family::is_anthropic(model);
+        // Instructions in the middle are words of the user.
+        let role = if turn.role == Role::Assistant { Role::Assistant } else { Role::User };
+        Speaker { role, turn: index, same_model, same_provider }
+    }
+
+    fn is_model(self) -> bool {
+        self.role == Role::Assistant
+    }
+
+    /// A text that is a whole turn.
+    pub fn words(self, text: &Text) -> Option<Piece> {
+        Some(Piece::Said(self.role, text_block(&text.as_str())?))
+    }
+
+    /// A block, if the API takes it.
+    pub fn block(self, block: &Block, notes: &mut Notes) -> Option<Piece> {
+        let said = |map| Piece::Said(self.role, map);
+        match block {
+            Block::Text(text) => self.text(text).map(said),
+            Block::Image(_) | Block::Document(_) if self.is_model() => {
+                notes.content(self.turn, "a picture or document", "the model may not send one");
+                None
+            }
+            Block::Image(_) | Block::Document(_) => self.media(block, notes).map(said),
+            Block::ToolUse(_) if !self.is_model() => {
+                notes.content(self.turn, "a call", "only the model calls tools");
+                None
+            }
+            Block::ToolUse(call) => Some(self.call(call, notes)),
+            Block::ToolResult(result) => Some(self.result(result, notes)),
+            Block::Thinking(thought) => self.thought(thought, notes).map(said),
+            Block::RedactedThinking(thought) => {
+                let mut map = typed("redacted_thinking");
+                map.push("data", Raw::string(&thought.data));
+                let whole = !thought.data.is_empty();
+                self.own_thought(whole, notes).then_some(map).map(said)
+            }
+            Block::Other(raw) => self.other(raw, notes).map(said),
+        }
+    }
+
+    /// Text with its mark for the cache and, from this provider's models, its sources.
+    pub fn text(self, block: &TextBlock) -> Option<RawMap> {
+        let mut map = text_block(&block.text.as_str())?;
+        if self.is_model() && self.same_provider {
+            keep(&mut map, &block.extra, &["citations"]);
+        }
+        keep_cache(&mut map, &block.extra);
+        Some(map)
+    }
+
+    fn media(self, block: &Block, notes: &mut Notes) -> Option<RawMap> {
+        let (kind, source, extra) = match block {
+            Block::Image(image) => ("image", image_source(&image.source), &image.extra),
+            Block::Document(document) => {
+                ("document", document_source(&document.source), &document.extra)
+            }
+            _ => return None,
+        };
+        let Some(source) = source else {
+            let what = if kind == "image" { "a picture" } else { "a document" };
+            notes.content(self.turn, what, "the API does not take it in this form");
+            return None;
+        };
+        let mut map = typed(kind);
+        map.push("source", source.to_raw());
+        if kind == "document" {
+            keep(&mut map, extra, &["title", "context", "citations"]);
+        }
+        keep_cache(&mut map, extra);
+        Some(map)
+    }
+
+    fn call(self, call: &ToolUse, notes: &mut Notes) -> Piece {
+        let name = clean::name(&call.name);
+        if name != call.name {
+            let text = format!("the call of \"{}\" is sent as {name}", call.name);
+            notes.otherwise(format!("turn {}: {text}", self.turn + 1));
+        }
+        let mut input = mended(&call.input);
+        if !input.as_str().starts_with('{') {
+            let text = "arguments that are no object are sent inside one";
+            notes.otherwise(format!("turn {}: {text}", self.turn + 1));
+            let mut map = RawMap::new();
+            map.push("input", input);
+            input = map.to_raw();
+        }
+        let mut map = typed("tool_use");
+        map.push("name", Raw::string(&name));
+        map.push("input", input);
+        if self.same_provider {
+            keep(&mut map, &call.extra, &["caller"]);
+        }
+        keep_cache(&mut map, &call.extra);
+        Piece::Call { id: call.id.clone(), block: map }
+    }
+
+    fn result(self, result: &ToolResult, notes: &mut Notes) -> Piece {
+        let mut map = typed("tool_result");
+        let failed = result.is_error == Some(true);
+        match &result.content {
+            Content::Empty => {}
+            Content::Text(text) => map.push("content", Raw::string(&text.as_str())),
+            Content::Blocks(blocks) => {
+                let user = Speaker { role: Role::User, same_provider: false, ..self };
+                let inner = blocks.iter().filter_map(|block| user.inside(block, failed, notes));
+                let inner: Vec<Raw> = inner.map(|map| map.to_raw()).collect();
+                if !inner.is_empty() {
+                    map.push("content", list(&inner));
+                }
+            }
+        }
+        if failed {
+            map.push("is_error", super::literal("true"));
+        }
+        keep_cache(&mut map, &result.extra);
+        Piece::Answer { id: result.tool_use_id.clone(), block: map }
+    }
+
+    /// A block inside a result; one that reports a failure has text only.
+    fn inside(self, block: &Block, failed: bool, notes: &mut Notes) -> Option<RawMap> {
+        let map = match block {
+            Block::Text(text) => return text_block(&text.text.as_str()),
+            _ if failed => None,
+            Block::Image(_) | Block::Document(_) => return bare(self.media(block, notes)?),
+            Block::Other(raw) if ["search_result", "tool_reference"].contains(&&*kind_of(raw)) => {
+                return bare(mended(raw).as_object()?);
+            }
+            _ => None,
+        };
+        notes.content(self.turn, "a block of a result", "the API does not take it there");
+        map
+    }
+
+    fn thought(self, thought: &Thinking, notes: &mut Notes) -> Option<RawMap> {
+        let seal = thought.signature.as_deref().unwrap_or_default();
+        // A seal holds for these exact bytes, so nothing may be mended here.
+        let whole = !seal.is_empty() && matches!(thought.thinking, Text::Plain(_));
+        self.own_thought(whole, notes).then(|| {
+            let mut map = typed("thinking");
+            map.push("thinking", Raw::string(&thought.thinking.as_str()));
+            map.push("signature", Raw::string(seal));
+            map
+        })
+    }
+
+    /// Whether a thought goes back: whole, and to the model that had it.
+    fn own_thought(self, whole: bool, notes: &mut Notes) -> bool {
+        let own = self.is_model() && self.same_model;
+        if !own {
+            notes.thought(self.turn, "another model had it");
+        } else if !whole {
+            notes.thought(self.turn, "it has no signature");
+        }
+        own && whole
+    }
+
+    fn other(self, raw: &Raw, notes: &mut Notes) -> Option<RawMap> {
+        let kind = kind_of(raw);
+        // These are blocks of the core; one of them that lacks something is of no use to anybody.
+        let broken = ["", "text", "image", "document", "thinking", "redacted_thinking"];
+        let broken = broken.contains(&&*kind) || ["tool_use", "tool_result"].contains(&&*kind);
+        let allowed = match self.role {
+            Role::Assistant => self.same_provider && !broken && kind != "search_result",
+            _ => ["search_result", "container_upload"].contains(&&*kind),
+        };
+        let map = mended(raw).as_object().filter(|_| allowed && is_callable(raw, &kind));
+        if map.is_none() {
+            let what = format!("a block of type \"{kind}\"");
+            notes.content(self.turn, &what, "it is not of this API");
+        }
+        map
+    }
+}
+
+/// Whether a call of the provider's own tools is whole.
+fn is_callable(raw: &Raw, kind: &str) -> bool {
+    let word = |key| raw.as_object().and_then(|map| map.get(key)?.as_string()).unwrap_or_default();
+    let object = || {
+        raw.as_object().is_some_and(|map| {
+            map.get("input").is_some_and(|input| input.as_str().starts_with('{'))
+        })
+    };
+    kind != "server_tool_use"
+        || (clean::is_plain(&word("id")) && clean::is_name(&word("name")) && object())
+}
+
+fn kind_of(raw: &Raw) -> String {
+    raw.as_object().and_then(|map| map.get("type")?.as_string()).unwrap_or_default()
+}
+
+/// A block without a mark for the cache: inside a result there is no place for one.
+fn bare(map: RawMap) -> Option<RawMap> {
+    let mut out = RawMap::new();
+    for (key, value) in map.iter().filter(|(key, _)| key.as_str() != "\"cache_control\"") {
+        out.push_raw(key.clone(), value.clone());
+    }
+    Some(out)
+}
+
+fn keep(map: &mut RawMap, extra: &RawMap, names: &[&str]) {
+    for name in names {
+        if let Some(value) = extra.get(name).filter(|value| value.as_str() != "null") {
+            map.push(name, mended(value));
+        }
+    }
+}
+
+/// Keeps the mark for the cache, if it is one.
+fn keep_cache(map: &mut RawMap, extra: &RawMap) {
+    let mark = extra.get("cache_control").filter(|value| kind_of(value) == "ephemeral");
+    if let Some(mark) = mark {
+        map.push("cache_control", mark.clone());
+    }
+}
+
+/// A source with the members that the API knows, in its order.
+fn source(raw: &Raw, kind: &str, members: &[&str]) -> Option<RawMap> {
+    let given = raw.as_object()?;
+    let mut map = typed(kind);
+    for member in members {
+        map.push(member, Raw::string(&given.get(member)?.as_string()?));
+    }
+    Some(map)
+}
+
+fn media_type(raw: &Raw) -> String {
+    raw.as_object().and_then(|map| map.get("media_type")?.as_string()).unwrap_or_default()
+}
+
+fn image_source(raw: &Raw) -> Option<RawMap> {
+    let types = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+    match kind_of(raw).as_str() {
+        "base64" if types.contains(&&*media_type(raw)) => {
+            source(raw, "base64", &["media_type", "data"])
+        }
+        "url" => source(raw, "url", &["url"]),
+        // A file of this disk has a path instead; whoever reads files has put its bytes there by now.
+        "file" => source(raw, "file", &["file_id"]),
+        _ => None,
+    }
+}
+
+fn document_source(raw: &Raw) -> Option<RawMap> {
+    match (kind_of(raw).as_str(), media_type(raw).as_str()) {
+        ("base64", "application/pdf") => source(raw, "base64", &["media_type", "data"]),
+        ("text", "text/plain") => source(raw, "text", &["media_type", "data"]),
+        ("url", _) => source(raw, "url", &["url"]),
+        ("file", _) => source(raw, "file", &["file_id"]),
+        ("content", _) => {
+            let mut map = typed("content");
+            map.push("content", mended(raw.as_object()?.get("content")?));
+            Some(map)
+        }
+        _ => None,
+    }
+}

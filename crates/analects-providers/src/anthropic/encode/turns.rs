@@ -1,0 +1,259 @@
+//! The conversation as the API wants it: turns alternate and begin with the user, every call is
+//! answered at the start of the next turn, and no turn is empty.
+
+use analects_core::{Content, Raw, RawMap, Role, Turn};
+
+use super::blocks::{Piece, Speaker, text_block};
+use super::clean::Ids;
+use super::notes::Notes;
+use crate::anthropic::wire::{with, word};
+use crate::openai::list;
+
+/// The result of a call that has none.
+const INTERRUPTED: &str = "The call was interrupted; there is no result.";
+/// What a conversation begins with that the model began.
+const BEGINNING: &str = "(The conversation begins with your words.)";
+const MOST_CACHE_POINTS: usize = 4;
+
+/// One message of the body.
+#[derive(Debug)]
+pub(super) struct Message {
+    role: Role,
+    /// Results, which stand first.
+    results: Vec<RawMap>,
+    said: Vec<RawMap>,
+    /// The turn of the request with which it began.
+    turn: usize,
+}
+
+impl Message {
+    fn new(role: Role, turn: usize) -> Message {
+        Message { role, results: Vec::new(), said: Vec::new(), turn }
+    }
+
+    /// One bare text as a string, anything else as blocks.
+    pub fn to_raw(&self) -> Raw {
+        let blocks: Vec<_> = self.results.iter().chain(&self.said).collect();
+        let content = match blocks.as_slice() {
+            [only] if kind(only) == "text" && only.len() == 2 => only.get("text").cloned(),
+            _ => None,
+        };
+        let blocks = || list(&blocks.iter().map(|block| block.to_raw()).collect::<Vec<_>>());
+        let mut map = RawMap::new();
+        map.push("role", Raw::string(self.role.as_str()));
+        map.push("content", content.unwrap_or_else(blocks));
+        map.to_raw()
+    }
+}
+
+fn kind(block: &RawMap) -> String {
+    word(block, "type").unwrap_or_default()
+}
+
+fn is_thought(block: &RawMap) -> bool {
+    matches!(kind(block).as_str(), "thinking" | "redacted_thinking")
+}
+
+/// A conversation in the making.
+#[derive(Debug, Default)]
+pub(super) struct Conversation {
+    messages: Vec<Message>,
+    /// Calls of the last message of the model that have no result yet: their identifiers in the
+    /// request and in the body.
+    open: Vec<(String, String)>,
+    ids: Ids,
+}
+
+impl Conversation {
+    /// Adds a turn of the request.
+    pub fn add(&mut self, index: usize, turn: &Turn, asked: &str, notes: &mut Notes) {
+        let speaker = Speaker::of(index, turn, asked);
+        match &turn.content {
+            Content::Empty => {}
+            Content::Text(text) => {
+                if let Some(piece) = speaker.words(text) {
+                    self.push(index, piece, notes);
+                }
+            }
+            Content::Blocks(blocks) => {
+                for block in blocks {
+                    if let Some(piece) = speaker.block(block, notes) {
+                        self.push(index, piece, notes);
+                    }
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, turn: usize, piece: Piece, notes: &mut Notes) {
+        match piece {
+            Piece::Said(role, block) => self.begin(role, turn, notes).said.push(block),
+            Piece::Call { id, block } => {
+                let new = self.ids.new_for(&id);
+                let block = with_id(&block, "id", &new);
+                self.begin(Role::Assistant, turn, notes).said.push(block);
+                self.open.push((id, new));
+            }
+            Piece::Answer { id, block } => {
+                let Some(at) = self.open.iter().position(|(open, _)| *open == id) else {
+                    return notes.content(turn, "a result", "no call before it waits for one");
+                };
+                let (_, new) = self.open.remove(at);
+                let block = with_id(&block, "tool_use_id", &new);
+                self.begin(Role::User, turn, notes).results.push(block);
+            }
+        }
+    }
+
+    /// The message that `role` goes on with, or a new one.
+    fn begin(&mut self, role: Role, turn: usize, notes: &mut Notes) -> &mut Message {
+        if self.messages.last().is_some_and(|last| last.role != role) {
+            self.close(false, notes);
+        }
+        if self.messages.last().is_none_or(|last| last.role != role) {
+            self.messages.push(Message::new(role, turn));
+        }
+        let last = self.messages.len() - 1;
+        &mut self.messages[last]
+    }
+
+    /// Mends the last message, since nothing more comes to it; it goes if nothing of it is left.
+    fn close(&mut self, is_last: bool, notes: &mut Notes) {
+        let Some(mut message) = self.messages.pop() else { return };
+        match message.role {
+            Role::Assistant => {
+                if !is_last {
+                    drop_unpaired(&mut message, notes);
+                }
+                while message.said.pop_if(|block| is_thought(block)).is_some() {
+                    notes.thought(message.turn, "nothing came of it");
+                }
+            }
+            _ => {
+                for (_, id) in self.open.drain(..) {
+                    message.results.push(interrupted(&id, message.turn, notes));
+                }
+            }
+        }
+        if !message.results.is_empty() || !message.said.is_empty() {
+            self.messages.push(message);
+        }
+    }
+
+    /// The messages, complete.
+    pub fn finish(mut self, notes: &mut Notes) -> Vec<Message> {
+        self.close(true, notes);
+        if !self.open.is_empty() {
+            let turn = self.messages.last().map_or(0, |last| last.turn);
+            self.messages.push(Message::new(Role::User, turn));
+            self.close(true, notes);
+        }
+        if self.messages.first().is_some_and(|first| first.role == Role::Assistant) {
+            notes.otherwise("the model spoke first, so a line of the user is sent before it");
+            let mut first = Message::new(Role::User, 0);
+            first.said.extend(text_block(BEGINNING));
+            self.messages.insert(0, first);
+        }
+        if self.messages.is_empty() {
+            notes.setting("the request", "there is nothing in it that the API takes");
+        }
+        self.trim_end();
+        self.messages
+    }
+
+    /// What the model is to go on with must not end in a blank.
+    fn trim_end(&mut self) {
+        let last = self.messages.last_mut().filter(|last| last.role == Role::Assistant);
+        let Some(block) = last.and_then(|last| last.said.last_mut()) else { return };
+        if kind(block) == "text"
+            && let Some(text) = word(block, "text")
+        {
+            *block = with(block, "text", Raw::string(text.trim_end()));
+        }
+    }
+}
+
+/// A block with an identifier behind its type.
+fn with_id(block: &RawMap, key: &str, id: &str) -> RawMap {
+    let mut out = RawMap::new();
+    for (at, (name, value)) in block.iter().enumerate() {
+        if at == 1 {
+            out.push(key, Raw::string(id));
+        }
+        out.push_raw(name.clone(), value.clone());
+    }
+    if block.len() == 1 {
+        out.push(key, Raw::string(id));
+    }
+    out
+}
+
+fn interrupted(id: &str, turn: usize, notes: &mut Notes) -> RawMap {
+    let text = "a call has no result; one that says so is sent";
+    notes.otherwise(format!("turn {}: {text}", turn + 1));
+    let mut map = RawMap::new();
+    map.push("type", Raw::string("tool_result"));
+    map.push("tool_use_id", Raw::string(id));
+    map.push("content", Raw::string(INTERRUPTED));
+    map.push("is_error", super::literal("true"));
+    map
+}
+
+/// Drops calls of the provider's own tools without their results, and results without their calls:
+/// only the last turn may still be waiting for some.
+fn drop_unpaired(message: &mut Message, notes: &mut Notes) {
+    let is_call =
+        |block: &RawMap| kind(block) == "server_tool_use" || kind(block) == "mcp_tool_use";
+    let is_result = |block: &RawMap| kind(block).ends_with("_tool_result");
+    let ids = |key: &str, which: &dyn Fn(&RawMap) -> bool| -> Vec<Option<String>> {
+        message.said.iter().filter(|block| which(block)).map(|block| word(block, key)).collect()
+    };
+    let (calls, results) = (ids("id", &is_call), ids("tool_use_id", &is_result));
+    let before = message.said.len();
+    message.said.retain(|block| {
+        let answered = !is_call(block) || results.contains(&word(block, "id"));
+        let asked = !is_result(block) || calls.contains(&word(block, "tool_use_id"));
+        answered && asked
+    });
+    if message.said.len() < before {
+        notes.content(message.turn, "a call of a server's tool", "its other half is missing");
+    }
+}
+
+/// Whether the model's turn that is still going on began without a thought: with calls that were just
+/// answered, or with words to go on with.
+pub(super) fn begins_without_thinking(messages: &[Message]) -> bool {
+    let going_on =
+        |message: &&Message| message.role == Role::Assistant || !message.results.is_empty();
+    let turn = messages.iter().rev().take_while(going_on);
+    let first = turn.filter(|message| message.role == Role::Assistant).last();
+    first.is_some_and(|message| !message.said.first().is_some_and(is_thought))
+}
+
+/// Keeps the last marks for the cache, as many as the API allows.
+pub(super) fn limit_cache_points(
+    system: &mut [RawMap],
+    messages: &mut [Message],
+    metadata: &RawMap,
+    notes: &mut Notes,
+) {
+    const KEY: &str = "cache_control";
+    let tools = metadata.get("tools").and_then(Raw::as_array).unwrap_or_default();
+    let tools = tools.iter().filter_map(Raw::as_object).filter(|tool| tool.get(KEY).is_some());
+    let fixed = tools.count() + usize::from(metadata.get(KEY).is_some());
+    let said =
+        messages.iter_mut().flat_map(|message| message.results.iter_mut().chain(&mut message.said));
+    let marked = system.iter_mut().chain(said).filter(|block| block.get(KEY).is_some());
+    let marked: Vec<&mut RawMap> = marked.collect();
+    let too_many = (marked.len() + fixed).saturating_sub(MOST_CACHE_POINTS);
+    for block in marked.into_iter().take(too_many) {
+        let mut bare = RawMap::new();
+        for (key, value) in block.iter().filter(|(key, _)| key.as_str() != "\"cache_control\"") {
+            bare.push_raw(key.clone(), value.clone());
+        }
+        *block = bare;
+    }
+    if too_many > 0 {
+        notes.setting(KEY, "the API takes four marks, and the last are kept");
+    }
+}

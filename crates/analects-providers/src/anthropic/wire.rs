@@ -1,0 +1,117 @@
+//! The shapes of Anthropic's Messages: the events that come back, read leniently, and the words that
+//! both directions use. Blocks go out in the core's own shapes, which are this API's.
+
+use analects_core::{Raw, RawMap, TokenUsage};
+
+use crate::openai::{Rest, filled, take};
+
+/// The version of the API that this module speaks.
+pub(super) const VERSION: &str = "2023-06-01";
+
+/// The name of the feature that files by their id need.
+pub(super) const FILES_BETA: &str = "files-api-2025-04-14";
+
+/// One event of a stream, or a whole answer, which has the type `message`.
+pub(super) struct Event {
+    pub kind: String,
+    pub map: RawMap,
+}
+
+impl Event {
+    /// `None` for anything but a JSON object.
+    pub fn read(data: &str) -> Option<Event> {
+        let map = RawMap::parse(data).ok()?;
+        let kind = map.get("type").and_then(Raw::as_string).unwrap_or_default();
+        Some(Event { kind, map })
+    }
+
+    /// The place of the block that it is about.
+    pub fn index(&self) -> u64 {
+        self.map.get("index").and_then(Raw::to).unwrap_or_default()
+    }
+
+    /// A member that is an object.
+    pub fn object(&self, key: &str) -> Option<RawMap> {
+        self.map.get(key)?.as_object()
+    }
+}
+
+/// A member that is a string and says something.
+pub(super) fn word(map: &RawMap, key: &str) -> Option<String> {
+    map.get(key).and_then(filled)
+}
+
+/// What is left of an object without the entries of these names, and without those that say nothing.
+pub(super) fn without(map: &RawMap, names: &[&str]) -> Rest {
+    take(map, |key, _| names.contains(&key))
+}
+
+/// The same object with one value in the place of another, or at its end.
+pub(super) fn with(map: &RawMap, key: &str, value: Raw) -> RawMap {
+    let mut out = RawMap::new();
+    let mut value = Some(value);
+    for (name, old) in map.iter() {
+        let same = name.as_string().as_deref() == Some(key);
+        match value.take_if(|_| same) {
+            Some(value) => out.push(key, value),
+            None if same => {}
+            None => out.push_raw(name.clone(), old.clone()),
+        }
+    }
+    if let Some(value) = value {
+        out.push(key, value);
+    }
+    out
+}
+
+/// Token counts, in instalments: each says how many there are by now, and a count that it does not
+/// name stays as it was.
+#[derive(Debug, Default)]
+pub(super) struct Usage {
+    counts: TokenUsage,
+    rest: RawMap,
+}
+
+impl Usage {
+    /// Takes an instalment and gives all counts so far.
+    pub fn add(&mut self, map: &RawMap) -> TokenUsage {
+        let counts = &mut self.counts;
+        let rest = take(map, |key, value| match key {
+            "input_tokens" => put(&mut counts.input_tokens, value),
+            "output_tokens" => put(&mut counts.output_tokens, value),
+            "cache_creation_input_tokens" => put(&mut counts.cache_creation_input_tokens, value),
+            "cache_read_input_tokens" => put(&mut counts.cache_read_input_tokens, value),
+            "cache_creation" => lifetimes(counts, value),
+            _ => false,
+        });
+        for (key, value) in rest {
+            self.rest = with(&self.rest, &key, value);
+        }
+        TokenUsage { extra: self.rest.clone(), ..self.counts.clone() }
+    }
+}
+
+fn put(count: &mut Option<u64>, value: &Raw) -> bool {
+    let number = value.to();
+    *count = number.or(*count);
+    number.is_some()
+}
+
+/// Reads how long the tokens written to the cache are kept; `false` where that says more than the core
+/// has names for.
+fn lifetimes(counts: &mut TokenUsage, value: &Raw) -> bool {
+    let Some(map) = value.as_object() else { return false };
+    let rest = take(&map, |key, value| match key {
+        "ephemeral_5m_input_tokens" => put(&mut counts.cache_creation_5m_tokens, value),
+        "ephemeral_1h_input_tokens" => put(&mut counts.cache_creation_1h_tokens, value),
+        _ => false,
+    });
+    rest.is_empty()
+}
+
+/// The start of a block of text.
+pub(super) fn text_block() -> RawMap {
+    let mut block = RawMap::new();
+    block.push("type", Raw::string("text"));
+    block
+}

@@ -1,0 +1,1 @@
+//! Lists of models and counts of tokens.
