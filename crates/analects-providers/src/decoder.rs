@@ -3,7 +3,7 @@
 use analects_core::{ApiError, ApiErrorKind, Raw, StreamEvent};
 
 use crate::sse::{DEFAULT_LIMIT, Splitter, SseEvent, TooLong};
-use crate::{Api, anthropic, openai};
+use crate::{Api, anthropic, openai, openai_responses};
 
 /// Reads one answer, piece by piece.
 #[derive(Debug)]
@@ -20,6 +20,7 @@ pub fn decoder(api: Api) -> Decoder {
     let answer = match api {
         Api::AnthropicMessages => Answer::AnthropicMessages(Box::default()),
         Api::OpenAiChat => Answer::OpenAiChat(Box::default()),
+        Api::OpenAiResponses => Answer::OpenAiResponses(Box::default()),
     };
     Decoder { splitter: Splitter::default(), head: Vec::new(), seen_event: false, answer }
 }
@@ -29,6 +30,7 @@ pub fn decoder(api: Api) -> Decoder {
 enum Answer {
     AnthropicMessages(Box<anthropic::Decoder>),
     OpenAiChat(Box<openai::Decoder>),
+    OpenAiResponses(Box<openai_responses::Decoder>),
 }
 
 impl Answer {
@@ -36,6 +38,7 @@ impl Answer {
         match self {
             Answer::AnthropicMessages(answer) => answer.event(data, out),
             Answer::OpenAiChat(answer) => answer.event(data, out),
+            Answer::OpenAiResponses(answer) => answer.event(data, out),
         }
     }
 
@@ -43,6 +46,7 @@ impl Answer {
         match self {
             Answer::AnthropicMessages(answer) => answer.keep_malformed(data),
             Answer::OpenAiChat(answer) => answer.keep_malformed(data),
+            Answer::OpenAiResponses(answer) => answer.keep_malformed(data),
         }
     }
 
@@ -50,6 +54,7 @@ impl Answer {
         match self {
             Answer::AnthropicMessages(answer) => answer.fail(error, out),
             Answer::OpenAiChat(answer) => answer.fail(error, out),
+            Answer::OpenAiResponses(answer) => answer.fail(error, out),
         }
     }
 
@@ -57,6 +62,7 @@ impl Answer {
         match self {
             Answer::AnthropicMessages(answer) => answer.finish(out),
             Answer::OpenAiChat(answer) => answer.finish(out),
+            Answer::OpenAiResponses(answer) => answer.finish(out),
         }
     }
 }

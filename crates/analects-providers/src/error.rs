@@ -21,7 +21,7 @@ pub fn error_from_response(
     }
     error.request_id = match api {
         Api::AnthropicMessages => header("request-id").or_else(|| body_request_id(&text)),
-        Api::OpenAiChat => header("x-request-id"),
+        Api::OpenAiChat | Api::OpenAiResponses => header("x-request-id"),
     };
     error.retry_after_ms = retry_after_ms(header);
     error
@@ -44,34 +44,7 @@ pub(crate) fn error_in_stream(error: &Raw) -> ApiError {
 /// Whether the same request may succeed later. Whether it may be sent again is another question:
 /// never after a part of the answer was shown.
 pub fn is_retryable(error: &ApiError) -> bool {
-    // No credit left comes as 429 too, and no waiting helps.
-    if error.error_type.as_deref() == Some("insufficient_quota") {
-        return false;
-    }
-    if is_spend_limit(error) {
-        return false;
-    }
-    match error.kind {
-        ApiErrorKind::RateLimit => error.status != Some(402),
-        ApiErrorKind::Overloaded
-        | ApiErrorKind::Server
-        | ApiErrorKind::Network
-        | ApiErrorKind::Timeout => true,
-        _ => error.status == Some(409),
-    }
-}
-
-/// Whether money, not haste, is the limit. Anthropic says so in words alone, under the type of any rate
-/// limit; one that says when to come back is worth the wait.
-fn is_spend_limit(error: &ApiError) -> bool {
-    let message = error.message.to_lowercase();
-    let kind = error.error_type.as_deref().unwrap_or_default();
-    let words = ["spend limit", "usage limit", "credit balance"];
-    let kinds = ["spend_limit", "billing"];
-    error.kind == ApiErrorKind::RateLimit
-        && error.retry_after_ms.is_none()
-        && (words.iter().any(|words| message.contains(words))
-            || kinds.iter().any(|word| kind.contains(word)))
+    crate::retry::why_never(error).is_none()
 }
 
 /// What a body says about an error, in any of the shapes that OpenAI and its likes use:
@@ -152,8 +125,9 @@ impl Said {
             ("unavailable", ApiErrorKind::Overloaded),
             ("authentication", ApiErrorKind::Auth),
             ("permission", ApiErrorKind::Auth),
+            ("image", ApiErrorKind::BadRequest),
             ("not_found", ApiErrorKind::NotFound),
-            ("invalid_request", ApiErrorKind::BadRequest),
+            ("invalid_", ApiErrorKind::BadRequest),
             ("timeout", ApiErrorKind::Timeout),
         ];
         names.into_iter().find(|(word, _)| self.says(word)).map(|(_, kind)| kind)

@@ -47,6 +47,10 @@ mod error;
 mod http;
 mod models;
 mod openai;
+mod openai_responses;
+mod outgoing;
+mod quirks;
+mod retry;
 pub mod sse;
 
 use analects_core::Request;
@@ -55,6 +59,8 @@ pub use decoder::{Decoder, decoder};
 pub use error::{error_from_response, is_retryable};
 pub use http::{Auth, HttpRequest, Method};
 pub use models::{ListedModel, ModelPage, decode_count, decode_models, encode_count, list_request};
+pub use quirks::{MaxTokens, Quirks, ReasoningRequest, SystemRole, Temperature, Thoughts, ToolIds};
+pub use retry::{Retry, RetryHeaders, RetryPolicy, Situation, WhyNot, retry};
 
 /// A wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,12 +69,24 @@ pub enum Api {
     AnthropicMessages,
     /// OpenAI's Chat Completions, which many vendors and local servers speak too.
     OpenAiChat,
+    /// OpenAI's Responses, which local servers speak too.
+    OpenAiResponses,
 }
 
-/// Turns a request into bytes that go out.
+/// Turns a request into bytes that go out, for a server about which no more is known than its API.
 pub fn encode(api: Api, request: &Request) -> HttpRequest {
+    let quirks = match api {
+        Api::OpenAiResponses => Quirks::OPENAI_RESPONSES,
+        _ => Quirks::COMPATIBLE,
+    };
+    encode_for(api, request, &quirks)
+}
+
+/// Turns a request into bytes that go out, for a server of which more is known.
+pub fn encode_for(api: Api, request: &Request, quirks: &Quirks) -> HttpRequest {
     match api {
         Api::AnthropicMessages => anthropic::encode(request),
-        Api::OpenAiChat => openai::encode(request),
+        Api::OpenAiChat => openai::encode(request, quirks),
+        Api::OpenAiResponses => openai_responses::encode(request, quirks),
     }
 }

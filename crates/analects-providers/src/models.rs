@@ -31,7 +31,7 @@ pub struct ListedModel {
 pub fn encode_count(api: Api, request: &Request) -> Option<HttpRequest> {
     match api {
         Api::AnthropicMessages => Some(anthropic::encode_count(request)),
-        Api::OpenAiChat => None,
+        Api::OpenAiChat | Api::OpenAiResponses => None,
     }
 }
 
@@ -40,7 +40,7 @@ pub fn decode_count(api: Api, body: &[u8]) -> Option<u64> {
     let body = RawMap::parse(std::str::from_utf8(body).ok()?).ok()?;
     match api {
         Api::AnthropicMessages => anthropic::decode_count(&body),
-        Api::OpenAiChat => None,
+        Api::OpenAiChat | Api::OpenAiResponses => None,
     }
 }
 
@@ -49,7 +49,9 @@ pub fn list_request(api: Api, after: Option<&str>) -> HttpRequest {
     match api {
         Api::AnthropicMessages => anthropic::list_request(after),
         // All of them come at once.
-        Api::OpenAiChat => HttpRequest::get("/models".to_string(), Auth::Bearer),
+        Api::OpenAiChat | Api::OpenAiResponses => {
+            HttpRequest::get("/models".to_string(), Auth::Bearer)
+        }
     }
 }
 
@@ -58,7 +60,7 @@ pub fn decode_models(api: Api, body: &[u8]) -> Result<ModelPage, ApiError> {
     let text = String::from_utf8_lossy(body);
     let page = RawMap::parse(&text).ok().and_then(|body| match api {
         Api::AnthropicMessages => anthropic::decode_models(&body),
-        Api::OpenAiChat => openai_models(&body),
+        Api::OpenAiChat | Api::OpenAiResponses => openai_models(&body),
     });
     page.ok_or_else(|| ApiError::new(ApiErrorKind::Malformed, "the answer is not a list of models"))
 }

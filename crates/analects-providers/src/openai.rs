@@ -2,8 +2,10 @@
 
 mod calls;
 mod decode;
+mod details;
 mod encode;
 mod extras;
+mod others;
 mod wire;
 
 // What the Responses API has in common with Chat Completions.

@@ -73,10 +73,11 @@ impl Calls {
         }
     }
 
-    /// Completes all of them.
-    pub fn close(&mut self, out: &mut Vec<StreamEvent>) {
+    /// Completes all of them. Where they may have been cut short, a call stays open whose arguments
+    /// are not JSON: half its arguments are no call.
+    pub fn close(&mut self, whole: bool, out: &mut Vec<StreamEvent>) {
         for call in std::mem::take(self).calls {
-            call.close(out);
+            call.close(whole, out);
         }
     }
 }
@@ -95,16 +96,20 @@ impl Call {
         self.write(&held, out);
     }
 
-    fn close(mut self, out: &mut Vec<StreamEvent>) {
+    fn close(mut self, whole: bool, out: &mut Vec<StreamEvent>) {
         self.flush(out);
         let Call { index, id, name, json, .. } = self;
         let json = json.as_str();
-        let json = if json.trim().is_empty() { "{}" } else { &json };
+        let json = if json.trim().is_empty() && whole { "{}" } else { &json };
         // Arguments that are not JSON stay as the text of the deltas; folding marks them.
-        if let Ok(input) = Raw::parse(json) {
+        let input = Raw::parse(json);
+        let complete = whole || input.is_ok();
+        if let Ok(input) = input {
             out.push(StreamEvent::ToolUse { index, id, name, input });
         }
-        out.push(StreamEvent::BlockStop { index });
+        if complete {
+            out.push(StreamEvent::BlockStop { index });
+        }
     }
 }
 

@@ -6,7 +6,9 @@ use analects_core::{
 };
 
 use super::calls::{Calls, join};
+use super::details::{Details, Logprobs};
 use super::extras::{Extras, list};
+use super::others::Others;
 use super::wire::{self, CallDelta, Choice, Chunk};
 use crate::error::error_in_stream;
 
@@ -26,6 +28,11 @@ pub(crate) struct Decoder {
     /// Whether the answer ended, well or badly: what comes after is not part of it.
     done: bool,
     usage: TokenUsage,
+    logprobs: Logprobs,
+    details: Details,
+    /// The first block of thinking, with which the details are kept.
+    thought: Option<usize>,
+    others: Others,
     extras: Extras,
 }
 
@@ -33,12 +40,13 @@ pub(crate) struct Decoder {
 enum Kind {
     Text,
     Thinking,
+    Refusal,
 }
 
 impl Kind {
     fn delta(self, text: Text) -> Delta {
         match self {
-            Kind::Text => Delta::Text(text),
+            Kind::Text | Kind::Refusal => Delta::Text(text),
             Kind::Thinking => Delta::Thinking(text),
         }
     }
@@ -90,12 +98,28 @@ impl Decoder {
     fn flush(&mut self, out: &mut Vec<StreamEvent>) {
         self.flush_open(out);
         self.calls.flush(out);
+        self.tell_rest(out);
+    }
+
+    /// Gives what belongs to no block, or to one that may be over.
+    fn tell_rest(&mut self, out: &mut Vec<StreamEvent>) {
+        if let Some((index, value)) = self.thought.zip(self.details.take()) {
+            let key = "reasoning_details".to_string();
+            out.push(StreamEvent::BlockExtra { index, key, value });
+        }
+        if let Some(value) = self.logprobs.take() {
+            self.extras.add("logprobs", value);
+        }
+        let others = self.others.take();
+        if !others.is_empty() {
+            self.extras.add("other_choices", list(&others));
+        }
         out.extend(self.extras.drain());
     }
 
     fn end(&mut self, out: &mut Vec<StreamEvent>) {
         self.close_all(out);
-        out.extend(self.extras.drain());
+        self.tell_rest(out);
         let refused = self.refused.then_some(StopReason::Refusal);
         let stop_reason = refused.or_else(|| self.stop_reason.take());
         out.push(StreamEvent::MessageStop { stop_reason });
@@ -106,7 +130,8 @@ impl Decoder {
         for raw in &chunk.choices {
             match Choice::read(raw) {
                 Some(choice) if choice.index == 0 => self.choice(choice, out),
-                _ => self.extras.add("other_choices", raw.clone()),
+                Some(choice) => self.others.add(choice),
+                None => self.extras.add("choices", raw.clone()),
             }
         }
         if let Some(usage) = chunk.usage.map(|usage| token_usage(&usage))
@@ -134,7 +159,7 @@ impl Decoder {
         out.push(StreamEvent::MessageStart { model, response_id });
     }
 
-    fn choice(&mut self, choice: Choice, out: &mut Vec<StreamEvent>) {
+    pub(super) fn choice(&mut self, choice: Choice, out: &mut Vec<StreamEvent>) {
         if let Some(delta) = &choice.delta {
             self.delta(delta, out);
         }
@@ -143,7 +168,9 @@ impl Decoder {
             self.close_all(out);
         }
         for (key, value) in choice.rest {
-            self.extras.add(&key, value);
+            if key != "logprobs" || !self.logprobs.add(&value) {
+                self.extras.add(&key, value);
+            }
         }
     }
 
@@ -151,16 +178,23 @@ impl Decoder {
         // Vendors spell it one way or the other, and some both ways at once.
         let spelling = ["reasoning_content", "reasoning"];
         let thought = spelling.iter().find_map(|key| Text::from_raw(delta.get(key)?));
-        if let Some(thought) = thought.filter(|thought| !thought.is_empty()) {
+        // Details repeat the words, where there are any, and add seals and names.
+        let details = delta.get("reasoning_details").and_then(|details| self.details.add(details));
+        let thought = thought.filter(|thought| !thought.is_empty()).or(details);
+        if let Some(thought) = thought
+            && (!thought.is_empty() || self.thought.is_none())
+        {
             self.write(Kind::Thinking, thought, out);
         }
         let rest = wire::take(delta, |key, value| match key {
             "role" => true,
             "reasoning_content" | "reasoning" => Text::from_raw(value).is_some(),
+            "reasoning_details" => value.as_array().is_some(),
             "content" | "refusal" => match Text::from_raw(value) {
                 Some(text) => {
-                    self.refused |= key == "refusal";
-                    self.write(Kind::Text, text, out);
+                    let refused = key == "refusal";
+                    self.refused |= refused;
+                    self.write(if refused { Kind::Refusal } else { Kind::Text }, text, out);
                     true
                 }
                 None => key == "content" && self.parts(value, out),
@@ -222,10 +256,19 @@ impl Decoder {
     fn open(&mut self, kind: Kind, out: &mut Vec<StreamEvent>) -> usize {
         self.close_open(out);
         let block = match kind {
-            Kind::Text => BlockStart::Text,
+            Kind::Text | Kind::Refusal => BlockStart::Text,
             Kind::Thinking => BlockStart::Thinking,
         };
         let index = self.new_block(block, out);
+        if kind == Kind::Thinking {
+            self.thought.get_or_insert(index);
+        }
+        if kind == Kind::Refusal
+            && let Ok(value) = Raw::parse("true")
+        {
+            let key = "refusal".to_string();
+            out.push(StreamEvent::BlockExtra { index, key, value });
+        }
         self.open = Some((index, kind));
         index
     }
@@ -246,7 +289,10 @@ impl Decoder {
 
     fn close_all(&mut self, out: &mut Vec<StreamEvent>) {
         self.close_open(out);
-        self.calls.close(out);
+        // The limit, and whatever else stopped it, may have cut the arguments of a call short.
+        let whole =
+            matches!(self.stop_reason, Some(StopReason::EndTurn | StopReason::ToolUse) | None);
+        self.calls.close(whole, out);
     }
 
     /// Whether `value` was a list of calls.

@@ -261,8 +261,8 @@ fn unknown_fields_and_other_choices_are_kept() {
     assert_eq!(
         message.extra.to_raw().as_str(),
         concat!(
-            r#"{"prompt_filter_results":[1],"audio":[1,2],"logprobs":{"x":1},"#,
-            r#""other_choices":{"index":1,"delta":{"content":"b"}},"content":[{"type":"odd"}]}"#,
+            r#"{"prompt_filter_results":[1],"audio":[1,2],"content":[{"type":"odd"}],"logprobs":{"x":1},"#,
+            r#""other_choices":[{"index":1,"content":[{"type":"text","text":"b"}],"stop_reason":"interrupted"}]}"#,
         )
     );
 }
@@ -399,7 +399,7 @@ fn models_that_always_think_get_their_own_limit_and_no_temperature() {
             max_output_tokens: Some(64),
             ..Request::default()
         };
-        String::from_utf8(super::encode(&request).body).unwrap()
+        String::from_utf8(crate::encode(Api::OpenAiChat, &request).body).unwrap()
     };
     for model in ["o3", "o4-mini", "gpt-5", "gpt-5-mini"] {
         let body = body(model);

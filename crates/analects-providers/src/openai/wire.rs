@@ -12,7 +12,8 @@ pub(super) struct Body<'a> {
     pub model: &'a str,
     pub messages: Vec<Message<'a>>,
     pub stream: bool,
-    pub stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream_options: Option<StreamOptions>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +33,7 @@ pub(super) struct StreamOptions {
     pub include_usage: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Message<'a> {
     pub role: &'static str,
     /// `null` for a message of tool calls alone.
@@ -41,6 +42,10 @@ pub(super) struct Message<'a> {
     pub tool_calls: Vec<ToolCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_details: Option<Raw>,
 }
 
 #[derive(Serialize)]
@@ -55,6 +60,13 @@ pub(super) enum Content<'a> {
 pub(super) enum Part<'a> {
     Text { text: Cow<'a, str> },
     ImageUrl { image_url: ImageUrl },
+    File { file: File },
+}
+
+#[derive(Serialize)]
+pub(super) struct File {
+    pub filename: String,
+    pub file_data: String,
 }
 
 #[derive(Serialize)]

@@ -1,0 +1,148 @@
+//! Lists that come in pieces, put together again: log probabilities, and the `reasoning_details` of
+//! vendors who pass on the sealed thoughts of others.
+
+use std::collections::BTreeMap;
+
+use analects_core::{Json, Raw, RawMap, Text};
+
+use super::extras::list;
+use super::wire::{Rest, filled, put, take};
+
+/// Log probabilities: an object of lists, each of which goes on from chunk to chunk.
+#[derive(Debug, Default)]
+pub(super) struct Logprobs {
+    lists: BTreeMap<String, Vec<Raw>>,
+    others: BTreeMap<String, Raw>,
+}
+
+impl Logprobs {
+    /// `false` for anything but an object.
+    pub fn add(&mut self, value: &Raw) -> bool {
+        let Some(map) = value.as_object() else {
+            return false;
+        };
+        for (key, value) in take(&map, |_, _| false) {
+            match value.as_array() {
+                Some(items) => self.lists.entry(key).or_default().extend(items),
+                None => drop(self.others.insert(key, value)),
+            }
+        }
+        true
+    }
+
+    /// All of them as one object; `None` where nothing came.
+    pub fn take(&mut self) -> Option<Raw> {
+        let Logprobs { lists, others } = std::mem::take(self);
+        let mut map = RawMap::new();
+        for (key, items) in &lists {
+            map.push(key, list(items));
+        }
+        for (key, value) in others {
+            map.push(&key, value);
+        }
+        (!map.is_empty()).then(|| map.to_raw())
+    }
+}
+
+/// Details of thoughts, put together from their pieces.
+#[derive(Debug, Default)]
+pub(super) struct Details {
+    details: Vec<Detail>,
+}
+
+/// One detail. Pieces of the same type and number, one after the other, are one detail.
+#[derive(Debug, Default, Clone)]
+struct Detail {
+    kind: Option<String>,
+    number: Option<u64>,
+    /// Which of its fields grows: `text`, `summary` or `data`.
+    grows: Option<String>,
+    text: Text,
+    rest: Rest,
+}
+
+impl Details {
+    /// Takes a list of pieces and gives the words in them; `None` for anything but a list.
+    pub fn add(&mut self, value: &Raw) -> Option<Text> {
+        let mut words = Text::default();
+        for raw in value.as_array()? {
+            let Some(piece) = Detail::read(&raw) else {
+                continue;
+            };
+            if piece.grows.as_deref() != Some("data") {
+                words.push(&piece.text);
+            }
+            match self.details.last_mut().filter(|last| last.goes_on_with(&piece)) {
+                Some(last) => last.add(piece),
+                None => self.details.push(piece),
+            }
+        }
+        Some(words)
+    }
+
+    /// All of them as one list; `None` where nothing came.
+    pub fn take(&mut self) -> Option<Raw> {
+        let details: Vec<_> = std::mem::take(&mut self.details).iter().map(Detail::raw).collect();
+        (!details.is_empty()).then(|| list(&details))
+    }
+}
+
+impl Detail {
+    fn read(raw: &Raw) -> Option<Detail> {
+        let mut detail = Detail::default();
+        detail.rest = take(&raw.as_object()?, |key, value| {
+            match key {
+                "type" => put(&mut detail.kind, filled(value)),
+                "index" => put(&mut detail.number, value.to()),
+                "text" | "summary" | "data" if detail.grows.is_none() => {
+                    Text::from_raw(value).map(|text| {
+                        detail.text = text;
+                        detail.grows = Some(key.to_string());
+                    })
+                }
+                _ => None,
+            }
+            .is_some()
+        });
+        Some(detail)
+    }
+
+    fn goes_on_with(&self, next: &Detail) -> bool {
+        let grows = next.grows.is_none() || self.grows.is_none() || self.grows == next.grows;
+        // Without a number nothing says where one ends, and whole ones come in a list.
+        self.number.is_some() && self.number == next.number && self.kind == next.kind && grows
+    }
+
+    fn add(&mut self, next: Detail) {
+        self.text.push(&next.text);
+        self.grows = self.grows.take().or(next.grows);
+        for (key, value) in next.rest {
+            // A detail has a handful of fields; of a monstrous one, repetitions are kept.
+            let known = self.rest.iter_mut().take(64).find(|(name, _)| *name == key);
+            match known {
+                Some((_, place)) => *place = value,
+                None => self.rest.push((key, value)),
+            }
+        }
+    }
+
+    fn raw(&self) -> Raw {
+        let mut map = RawMap::new();
+        if let Some(kind) = &self.kind {
+            map.push("type", Raw::string(kind));
+        }
+        if let Some(key) = &self.grows {
+            let text = Raw::parse(&self.text.to_json());
+            map.push(key, text.unwrap_or_else(|_| Raw::string(&self.text.as_str())));
+        }
+        for (key, value) in &self.rest {
+            map.push(key, value.clone());
+        }
+        if let Some(number) = self.number
+            && let Ok(number) = Raw::parse(&number.to_string())
+        {
+            map.push("index", number);
+        }
+        map.to_raw()
+    }
+}
