@@ -21,10 +21,16 @@ impl BaseUrl {
         }
     }
 
-    /// The address of `path` below this one. A query of the base stays: some gateways want one.
+    /// The address of `path`, which may hold a query, below this one. A query of the base stays:
+    /// some gateways want one.
     pub(crate) fn join(&self, path: &str) -> Url {
         let mut url = self.0.clone();
+        let (path, query) = path.split_once('?').map_or((path, None), |(p, q)| (p, Some(q)));
         url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
+        if let Some(query) = query {
+            let before = url.query().map(|before| format!("{before}&")).unwrap_or_default();
+            url.set_query(Some(&format!("{before}{query}")));
+        }
         url
     }
 

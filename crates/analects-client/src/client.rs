@@ -149,6 +149,7 @@ impl Call<'_> {
         if let Some(key) = self.key {
             let (name, value) = match request.auth {
                 Auth::Bearer => ("authorization", format!("Bearer {}", key.reveal())),
+                Auth::GoogleKey => ("x-goog-api-key", key.reveal().to_string()),
                 Auth::XApiKey => ("x-api-key", key.reveal().to_string()),
             };
             let value = HeaderValue::from_str(&value);

@@ -96,7 +96,8 @@ pub enum BlockStart {
         /// The tool's name.
         name: String,
     },
-    /// A block that the model does not know, whole.
+    /// A block that has no start of its own, whole: one that the model does not know, or an image
+    /// or a document.
     Other(Raw),
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::{
-    ApiError, Block, BlockStart, Body, Content, Delta, Message, Problem, Raw, RawMap,
+    ApiError, Block, BlockStart, Body, Content, Delta, Json, Message, Problem, Raw, RawMap,
     RedactedThinking, StopReason, StreamEvent, TextBlock, Thinking, TokenUsage, ToolUse,
 };
 
@@ -160,7 +160,7 @@ impl Fold {
                 input: Raw::empty_object(),
                 extra: RawMap::new(),
             }),
-            BlockStart::Other(raw) => Block::Other(raw.clone()),
+            BlockStart::Other(raw) => whole(raw),
         };
         self.put(Part { index, block, json: String::new(), done: false });
     }
@@ -183,6 +183,15 @@ impl Fold {
             (_, Delta::PartialJson(json)) => part.json.push_str(json),
             _ => {}
         }
+    }
+}
+
+/// A block that came whole. Only what needs no end is typed: a call is complete when its events say
+/// so, not when it looks like one.
+fn whole(raw: &Raw) -> Block {
+    match Block::read(raw, &mut Vec::new()) {
+        Ok(block @ (Block::Image(_) | Block::Document(_))) => block,
+        _ => Block::Other(raw.clone()),
     }
 }
 

@@ -11,7 +11,7 @@
 //!    hold half a surrogate pair.
 //! 3. [`chain`](chain()) gives the messages that a model is to see, in order.
 //! 4. [`Request`] is what is asked of a model; [`StreamEvent`]s are what comes back, and
-//!    [`fold`](fold()) makes a message of them.
+//!    [`fold`](fold()) makes a message of them. [`ModelFacts`] are what is known about a model.
 //! 5. [`validate`](validate()) says where a body on its way to a provider breaks that API's rules.
 //! 6. [`Problem`] and [`Span`] say what is wrong and where; [`Ids`] gives names to new things.
 //!
@@ -42,6 +42,7 @@ mod body;
 mod chain;
 mod error;
 mod event;
+mod facts;
 mod fold;
 mod ids;
 mod json;
@@ -69,6 +70,7 @@ pub use body::{
 pub use chain::{Chain, chain};
 pub use error::{ApiError, ApiErrorKind};
 pub use event::{BlockStart, Delta, StreamEvent};
+pub use facts::{ModelFacts, Prices, PricesAbove, Rates};
 pub use fold::{Fold, Folded, fold};
 pub use ids::{CountingIds, Ids};
 pub use json::{Json, JsonError};
@@ -76,7 +78,7 @@ pub use message::{Message, MessageId, SessionId};
 pub use nearest::nearest;
 pub use problem::{LineIndex, Problem, Severity, Span};
 pub use raw::{Raw, RawMap};
-pub use request::{ModelFacts, Request, ToolChoice, ToolSpec, Turn};
+pub use request::{Request, ToolChoice, ToolSpec, Turn};
 pub use text::Text;
 pub use usage::TokenUsage;
 pub use validate::{Rules, Violation, validate};

@@ -73,22 +73,3 @@ pub enum ToolChoice {
     /// This one.
     Tool(String),
 }
-
-/// What is known about a model.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct ModelFacts {
-    /// Tokens that fit into its context.
-    pub context_window: Option<u64>,
-    /// Tokens that an answer may take.
-    pub max_output_tokens: Option<u64>,
-    /// Whether it calls tools.
-    pub tools: Option<bool>,
-    /// Whether it sees images.
-    pub images: Option<bool>,
-    /// Whether it can think first.
-    pub thinking: Option<bool>,
-    /// Whether prompts can be cached.
-    pub cache: Option<bool>,
-    /// Whether it takes a temperature.
-    pub temperature: Option<bool>,
-}

@@ -3,7 +3,7 @@
 use analects_core::{ApiError, ApiErrorKind, Raw, StreamEvent};
 
 use crate::sse::{DEFAULT_LIMIT, Splitter, SseEvent, TooLong};
-use crate::{Api, anthropic, openai, openai_responses};
+use crate::{Api, anthropic, gemini, openai, openai_responses};
 
 /// Reads one answer, piece by piece.
 #[derive(Debug)]
@@ -19,6 +19,7 @@ pub struct Decoder {
 pub fn decoder(api: Api) -> Decoder {
     let answer = match api {
         Api::AnthropicMessages => Answer::AnthropicMessages(Box::default()),
+        Api::Gemini => Answer::Gemini(Box::default()),
         Api::OpenAiChat => Answer::OpenAiChat(Box::default()),
         Api::OpenAiResponses => Answer::OpenAiResponses(Box::default()),
     };
@@ -29,6 +30,7 @@ pub fn decoder(api: Api) -> Decoder {
 #[derive(Debug)]
 enum Answer {
     AnthropicMessages(Box<anthropic::Decoder>),
+    Gemini(Box<gemini::Decoder>),
     OpenAiChat(Box<openai::Decoder>),
     OpenAiResponses(Box<openai_responses::Decoder>),
 }
@@ -37,6 +39,7 @@ impl Answer {
     fn event(&mut self, data: &str, out: &mut Vec<StreamEvent>) {
         match self {
             Answer::AnthropicMessages(answer) => answer.event(data, out),
+            Answer::Gemini(answer) => answer.event(data, out),
             Answer::OpenAiChat(answer) => answer.event(data, out),
             Answer::OpenAiResponses(answer) => answer.event(data, out),
         }
@@ -45,6 +48,7 @@ impl Answer {
     fn keep_malformed(&mut self, data: &str) {
         match self {
             Answer::AnthropicMessages(answer) => answer.keep_malformed(data),
+            Answer::Gemini(answer) => answer.keep_malformed(data),
             Answer::OpenAiChat(answer) => answer.keep_malformed(data),
             Answer::OpenAiResponses(answer) => answer.keep_malformed(data),
         }
@@ -53,6 +57,7 @@ impl Answer {
     fn fail(&mut self, error: ApiError, out: &mut Vec<StreamEvent>) {
         match self {
             Answer::AnthropicMessages(answer) => answer.fail(error, out),
+            Answer::Gemini(answer) => answer.fail(error, out),
             Answer::OpenAiChat(answer) => answer.fail(error, out),
             Answer::OpenAiResponses(answer) => answer.fail(error, out),
         }
@@ -61,6 +66,7 @@ impl Answer {
     fn finish(&mut self, out: &mut Vec<StreamEvent>) {
         match self {
             Answer::AnthropicMessages(answer) => answer.finish(out),
+            Answer::Gemini(answer) => answer.finish(out),
             Answer::OpenAiChat(answer) => answer.finish(out),
             Answer::OpenAiResponses(answer) => answer.finish(out),
         }
@@ -112,12 +118,19 @@ impl Decoder {
         let body = body.trim();
         if body.starts_with('{') && Raw::parse(body).is_ok() {
             self.answer.event(body, out);
+        } else if matches!(self.answer, Answer::Gemini(_)) && is_chunks(body) {
+            gemini::elements(body).iter().for_each(|chunk| self.answer.event(chunk, out));
         } else if !is_stream_start(body) {
             self.answer.keep_malformed(body);
             let text = "the answer is neither a stream of events nor JSON";
             self.answer.fail(ApiError::new(ApiErrorKind::Malformed, text), out);
         }
     }
+}
+
+/// Whether this is a list of chunks, or the cut-off start of one.
+fn is_chunks(body: &str) -> bool {
+    body.starts_with('[') && (Raw::parse(body).is_err() || !gemini::elements(body).is_empty())
 }
 
 /// Whether this may be the cut-off start of a stream, such as `dat`, or one of comments alone.

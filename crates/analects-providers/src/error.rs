@@ -3,7 +3,7 @@
 
 use analects_core::{ApiError, ApiErrorKind, Raw, RawMap};
 
-use crate::Api;
+use crate::{Api, gemini};
 
 /// Reads an answer whose status says that it is an error. `header` looks a header up by its
 /// lower-case name.
@@ -14,16 +14,25 @@ pub fn error_from_response(
     body: &[u8],
 ) -> ApiError {
     let text = String::from_utf8_lossy(body);
-    let said = RawMap::parse(&text).map(|map| Said::in_object(&map)).unwrap_or_default();
+    let mut error = match api {
+        Api::Gemini => gemini::error_of_body(status, &text),
+        _ => said_in_body(status, &text),
+    };
+    let request_id = match api {
+        Api::AnthropicMessages => header("request-id").or_else(|| body_request_id(&text)),
+        _ => header("x-request-id"),
+    };
+    error.request_id = request_id.or(error.request_id);
+    error.retry_after_ms = retry_after_ms(header).or(error.retry_after_ms);
+    error
+}
+
+fn said_in_body(status: u16, text: &str) -> ApiError {
+    let said = RawMap::parse(text).map(|map| Said::in_object(&map)).unwrap_or_default();
     let mut error = said.into_error(Some(status));
     if error.message.is_empty() {
-        error.message = plain_message(&text);
+        error.message = plain_message(text);
     }
-    error.request_id = match api {
-        Api::AnthropicMessages => header("request-id").or_else(|| body_request_id(&text)),
-        Api::OpenAiChat | Api::OpenAiResponses => header("x-request-id"),
-    };
-    error.retry_after_ms = retry_after_ms(header);
     error
 }
 
@@ -139,7 +148,7 @@ fn words(raw: &Raw) -> Option<String> {
     (raw.as_str() != "null").then(|| raw.as_string().unwrap_or_else(|| raw.to_string()))
 }
 
-fn kind_of_status(status: u16) -> ApiErrorKind {
+pub(crate) fn kind_of_status(status: u16) -> ApiErrorKind {
     match status {
         401 | 403 => ApiErrorKind::Auth,
         404 => ApiErrorKind::NotFound,
@@ -154,7 +163,7 @@ fn kind_of_status(status: u16) -> ApiErrorKind {
 }
 
 /// The message of a body that is not JSON. The pages of proxies are of no use to a reader.
-fn plain_message(body: &str) -> String {
+pub(crate) fn plain_message(body: &str) -> String {
     const LONGEST: usize = 300;
     let body = body.trim();
     if body.is_empty() {

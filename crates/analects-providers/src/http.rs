@@ -8,7 +8,7 @@ use analects_core::Problem;
 pub struct HttpRequest {
     /// The method.
     pub method: Method,
-    /// The path below the provider's base URL, such as `/chat/completions`.
+    /// The path below the provider's base URL, such as `/chat/completions`, and the query, if any.
     pub path: String,
     /// Headers, without the one that carries the key.
     pub headers: Vec<(String, String)>,
@@ -34,6 +34,8 @@ pub enum Method {
 pub enum Auth {
     /// As `Authorization: Bearer …`.
     Bearer,
+    /// As `x-goog-api-key: …`.
+    GoogleKey,
     /// As `x-api-key: …`.
     XApiKey,
 }

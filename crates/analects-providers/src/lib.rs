@@ -44,6 +44,7 @@
 mod anthropic;
 mod decoder;
 mod error;
+pub mod gemini;
 mod http;
 mod models;
 mod openai;
@@ -67,6 +68,8 @@ pub use retry::{Retry, RetryHeaders, RetryPolicy, Situation, WhyNot, retry};
 pub enum Api {
     /// Anthropic's Messages.
     AnthropicMessages,
+    /// Google's Gemini API.
+    Gemini,
     /// OpenAI's Chat Completions, which many vendors and local servers speak too.
     OpenAiChat,
     /// OpenAI's Responses, which local servers speak too.
@@ -86,6 +89,7 @@ pub fn encode(api: Api, request: &Request) -> HttpRequest {
 pub fn encode_for(api: Api, request: &Request, quirks: &Quirks) -> HttpRequest {
     match api {
         Api::AnthropicMessages => anthropic::encode(request),
+        Api::Gemini => gemini::encode(request),
         Api::OpenAiChat => openai::encode(request, quirks),
         Api::OpenAiResponses => openai_responses::encode(request, quirks),
     }

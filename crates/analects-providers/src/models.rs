@@ -3,7 +3,7 @@
 
 use analects_core::{ApiError, ApiErrorKind, ModelFacts, Raw, RawMap, Request};
 
-use crate::{Api, Auth, HttpRequest, anthropic};
+use crate::{Api, Auth, HttpRequest, anthropic, gemini};
 
 /// One page of a provider's models.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -31,15 +31,17 @@ pub struct ListedModel {
 pub fn encode_count(api: Api, request: &Request) -> Option<HttpRequest> {
     match api {
         Api::AnthropicMessages => Some(anthropic::encode_count(request)),
+        Api::Gemini => Some(gemini::encode_count(request)),
         Api::OpenAiChat | Api::OpenAiResponses => None,
     }
 }
 
 /// Reads the answer to that question; `None` if it is none.
 pub fn decode_count(api: Api, body: &[u8]) -> Option<u64> {
-    let body = RawMap::parse(std::str::from_utf8(body).ok()?).ok()?;
+    let map = || RawMap::parse(std::str::from_utf8(body).ok()?).ok();
     match api {
-        Api::AnthropicMessages => anthropic::decode_count(&body),
+        Api::AnthropicMessages => anthropic::decode_count(&map()?),
+        Api::Gemini => gemini::decode_count(body),
         Api::OpenAiChat | Api::OpenAiResponses => None,
     }
 }
@@ -48,6 +50,7 @@ pub fn decode_count(api: Api, body: &[u8]) -> Option<u64> {
 pub fn list_request(api: Api, after: Option<&str>) -> HttpRequest {
     match api {
         Api::AnthropicMessages => anthropic::list_request(after),
+        Api::Gemini => gemini::list_request(after),
         // All of them come at once.
         Api::OpenAiChat | Api::OpenAiResponses => {
             HttpRequest::get("/models".to_string(), Auth::Bearer)
@@ -57,9 +60,13 @@ pub fn list_request(api: Api, after: Option<&str>) -> HttpRequest {
 
 /// Reads the answer to that question.
 pub fn decode_models(api: Api, body: &[u8]) -> Result<ModelPage, ApiError> {
+    if api == Api::Gemini {
+        return gemini::decode_models(body);
+    }
     let text = String::from_utf8_lossy(body);
     let page = RawMap::parse(&text).ok().and_then(|body| match api {
         Api::AnthropicMessages => anthropic::decode_models(&body),
+        Api::Gemini => None,
         Api::OpenAiChat | Api::OpenAiResponses => openai_models(&body),
     });
     page.ok_or_else(|| ApiError::new(ApiErrorKind::Malformed, "the answer is not a list of models"))

@@ -4,7 +4,7 @@ mod calls;
 mod decode;
 mod details;
 mod encode;
-mod extras;
+pub(crate) mod extras;
 mod others;
 mod wire;
 

@@ -23,6 +23,14 @@ impl Extras {
         self.values(key).push(value);
     }
 
+    /// Keeps every value that differs from the one before: some chunks repeat what they said.
+    pub fn add_new(&mut self, key: &str, value: Raw) {
+        let values = self.values(key);
+        if values.last() != Some(&value) {
+            values.push(value);
+        }
+    }
+
     fn values(&mut self, key: &str) -> &mut Vec<Raw> {
         let at = self.places.get(key).copied().unwrap_or_else(|| {
             self.places.insert(key.to_string(), self.entries.len());

@@ -1,0 +1,237 @@
+//! The JSON schema of a tool, without what Gemini refuses: it takes a part of OpenAPI's schemas
+//! only. What can be said in other words is; the rest is left out, and told.
+
+use std::collections::BTreeSet;
+
+use analects_core::{Raw, RawMap};
+
+use super::wire::{self, object};
+
+/// Fields that Gemini takes as they are.
+const TAKEN: [&str; 14] = [
+    "title",
+    "description",
+    "nullable",
+    "maxItems",
+    "minItems",
+    "maxProperties",
+    "minProperties",
+    "maxLength",
+    "minLength",
+    "pattern",
+    "example",
+    "default",
+    "maximum",
+    "minimum",
+];
+
+/// The only formats that it knows; any other is an error to it.
+const FORMATS: [&str; 6] = ["date-time", "enum", "float", "double", "int32", "int64"];
+
+const DEEPEST: usize = 32;
+
+/// Definitions that refer to each other many times would grow without end.
+const LARGEST: usize = 10_000;
+
+/// A schema for Gemini, if there is anything to say, and the names of what was left out.
+pub(super) fn clean(schema: &Raw) -> (Option<Raw>, BTreeSet<String>) {
+    let root = schema.as_object().unwrap_or_default();
+    let mut cleaner = Cleaner { root, refs: Vec::new(), count: 0, removed: BTreeSet::new() };
+    let cleaned = cleaner.schema(schema, 0);
+    // An object without properties is an error to it; no parameters at all are none.
+    let is_object = cleaned.get("type").is_none_or(|kind| kind.as_str() == "\"object\"");
+    let is_empty = is_object && cleaned.get("properties").is_none() && !has_choice(&cleaned);
+    ((!is_empty).then(|| cleaned.to_raw()), cleaner.removed)
+}
+
+fn has_choice(schema: &RawMap) -> bool {
+    schema.get("anyOf").is_some()
+}
+
+struct Cleaner {
+    root: RawMap,
+    /// The definitions that are being written out.
+    refs: Vec<String>,
+    count: usize,
+    removed: BTreeSet<String>,
+}
+
+impl Cleaner {
+    fn schema(&mut self, raw: &Raw, depth: usize) -> RawMap {
+        self.count += 1;
+        let map = match raw.as_object() {
+            Some(map) if depth < DEEPEST && self.count < LARGEST => map,
+            Some(_) => {
+                self.removed.insert("what is nested too deeply".to_string());
+                return RawMap::new();
+            }
+            None => {
+                self.removed.insert("a schema that is true or false".to_string());
+                return RawMap::new();
+            }
+        };
+        let mut out = self.definition(&map, depth);
+        let properties = map.get("properties").and_then(Raw::as_object).unwrap_or_default();
+        for (key, value) in map.iter() {
+            let key = key.as_string().unwrap_or_default();
+            self.field(&key, value, &properties, depth, &mut out);
+        }
+        out
+    }
+
+    /// What the definition says that the schema refers to, if it refers to one. One that holds
+    /// itself cannot be written out.
+    fn definition(&mut self, map: &RawMap, depth: usize) -> RawMap {
+        let Some(address) = map.get("$ref").and_then(Raw::as_string) else {
+            return RawMap::new();
+        };
+        let found = self.find(&address).filter(|_| !self.refs.contains(&address));
+        let Some(found) = found else {
+            self.removed.insert("$ref".to_string());
+            return RawMap::new();
+        };
+        self.refs.push(address);
+        let out = self.schema(&found, depth + 1);
+        self.refs.pop();
+        out
+    }
+
+    fn find(&self, address: &str) -> Option<Raw> {
+        let (group, name) = address.strip_prefix("#/")?.split_once('/')?;
+        self.root.get(group)?.as_object()?.get(name).cloned()
+    }
+
+    fn field(
+        &mut self,
+        key: &str,
+        value: &Raw,
+        properties: &RawMap,
+        depth: usize,
+        out: &mut RawMap,
+    ) {
+        match key {
+            // Told where it is used, and written out there.
+            "$ref" | "$defs" | "definitions" => {}
+            "type" => kinds(value, out),
+            "properties" => self.properties(properties, depth, out),
+            "required" => required(value, properties, out),
+            "items" => {
+                let items = self.schema(value, depth + 1);
+                put(out, "items", items.to_raw());
+            }
+            "anyOf" | "oneOf" => self.choice(key, value, depth, out),
+            "enum" => self.one_of(value, out),
+            "const" => match value.as_string() {
+                Some(_) => put(out, "enum", list(std::slice::from_ref(value))),
+                None => self.remove(key),
+            },
+            "format" if value.to().is_some_and(|format: String| is_format(&format)) => {
+                put(out, key, value.clone());
+            }
+            _ if TAKEN.contains(&key) => put(out, key, value.clone()),
+            _ => self.remove(key),
+        }
+    }
+
+    fn remove(&mut self, key: &str) {
+        self.removed.insert(key.to_string());
+    }
+
+    fn properties(&mut self, properties: &RawMap, depth: usize, out: &mut RawMap) {
+        let mut cleaned = RawMap::new();
+        for (key, value) in properties.iter() {
+            cleaned.push_raw(key.clone(), self.schema(value, depth + 1).to_raw());
+        }
+        if !cleaned.is_empty() {
+            put(out, "properties", cleaned.to_raw());
+        }
+    }
+
+    /// `oneOf` is stricter than `anyOf`, which is all there is; null among the choices is a field
+    /// of its own.
+    fn choice(&mut self, key: &str, value: &Raw, depth: usize, out: &mut RawMap) {
+        if key == "oneOf" {
+            self.removed.insert("oneOf (anyOf instead)".to_string());
+        }
+        let mut choices = Vec::new();
+        for choice in value.as_array().unwrap_or_default() {
+            match is_null(&choice) {
+                true => put(out, "nullable", truth()),
+                false => choices.push(self.schema(&choice, depth + 1).to_raw()),
+            }
+        }
+        if !choices.is_empty() {
+            put(out, "anyOf", list(&choices));
+        }
+    }
+
+    /// Only strings can be listed.
+    fn one_of(&mut self, value: &Raw, out: &mut RawMap) {
+        let values = value.as_array().unwrap_or_default();
+        if values.iter().any(|value| value.as_str() == "null") {
+            put(out, "nullable", truth());
+        }
+        let values: Vec<_> = values.into_iter().filter(|value| value.as_str() != "null").collect();
+        if !values.is_empty() && values.iter().all(|value| value.as_str().starts_with('"')) {
+            put(out, "enum", list(&values));
+        } else {
+            self.remove("enum");
+        }
+    }
+}
+
+fn is_format(format: &str) -> bool {
+    FORMATS.contains(&format)
+}
+
+fn is_null(schema: &Raw) -> bool {
+    let kind = schema.as_object().and_then(|map| map.get("type")?.as_string());
+    kind.is_some_and(|kind| kind == "null")
+}
+
+/// One type stays, several become a choice, and null is a field of its own.
+fn kinds(value: &Raw, out: &mut RawMap) {
+    let Some(kinds) = value.as_array() else {
+        return put(out, "type", value.clone());
+    };
+    let (null, kinds): (Vec<_>, Vec<_>) =
+        kinds.into_iter().partition(|kind| kind.as_str() == "\"null\"");
+    match kinds.as_slice() {
+        [] => {}
+        [kind] => put(out, "type", kind.clone()),
+        kinds => {
+            let choices: Vec<_> =
+                kinds.iter().map(|kind| object([("type", kind.clone())]).to_raw()).collect();
+            put(out, "anyOf", list(&choices));
+        }
+    }
+    if !null.is_empty() {
+        put(out, "nullable", truth());
+    }
+}
+
+/// A name without a property is an error to Gemini.
+fn required(value: &Raw, properties: &RawMap, out: &mut RawMap) {
+    let names = value.as_array().unwrap_or_default();
+    let known = |name: &Raw| name.as_string().is_some_and(|name| properties.get(&name).is_some());
+    let names: Vec<_> = names.into_iter().filter(known).collect();
+    if !names.is_empty() {
+        put(out, "required", list(&names));
+    }
+}
+
+/// Sets a field; what a schema says itself wins over its definition.
+fn put(out: &mut RawMap, key: &str, value: Raw) {
+    if out.get(key).is_some() {
+        *out = wire::take(out, |old, _| old == key);
+    }
+    out.push(key, value);
+}
+
+fn list(values: &[Raw]) -> Raw {
+    crate::openai::extras::list(values)
+}
+
+fn truth() -> Raw {
+    Raw::parse("true").unwrap_or_else(|_| Raw::empty_object())
+}
