@@ -12,6 +12,8 @@ use analects_core::{
     ApiError, ApiErrorKind, Folded, Message, Request, Role, StreamEvent, Turn, fold,
 };
 
+use analects_providers::Api;
+
 const KEY: &str = "sk-very-secret-key";
 
 const ANSWER: &str = concat!(
@@ -369,4 +371,22 @@ fn a_recorded_answer_is_looked_for_before_anything_is_asked() {
     let error = replay(folder.path()).check().unwrap_err();
     assert!(!error.is_not_found(), "{error}");
     assert_eq!(model("http://127.0.0.1:9/v1", None).check(), Ok(()));
+}
+
+#[test]
+fn gemini_gets_its_key_and_its_query() {
+    let body = "data: {\"responseId\":\"r\",\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hi\"}]},\"finishReason\":\"STOP\"}]}\n\n";
+    let (url, requests) = serve(move |stream| {
+        let length = body.len();
+        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+    });
+    let model = Model { api: Api::Gemini, ..model(&format!("{url}?route=a"), Some(KEY)) };
+    let (events, error) = ask(&model, Options::default());
+    assert_eq!(error, None);
+    assert_eq!(folded(&events).message.text(), "Hi");
+    let request = requests.recv().unwrap();
+    let line = "POST /v1/models/tiny:streamGenerateContent?route=a&alt=sse HTTP/1.1";
+    assert_eq!(request.lines().next(), Some(line));
+    assert!(request.contains(&format!("x-goog-api-key: {KEY}\r\n")), "{request}");
+    assert!(!request.contains("authorization"), "{request}");
 }

@@ -35,11 +35,13 @@ pub struct ModelFacts {
 
 /// What a model costs, and how that is known.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Prices {
-    /// The day of which this is known, as `2025-11-01`.
+    /// The day of which this is known, as `2025-11-01`; empty where nobody said.
+    #[serde(default)]
     pub date: String,
     /// Where it is known from, such as `list-price` or `user`.
+    #[serde(default)]
     pub source: String,
     /// The prices.
     pub rates: Rates,
@@ -50,7 +52,7 @@ pub struct Prices {
 
 /// Prices of requests whose prompt is longer than a limit: they hold for the whole request.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct PricesAbove {
     /// The prompt, cached tokens included, has more tokens than this.
     pub prompt_tokens: u64,
@@ -60,7 +62,7 @@ pub struct PricesAbove {
 
 /// US dollars for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "an object")]
 pub struct Rates {
     /// Tokens read that no cache held.
     #[serde(skip_serializing_if = "Option::is_none")]

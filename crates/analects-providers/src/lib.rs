@@ -13,6 +13,9 @@
 //! 4. [`error_from_response`] reads an answer that is an error; [`is_retryable`] says whether
 //!    another try may help.
 //! 5. [`sse`] splits a stream of server-sent events, for every provider.
+//! 6. [`vendors`] are who can be asked; [`facts`] are what is known about their models, in a
+//!    [`Catalogue`] that a person may correct; [`cost`] is what an answer cost.
+//! 7. [`gemini`] counts tokens and lists models in Gemini's words.
 //!
 //! ```
 //! use analects_core::{Message, Request, Role, Turn, fold};
@@ -34,7 +37,9 @@
 //!
 //! # Limitations
 //!
-//! - Only OpenAI's Chat Completions so far, and only as a stream (a plain JSON answer is read too).
+//! - Gemini and OpenAI's Chat Completions so far. Of Gemini, a stream whose every chunk says that it
+//!   finished, as old versions do, cannot be told from one that was cut off between two chunks.
+//! - Prices are list prices for ordinary requests: no batches, no searches, no stored caches.
 //! - Chat Completions has no place for thinking, documents and unknown blocks; they are left out of
 //!   the request. `reasoning` asks for nothing yet: how to ask differs between vendors.
 //! - A `Retry-After` header is read as seconds only, not as a date.
@@ -42,6 +47,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod anthropic;
+mod catalogue;
 mod decoder;
 mod error;
 pub mod gemini;
@@ -53,15 +59,18 @@ mod outgoing;
 mod quirks;
 mod retry;
 pub mod sse;
+mod vendors;
 
 use analects_core::Request;
 
+pub use catalogue::{Catalogue, CatalogueError, cost, facts};
 pub use decoder::{Decoder, decoder};
 pub use error::{error_from_response, is_retryable};
 pub use http::{Auth, HttpRequest, Method};
 pub use models::{ListedModel, ModelPage, decode_count, decode_models, encode_count, list_request};
 pub use quirks::{MaxTokens, Quirks, ReasoningRequest, SystemRole, Temperature, Thoughts, ToolIds};
 pub use retry::{Retry, RetryHeaders, RetryPolicy, Situation, WhyNot, retry};
+pub use vendors::{AskToThink, Habits, Vendor, vendor, vendors};
 
 /// A wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

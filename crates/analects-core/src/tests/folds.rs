@@ -103,13 +103,13 @@ proptest! {
     }
 }
 
+fn extra(index: usize, key: &str, value: &str) -> StreamEvent {
+    let value = Raw::parse(value).unwrap();
+    StreamEvent::BlockExtra { index, key: key.into(), value }
+}
+
 #[test]
 fn fields_of_a_block_stay_with_it() {
-    let extra = |index, key: &str, value: &str| StreamEvent::BlockExtra {
-        index,
-        key: key.into(),
-        value: Raw::parse(value).unwrap(),
-    };
     let used = StreamEvent::ToolUse {
         index: 1,
         id: "t".into(),
@@ -137,4 +137,23 @@ fn fields_of_a_block_stay_with_it() {
             r#"{"type":"tool_use","id":"t","name":"weather","input":{},"seal":"s","item":{}},{}]"#,
         )
     );
+}
+
+#[test]
+fn images_and_documents_come_whole_and_typed_but_calls_do_not() {
+    let whole = |json: &str| {
+        let block = BlockStart::Other(Raw::parse(json).unwrap());
+        let Some(Content::Blocks(blocks)) =
+            folded(&[start(0, block), extra(0, "k", "1"), stop()]).message.body.content().cloned()
+        else {
+            unreachable!()
+        };
+        blocks
+    };
+    let image = whole(r#"{"type":"image","source":{"type":"url","url":"u"}}"#);
+    assert!(matches!(&image[0], Block::Image(image) if image.extra.get("k").is_some()));
+    let document = whole(r#"{"type":"document","source":{}}"#);
+    assert!(matches!(document[0], Block::Document(_)));
+    let call = whole(r#"{"type":"tool_use","id":"t","name":"n","input":{}}"#);
+    assert!(matches!(call[0], Block::Other(_)), "no event said that it is one");
 }

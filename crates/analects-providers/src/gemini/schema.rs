@@ -28,15 +28,20 @@ const TAKEN: [&str; 14] = [
 /// The only formats that it knows; any other is an error to it.
 const FORMATS: [&str; 6] = ["date-time", "enum", "float", "double", "int32", "int64"];
 
+/// Where definitions stand in a schema.
+const GROUPS: [&str; 2] = ["$defs", "definitions"];
+
 const DEEPEST: usize = 32;
 
 /// Definitions that refer to each other many times would grow without end.
-const LARGEST: usize = 10_000;
+const LARGEST: usize = 5_000;
 
 /// A schema for Gemini, if there is anything to say, and the names of what was left out.
 pub(super) fn clean(schema: &Raw) -> (Option<Raw>, BTreeSet<String>) {
     let root = schema.as_object().unwrap_or_default();
-    let mut cleaner = Cleaner { root, refs: Vec::new(), count: 0, removed: BTreeSet::new() };
+    let group = |name| (name, root.get(name).and_then(Raw::as_object).unwrap_or_default());
+    let groups = GROUPS.map(group);
+    let mut cleaner = Cleaner { groups, refs: Vec::new(), count: 0, removed: BTreeSet::new() };
     let cleaned = cleaner.schema(schema, 0);
     // An object without properties is an error to it; no parameters at all are none.
     let is_object = cleaned.get("type").is_none_or(|kind| kind.as_str() == "\"object\"");
@@ -49,7 +54,8 @@ fn has_choice(schema: &RawMap) -> bool {
 }
 
 struct Cleaner {
-    root: RawMap,
+    /// The definitions of the schema, by the name of their group.
+    groups: [(&'static str, RawMap); 2],
     /// The definitions that are being written out.
     refs: Vec<String>,
     count: usize,
@@ -98,7 +104,8 @@ impl Cleaner {
 
     fn find(&self, address: &str) -> Option<Raw> {
         let (group, name) = address.strip_prefix("#/")?.split_once('/')?;
-        self.root.get(group)?.as_object()?.get(name).cloned()
+        let (_, definitions) = self.groups.iter().find(|(known, _)| *known == group)?;
+        definitions.get(name).cloned()
     }
 
     fn field(

@@ -5,6 +5,8 @@ use analects_core::{
     TextBlock, Thinking, ToolChoice, ToolResult, ToolSpec, ToolUse, Turn,
 };
 
+use proptest::prelude::*;
+
 use super::{blocks as blocks_of, fixture, folded};
 use crate::gemini::{encode_count, encode_plain};
 use crate::{Api, Auth, HttpRequest, Method, encode};
@@ -388,6 +390,79 @@ fn calls_of_others_are_marked_for_models_that_insist_on_seals() {
     };
     assert_eq!(marks("gemini-3-pro-preview"), 1, "the first call of the open step alone");
     assert_eq!(marks("gemini-2.5-pro"), 0);
+}
+
+fn any_block() -> impl Strategy<Value = Block> {
+    let id = || prop::sample::select(vec!["a", "b", "gemini_r_0", ""]);
+    let text = prop::sample::select(vec!["", "x", "y"]);
+    let seal = || prop::option::of(Just("seal"));
+    let sealed = |seal: Option<&str>| {
+        let mut extra = RawMap::new();
+        if let Some(seal) = seal {
+            extra.push("thoughtSignature", Raw::string(seal));
+        }
+        extra
+    };
+    let input = prop::sample::select(vec!["{}", "7", "null"]);
+    prop_oneof![
+        (text, seal()).prop_map(move |(text, seal)| {
+            Block::Text(TextBlock { text: text.into(), extra: sealed(seal) })
+        }),
+        seal().prop_map(|seal| {
+            let signature = seal.map(str::to_string);
+            Block::Thinking(Thinking { thinking: "t".into(), signature, ..Thinking::default() })
+        }),
+        (id(), input).prop_map(|(id, input)| call(id, "f", input)),
+        id().prop_map(|id| Block::ToolResult(result(id, "r"))),
+        Just(image(Source::Url("u".into()))),
+        Just(Block::Other(raw(r#"{"type":"gemini_part","part":{"executableCode":{}}}"#))),
+        Just(Block::Other(raw("[1]"))),
+    ]
+}
+
+fn any_turn() -> impl Strategy<Value = Turn> {
+    let role = prop::sample::select(vec![Role::User, Role::Assistant, Role::System]);
+    let models = vec!["gemini-2.5-pro", "claude-opus-4-1", "gpt-5"];
+    let model = prop::option::of(prop::sample::select(models));
+    let blocks = prop::collection::vec(any_block(), 0..5);
+    (role, model, blocks).prop_map(|(role, model, blocks)| Turn {
+        role,
+        content: blocks.into(),
+        model: model.map(str::to_string),
+    })
+}
+
+/// What a part may hold, and only one of it.
+const DATA: [&str; 6] =
+    ["text", "functionCall", "functionResponse", "inlineData", "fileData", "executableCode"];
+
+proptest! {
+    #[test]
+    fn whatever_was_said_goes_out_in_alternation_and_in_known_parts(
+        turns in prop::collection::vec(any_turn(), 0..8),
+        model in prop::sample::select(vec!["gemini-2.5-pro", "gemini-3-pro-preview"]),
+    ) {
+        let request = Request { model: model.into(), ..request(turns) };
+        let contents = Raw::parse(&field(&request, "contents")).unwrap().as_array().unwrap();
+        let mut before = String::new();
+        for content in contents {
+            let content = content.as_object().unwrap();
+            let role = content.get("role").unwrap().to_string();
+            prop_assert_ne!(&role, &before);
+            let parts = content.get("parts").unwrap().as_array().unwrap();
+            prop_assert!(!parts.is_empty());
+            for part in parts {
+                let part = part.as_object().unwrap();
+                let data = DATA.iter().filter(|key| part.get(key).is_some()).count();
+                prop_assert_eq!(data, 1, "{:?}", part);
+                let empty = part.get("text").is_some_and(|text| text.as_str() == "\"\"");
+                prop_assert!(!empty || part.get("thoughtSignature").is_some());
+                prop_assert!(part.get("functionCall").is_none() || role == "\"model\"");
+                prop_assert!(part.get("functionResponse").is_none() || role == "\"user\"");
+            }
+            before = role;
+        }
+    }
 }
 
 fn cleaned(schema: &str) -> (String, String) {

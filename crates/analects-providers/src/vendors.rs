@@ -1,0 +1,323 @@
+//! Who can be asked: the vendors by name, with their addresses, keys and habits, as plain data. Not
+//! who is asked: that is the configuration's to say, and reading variables is the caller's.
+
+use crate::Api;
+
+/// One vendor, or one kind of local server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vendor {
+    /// Its name in `vendor/model`.
+    pub name: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
+    /// Other names under which it is known.
+    pub aliases: &'static [&'static str],
+    /// The name of the adapter that speaks its API: `anthropic`, `gemini`, `openai` (Chat
+    /// Completions) or `openai-responses`.
+    pub adapter: &'static str,
+    /// Its address, unless a variable says otherwise; what the adapter's paths follow.
+    pub base_url: &'static str,
+    /// Variables that may hold another address, the first one that is set counts.
+    pub base_url_variables: &'static [&'static str],
+    /// The path that an address of these variables may lack; see [`Vendor::base_url_from`].
+    pub base_path: &'static str,
+    /// Variables that may hold the key, the first one that is set counts.
+    pub key_variables: &'static [&'static str],
+    /// Whether it answers nobody without a key.
+    pub needs_key: bool,
+    /// How its API differs from OpenAI's, for the `openai` adapter.
+    pub habits: Habits,
+    /// Whether somebody tried this row against the real thing. The others are written from
+    /// documentation.
+    pub tried: bool,
+}
+
+/// How an API that is like OpenAI's differs from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Habits {
+    /// The field that holds the limit of output tokens.
+    pub max_tokens_field: &'static str,
+    /// Whether `stream_options` is understood.
+    pub stream_options: bool,
+    /// Whether a temperature may be sent. That single models refuse one is a fact of the model.
+    pub temperature: bool,
+    /// The role of instructions: `system` or `developer`.
+    pub system_role: &'static str,
+    /// How thinking is asked for.
+    pub reasoning: AskToThink,
+    /// The length of the longest id of a tool call, where there is a limit.
+    pub tool_id_max: Option<usize>,
+    /// The length that every id of a tool call has to have, of letters and digits only.
+    pub tool_id_exact: Option<usize>,
+}
+
+/// How a vendor is asked to let its model think first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AskToThink {
+    /// It cannot be asked, or nobody knows how: the model decides.
+    Never,
+    /// `"reasoning_effort": "medium"`.
+    Effort,
+    /// `"reasoning": {"enabled": true}`.
+    ReasoningObject,
+    /// `"thinking": {"type": "enabled"}`.
+    ThinkingObject,
+    /// `"enable_thinking": true`.
+    EnableThinking,
+    /// `"chat_template_kwargs": {"enable_thinking": true}`, for the template of a local model.
+    TemplateArguments,
+    /// In the words of the adapter's own API, not of OpenAI's.
+    Native,
+}
+
+/// What most compatible servers do.
+const COMMON: Habits = Habits {
+    max_tokens_field: "max_tokens",
+    stream_options: true,
+    temperature: true,
+    system_role: "system",
+    reasoning: AskToThink::Never,
+    tool_id_max: None,
+    tool_id_exact: None,
+};
+
+/// Of no use to an API that is not like OpenAI's.
+const NATIVE: Habits = Habits { reasoning: AskToThink::Native, ..COMMON };
+
+const COMPATIBLE: Vendor = Vendor {
+    name: "",
+    title: "",
+    aliases: &[],
+    adapter: "openai",
+    base_url: "",
+    base_url_variables: &[],
+    base_path: "/v1",
+    key_variables: &[],
+    needs_key: true,
+    habits: COMMON,
+    tried: false,
+};
+
+const LOCAL: Vendor = Vendor { needs_key: false, ..COMPATIBLE };
+
+static VENDORS: [Vendor; 15] = [
+    Vendor {
+        name: "anthropic",
+        title: "Anthropic",
+        aliases: &["claude"],
+        adapter: "anthropic",
+        base_url: "https://api.anthropic.com/v1",
+        base_url_variables: &["ANTHROPIC_BASE_URL"],
+        key_variables: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
+        habits: NATIVE,
+        ..COMPATIBLE
+    },
+    Vendor {
+        name: "deepseek",
+        title: "DeepSeek",
+        base_url: "https://api.deepseek.com/v1",
+        key_variables: &["DEEPSEEK_API_KEY"],
+        habits: Habits { reasoning: AskToThink::ThinkingObject, ..COMMON },
+        ..COMPATIBLE
+    },
+    Vendor {
+        name: "gemini",
+        title: "Google Gemini",
+        aliases: &["google"],
+        adapter: "gemini",
+        base_url: "https://generativelanguage.googleapis.com/v1beta",
+        base_url_variables: &["GOOGLE_GEMINI_BASE_URL"],
+        base_path: "/v1beta",
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        habits: NATIVE,
+        ..COMPATIBLE
+    },
+    Vendor {
+        name: "groq",
+        title: "Groq",
+        base_url: "https://api.groq.com/openai/v1",
+        base_path: "/openai/v1",
+        key_variables: &["GROQ_API_KEY"],
+        habits: Habits {
+            max_tokens_field: "max_completion_tokens",
+            reasoning: AskToThink::Effort,
+            ..COMMON
+        },
+        ..COMPATIBLE
+    },
+    Vendor {
+        name: "llamacpp",
+        title: "llama.cpp",
+        aliases: &["llama.cpp", "llama-server"],
+        base_url: "http://127.0.0.1:8080/v1",
+        key_variables: &["LLAMA_API_KEY"],
+        habits: Habits { reasoning: AskToThink::TemplateArguments, ..COMMON },
+        tried: true,
+        ..LOCAL
+    },
+    Vendor {
+        name: "lmstudio",
+        title: "LM Studio",
+        aliases: &["lm-studio"],
+        base_url: "http://127.0.0.1:1234/v1",
+        ..LOCAL
+    },
+    Vendor {
+        name: "mistral",
+        title: "Mistral",
+        aliases: &["mistralai"],
+        base_url: "https://api.mistral.ai/v1",
+        key_variables: &["MISTRAL_API_KEY"],
+        // It sends the counts without being asked, and refuses fields that it does not know.
+        habits: Habits { stream_options: false, tool_id_exact: Some(9), ..COMMON },
+        ..COMPATIBLE
+    },
+    Vendor {
+        name: "moonshot",
+        title: "Moonshot",
+        aliases: &["kimi", "moonshotai"],
+        base_url: "https://api.moonshot.ai/v1",
+        base_url_variables: &["MOONSHOT_BASE_URL"],
+        key_variables: &["MOONSHOT_API_KEY"],
+        ..COMPATIBLE
+    },
+    Vendor {
+        name: "ollama",
+        title: "Ollama",
+        base_url: "http://127.0.0.1:11434/v1",
+        base_url_variables: &["OLLAMA_HOST"],
+        key_variables: &["OLLAMA_API_KEY"],
+        habits: Habits { reasoning: AskToThink::Effort, ..COMMON },
+        ..LOCAL
+    },
+    Vendor {
+        name: "openai",
+        title: "OpenAI",
+        aliases: &["chatgpt"],
+        base_url: "https://api.openai.com/v1",
+        base_url_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
+        base_path: "",
+        key_variables: &["OPENAI_API_KEY"],
+        habits: Habits {
+            max_tokens_field: "max_completion_tokens",
+            reasoning: AskToThink::Effort,
+            tool_id_max: Some(40),
+            ..COMMON
+        },
+        ..COMPATIBLE
+    },
+    Vendor {
+        name: "openrouter",
+        title: "OpenRouter",
+        base_url: "https://openrouter.ai/api/v1",
+        base_path: "/api/v1",
+        key_variables: &["OPENROUTER_API_KEY"],
+        habits: Habits { reasoning: AskToThink::ReasoningObject, ..COMMON },
+        ..COMPATIBLE
+    },
+    Vendor {
+        name: "qwen",
+        title: "Qwen (DashScope)",
+        aliases: &["dashscope", "alibaba"],
+        base_url: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        base_url_variables: &["DASHSCOPE_BASE_URL"],
+        base_path: "",
+        key_variables: &["DASHSCOPE_API_KEY"],
+        habits: Habits { reasoning: AskToThink::EnableThinking, ..COMMON },
+        ..COMPATIBLE
+    },
+    Vendor {
+        name: "vllm",
+        title: "vLLM",
+        base_url: "http://127.0.0.1:8000/v1",
+        key_variables: &["VLLM_API_KEY"],
+        habits: Habits { reasoning: AskToThink::TemplateArguments, ..COMMON },
+        ..LOCAL
+    },
+    Vendor {
+        name: "xai",
+        title: "xAI",
+        aliases: &["grok", "x.ai"],
+        base_url: "https://api.x.ai/v1",
+        key_variables: &["XAI_API_KEY"],
+        habits: Habits { reasoning: AskToThink::Effort, ..COMMON },
+        ..COMPATIBLE
+    },
+    Vendor {
+        name: "zhipu",
+        title: "Zhipu",
+        aliases: &["glm", "zai", "z.ai", "bigmodel"],
+        base_url: "https://open.bigmodel.cn/api/paas/v4",
+        base_url_variables: &["ZHIPUAI_BASE_URL"],
+        base_path: "",
+        key_variables: &["ZHIPUAI_API_KEY", "ZHIPU_API_KEY", "ZAI_API_KEY"],
+        // It sends the counts without being asked.
+        habits: Habits { stream_options: false, reasoning: AskToThink::ThinkingObject, ..COMMON },
+        ..COMPATIBLE
+    },
+];
+
+/// All vendors, by name.
+pub fn vendors() -> &'static [Vendor] {
+    &VENDORS
+}
+
+/// The vendor of this name or alias, in whatever case.
+pub fn vendor(name: &str) -> Option<&'static Vendor> {
+    let is = |known: &&str| known.eq_ignore_ascii_case(name);
+    VENDORS.iter().find(|vendor| is(&vendor.name) || vendor.aliases.iter().any(|alias| is(alias)))
+}
+
+impl Vendor {
+    /// The wire format that it speaks, if this crate does.
+    pub fn api(&self) -> Option<Api> {
+        match self.adapter {
+            "gemini" => Some(Api::Gemini),
+            "openai" => Some(Api::OpenAiChat),
+            _ => None,
+        }
+    }
+
+    /// The base URL that the value of one of its variables means. These hold addresses in the
+    /// vendors' own ways: a host and a port only, the address at which a server listens, or an
+    /// address without the path at which the API lives.
+    pub fn base_url_from(&self, value: &str) -> String {
+        let value = value.trim().trim_end_matches('/');
+        // A key must not go out in the clear because somebody left the scheme out.
+        let scheme = if self.needs_key { "https" } else { "http" };
+        let (scheme, rest) = value.split_once("://").unwrap_or((scheme, value));
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let host = match self.needs_key {
+            true => host.to_string(),
+            false => reachable(host, scheme, default_port(self.base_url)),
+        };
+        let path = if path.is_empty() { self.base_path } else { path };
+        format!("{scheme}://{host}{path}")
+    }
+}
+
+fn default_port(base_url: &str) -> Option<&str> {
+    let host = base_url.split("://").nth(1)?.split('/').next()?;
+    Some(host.rsplit_once(':')?.1)
+}
+
+/// The address of a local server: where it listens everywhere, it is here; without a port, it is at
+/// its usual one, unless the scheme was made for another.
+fn reachable(host: &str, scheme: &str, port: Option<&str>) -> String {
+    let (name, given) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
+        _ => (host, None),
+    };
+    let name = match name {
+        "" | "0.0.0.0" => "127.0.0.1",
+        "[::]" => "[::1]",
+        name => name,
+    };
+    match given.or(port.filter(|_| scheme == "http")) {
+        Some(port) => format!("{name}:{port}"),
+        None => name.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

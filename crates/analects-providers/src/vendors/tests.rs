@@ -1,0 +1,99 @@
+//! The table is sound, and variables mean what their vendors mean by them.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use super::{vendor, vendors};
+use crate::Api;
+
+#[test]
+fn names_are_sorted_and_no_two_vendors_share_one() {
+    let names: Vec<_> = vendors().iter().map(|vendor| vendor.name).collect();
+    assert!(names.is_sorted(), "{names:?}");
+    let mut seen = BTreeSet::new();
+    for row in vendors() {
+        for name in row.aliases.iter().chain([&row.name]) {
+            assert!(seen.insert(name.to_lowercase()), "{name} twice");
+            assert!(!name.contains(['/', ' ']), "{name} cannot stand in vendor/model");
+            assert_eq!(vendor(name).unwrap().name, row.name);
+            assert_eq!(vendor(&name.to_uppercase()).unwrap().name, row.name);
+        }
+    }
+    assert_eq!(vendor("nobody"), None);
+}
+
+#[test]
+fn every_vendor_of_the_plan_is_there() {
+    for name in [
+        "anthropic",
+        "deepseek",
+        "gemini",
+        "groq",
+        "llama.cpp",
+        "lmstudio",
+        "mistral",
+        "moonshot",
+        "ollama",
+        "openai",
+        "openrouter",
+        "qwen",
+        "vllm",
+        "xai",
+        "zhipu",
+    ] {
+        assert!(vendor(name).is_some(), "{name}");
+    }
+}
+
+#[test]
+fn rows_are_complete() {
+    for row in vendors() {
+        let name = row.name;
+        assert!(!row.title.is_empty() && !row.base_url.ends_with('/'), "{name}");
+        assert!(row.base_url.ends_with(row.base_path), "{name}");
+        let remote = row.base_url.starts_with("https://");
+        assert_eq!(remote, row.needs_key, "{name}: a local server needs no key");
+        assert!(!row.needs_key || !row.key_variables.is_empty(), "{name}");
+        assert!(remote || row.base_url.starts_with("http://127.0.0.1:"), "{name}");
+        let adapters = ["anthropic", "gemini", "openai", "openai-responses"];
+        assert!(adapters.contains(&row.adapter), "{name}");
+        assert!(["system", "developer"].contains(&row.habits.system_role), "{name}");
+        let fields = ["max_tokens", "max_completion_tokens"];
+        assert!(fields.contains(&row.habits.max_tokens_field), "{name}");
+    }
+    let tried: Vec<_> = vendors().iter().filter(|row| row.tried).map(|row| row.name).collect();
+    assert_eq!(tried, ["llamacpp"], "only what somebody tried is marked so");
+}
+
+#[test]
+fn adapters_have_their_wire_formats() {
+    assert_eq!(vendor("gemini").unwrap().api(), Some(Api::Gemini));
+    assert_eq!(vendor("groq").unwrap().api(), Some(Api::OpenAiChat));
+}
+
+#[test]
+fn variables_mean_what_their_vendors_mean() {
+    let cases = [
+        ("ollama", "127.0.0.1:11434", "http://127.0.0.1:11434/v1"),
+        ("ollama", "0.0.0.0", "http://127.0.0.1:11434/v1"),
+        ("ollama", "0.0.0.0:9999", "http://127.0.0.1:9999/v1"),
+        ("ollama", ":9999", "http://127.0.0.1:9999/v1"),
+        ("ollama", "[::]:9999", "http://[::1]:9999/v1"),
+        ("ollama", "[::1]", "http://[::1]:11434/v1"),
+        ("ollama", "http://gpu.lan", "http://gpu.lan:11434/v1"),
+        ("ollama", "https://ollama.example.org/", "https://ollama.example.org/v1"),
+        ("ollama", "http://gpu.lan:1/proxy/v1/", "http://gpu.lan:1/proxy/v1"),
+        ("anthropic", "https://api.anthropic.com", "https://api.anthropic.com/v1"),
+        ("anthropic", "https://api.anthropic.com/v1", "https://api.anthropic.com/v1"),
+        ("gemini", "https://g.example.org/", "https://g.example.org/v1beta"),
+        ("openai", "http://127.0.0.1:8080/v1 ", "http://127.0.0.1:8080/v1"),
+        ("openai", "proxy.example.org/v1", "https://proxy.example.org/v1"),
+        ("openai", "https://proxy.example.org", "https://proxy.example.org"),
+    ];
+    for (name, value, expected) in cases {
+        assert_eq!(vendor(name).unwrap().base_url_from(value), expected, "{name} {value}");
+    }
+    for row in vendors() {
+        assert_eq!(row.base_url_from(row.base_url), row.base_url, "{}", row.name);
+    }
+}
