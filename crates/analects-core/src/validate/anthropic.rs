@@ -27,6 +27,7 @@ pub(super) fn check(body: &Node, report: &mut Report) {
         content(message, report);
     }
     calls(&messages, report);
+    server_calls(&messages, report);
     ending(&messages, report);
     thinking(body, &messages, report);
     cache_points(body, &messages, report);
@@ -230,6 +231,37 @@ fn unanswered(open: &BTreeSet<String>, message: &Node, report: &mut Report) {
     for id in open {
         let text = format!("no result for the call {id}");
         report.add(&message.path, "call-without-result", text);
+    }
+}
+
+/// A call of the provider's own tools is followed by its result in the same turn, but for the last,
+/// which may have been paused, and for a tool that called one of ours and waits for it.
+fn server_calls(messages: &[Node], report: &mut Report) {
+    let mut open = BTreeSet::new();
+    for (at, message) in messages.iter().enumerate() {
+        let blocks = message.list("content");
+        let callers = blocks.iter().filter_map(|block| block.get("caller")?.word("tool_id"));
+        let callers: BTreeSet<String> = callers.collect();
+        for block in blocks {
+            let id = |key| block.word(key).unwrap_or_default();
+            match kind(&block).as_str() {
+                "server_tool_use" | "mcp_tool_use" => {
+                    open.insert(id("id"));
+                }
+                kind if kind.ends_with("_tool_result") => {
+                    let known = open.remove(&id("tool_use_id"));
+                    let text = "a result without a call before it";
+                    report.expect(known, &block, "server-result", text);
+                }
+                _ => {}
+            }
+        }
+        if role(message) == "user" {
+            continue;
+        }
+        let done = open.is_subset(&callers) || at + 1 == messages.len();
+        report.expect(done, message, "server-call", "a call of a server's tool has no result");
+        open.retain(|id| callers.contains(id));
     }
 }
 

@@ -103,9 +103,24 @@ fn anthropic_turns() {
     );
     let image = r#"{"type":"image","source":{"type":"file","path":"a.png"}}"#;
     assert_eq!(broken(&format!(r#"{{"role":"user","content":[{image}]}}"#)), ["source"]);
+    let server = r#"{"type":"server_tool_use","id":"s","name":"n","input":{}}"#;
+    let found = r#"{"type":"web_search_tool_result","tool_use_id":"s","content":[]}"#;
+    let none: [&str; 0] = [];
+    assert_eq!(broken(&said(&format!("[{server},{found}]"))), none);
+    assert_eq!(broken(&said(&format!("[{server}]"))), none);
+    assert_eq!(broken(&said(&format!("[{found},{server}]"))), ["server-result"]);
+    assert_eq!(broken(&format!("{},{user}", said(&format!("[{server}]")))), ["server-call"]);
+    // A server's tool that calls one of ours waits for it.
+    let code =
+        r#"{"type":"tool_use","id":"c","name":"n","input":{},"caller":{"type":"x","tool_id":"s"}}"#;
+    let waiting = said(&format!("[{server},{code}]"));
+    let answer = format!(r#"{{"role":"user","content":[{result}]}}"#);
+    let done = format!(r#"{{"role":"assistant","content":[{found},{text}]}}"#);
+    assert_eq!(broken(&format!("{waiting},{answer}")), none);
+    assert_eq!(broken(&format!("{waiting},{answer},{done}")), none);
     let point = r#"{"type":"text","text":"t","cache_control":{"type":"ephemeral"}}"#;
     let points = |n| format!(r#"{{"role":"user","content":[{}]}}"#, vec![point; n].join(","));
-    assert_eq!(broken(&points(4)), <[&str; 0]>::default());
+    assert_eq!(broken(&points(4)), none);
     assert_eq!(broken(&points(5)), ["cache-points"]);
 }
 

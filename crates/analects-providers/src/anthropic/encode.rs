@@ -5,6 +5,7 @@ mod blocks;
 mod clean;
 mod family;
 mod notes;
+mod server_tools;
 mod settings;
 mod system;
 mod turns;

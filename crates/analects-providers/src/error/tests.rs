@@ -95,3 +95,87 @@ fn an_error_in_mid_stream_is_read_by_its_names() {
     assert_eq!(kind(r#"{"message":"m","code":529}"#), Ok(ApiErrorKind::Overloaded));
     assert_eq!(kind(r#""gone""#), Ok(ApiErrorKind::Server));
 }
+
+/// Anthropic's shape of an error.
+fn anthropic(status: u16, kind: &str, message: &str, headers: &[(&str, &str)]) -> ApiError {
+    let body = format!(
+        r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_body"}}"#
+    );
+    let header = |name: &str| {
+        headers.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string())
+    };
+    error_from_response(Api::AnthropicMessages, status, header, body.as_bytes())
+}
+
+#[test]
+fn anthropics_errors_have_kinds_and_names() {
+    use ApiErrorKind::*;
+    let cases = [
+        (400, "invalid_request_error", BadRequest),
+        (401, "authentication_error", Auth),
+        (402, "billing_error", RateLimit),
+        (403, "permission_error", Auth),
+        (404, "not_found_error", NotFound),
+        (413, "request_too_large", ContextOverflow),
+        (429, "rate_limit_error", RateLimit),
+        (500, "api_error", Server),
+        (504, "timeout_error", Server),
+        (529, "overloaded_error", Overloaded),
+    ];
+    for (status, kind, expected) in cases {
+        let error = anthropic(status, kind, "said", &[("request-id", "req_1")]);
+        assert_eq!(error.kind, expected, "{status}");
+        assert_eq!(error.status, Some(status));
+        assert_eq!(error.message, "said");
+        assert_eq!(error.error_type.as_deref(), Some(kind));
+        assert_eq!(error.request_id.as_deref(), Some("req_1"));
+        let retried = matches!(status, 429 | 500..);
+        assert_eq!(is_retryable(&error), retried, "{status}");
+    }
+    assert_eq!(anthropic(500, "api_error", "said", &[]).request_id.as_deref(), Some("req_body"));
+    let page = error_from_response(Api::AnthropicMessages, 502, |_| None, b"<html>");
+    assert_eq!((page.kind, page.request_id), (Server, None));
+}
+
+#[test]
+fn anthropics_words_for_a_long_conversation() {
+    let messages = [
+        "prompt is too long: 208310 tokens > 200000 maximum",
+        "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000, decrease",
+    ];
+    for message in messages {
+        let error = anthropic(400, "invalid_request_error", message, &[]);
+        assert!(error.is_context_overflow(), "{message}");
+    }
+}
+
+#[test]
+fn a_limit_of_money_is_not_waited_for() {
+    let limits = [
+        "This request would exceed your account's monthly spend limit. Please try again later.",
+        "You have reached your specified API usage limits.",
+    ];
+    for message in limits {
+        assert!(!is_retryable(&anthropic(429, "rate_limit_error", message, &[])), "{message}");
+        // A server that says when to come back is believed.
+        let soon = anthropic(429, "rate_limit_error", message, &[("retry-after", "7")]);
+        assert_eq!(soon.retry_after_ms, Some(7000));
+        assert!(is_retryable(&soon));
+    }
+    assert!(!is_retryable(&anthropic(429, "enforced_spend_limit_reached", "no", &[])));
+    let haste = "This request would exceed your account's rate limit. Please try again later.";
+    assert!(is_retryable(&anthropic(429, "rate_limit_error", haste, &[])));
+}
+
+#[test]
+fn anthropics_errors_in_mid_stream() {
+    let kind = |word: &str| {
+        let json = format!(r#"{{"type":"{word}","message":"m"}}"#);
+        Raw::parse(&json).map(|raw| error_in_stream(&raw).kind)
+    };
+    assert_eq!(kind("overloaded_error"), Ok(ApiErrorKind::Overloaded));
+    assert_eq!(kind("api_error"), Ok(ApiErrorKind::Server));
+    assert_eq!(kind("rate_limit_error"), Ok(ApiErrorKind::RateLimit));
+    assert_eq!(kind("timeout_error"), Ok(ApiErrorKind::Timeout));
+    assert_eq!(kind("permission_error"), Ok(ApiErrorKind::Auth));
+}

@@ -180,9 +180,9 @@ impl Speaker {
         let map = match block {
             Block::Text(text) => return text_block(&text.text.as_str()),
             _ if failed => None,
-            Block::Image(_) | Block::Document(_) => return bare(self.media(block, notes)?),
+            Block::Image(_) | Block::Document(_) => return Some(bare(&self.media(block, notes)?)),
             Block::Other(raw) if ["search_result", "tool_reference"].contains(&&*kind_of(raw)) => {
-                return bare(mended(raw).as_object()?);
+                return Some(bare(&mended(raw).as_object()?));
             }
             _ => None,
         };
@@ -248,12 +248,8 @@ fn kind_of(raw: &Raw) -> String {
 }
 
 /// A block without a mark for the cache: inside a result there is no place for one.
-fn bare(map: RawMap) -> Option<RawMap> {
-    let mut out = RawMap::new();
-    for (key, value) in map.iter().filter(|(key, _)| key.as_str() != "\"cache_control\"") {
-        out.push_raw(key.clone(), value.clone());
-    }
-    Some(out)
+fn bare(map: &RawMap) -> RawMap {
+    clean::without(map, "cache_control")
 }
 
 fn keep(map: &mut RawMap, extra: &RawMap, names: &[&str]) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analects_core::Raw;
+use analects_core::{Raw, RawMap};
 
 /// The longest name of a tool.
 pub(super) const LONGEST_NAME: usize = 128;
@@ -95,4 +95,13 @@ pub(super) fn mended(raw: &Raw) -> Raw {
 fn surrogate(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u16::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit))
+}
+
+/// The same object without a member.
+pub(super) fn without(map: &RawMap, key: &str) -> RawMap {
+    let mut out = RawMap::new();
+    for (name, value) in map.iter().filter(|(name, _)| name.as_string().as_deref() != Some(key)) {
+        out.push_raw(name.clone(), value.clone());
+    }
+    out
 }

@@ -4,8 +4,9 @@
 use analects_core::{Content, Raw, RawMap, Role, Turn};
 
 use super::blocks::{Piece, Speaker, text_block};
-use super::clean::Ids;
+use super::clean::{self, Ids};
 use super::notes::Notes;
+use super::server_tools::Waiting;
 use crate::anthropic::wire::{with, word};
 use crate::openai::list;
 
@@ -21,7 +22,7 @@ pub(super) struct Message {
     role: Role,
     /// Results, which stand first.
     results: Vec<RawMap>,
-    said: Vec<RawMap>,
+    pub said: Vec<RawMap>,
     /// The turn of the request with which it began.
     turn: usize,
 }
@@ -29,6 +30,12 @@ pub(super) struct Message {
 impl Message {
     fn new(role: Role, turn: usize) -> Message {
         Message { role, results: Vec::new(), said: Vec::new(), turn }
+    }
+
+    /// Drops the thoughts at its end, of which nothing came; says how many.
+    pub fn drop_last_thoughts(&mut self) -> usize {
+        let kept = self.said.iter().rposition(|block| !is_thought(block)).map_or(0, |at| at + 1);
+        self.said.drain(kept..).count()
     }
 
     /// One bare text as a string, anything else as blocks.
@@ -46,7 +53,8 @@ impl Message {
     }
 }
 
-fn kind(block: &RawMap) -> String {
+/// The type of a block.
+pub(super) fn kind(block: &RawMap) -> String {
     word(block, "type").unwrap_or_default()
 }
 
@@ -61,6 +69,8 @@ pub(super) struct Conversation {
     /// Calls of the last message of the model that have no result yet: their identifiers in the
     /// request and in the body.
     open: Vec<(String, String)>,
+    /// Calls of the provider's own tools that wait for ours.
+    waiting: Waiting,
     ids: Ids,
 }
 
@@ -122,10 +132,12 @@ impl Conversation {
         let Some(mut message) = self.messages.pop() else { return };
         match message.role {
             Role::Assistant => {
-                if !is_last {
-                    drop_unpaired(&mut message, notes);
+                let paused = is_last && self.open.is_empty();
+                if self.waiting.pair(&mut self.messages, &mut message, paused) {
+                    let what = "a call of a server's tool";
+                    notes.content(message.turn, what, "its other half is missing");
                 }
-                while message.said.pop_if(|block| is_thought(block)).is_some() {
+                for _ in 0..message.drop_last_thoughts() {
                     notes.thought(message.turn, "nothing came of it");
                 }
             }
@@ -199,27 +211,6 @@ fn interrupted(id: &str, turn: usize, notes: &mut Notes) -> RawMap {
     map
 }
 
-/// Drops calls of the provider's own tools without their results, and results without their calls:
-/// only the last turn may still be waiting for some.
-fn drop_unpaired(message: &mut Message, notes: &mut Notes) {
-    let is_call =
-        |block: &RawMap| kind(block) == "server_tool_use" || kind(block) == "mcp_tool_use";
-    let is_result = |block: &RawMap| kind(block).ends_with("_tool_result");
-    let ids = |key: &str, which: &dyn Fn(&RawMap) -> bool| -> Vec<Option<String>> {
-        message.said.iter().filter(|block| which(block)).map(|block| word(block, key)).collect()
-    };
-    let (calls, results) = (ids("id", &is_call), ids("tool_use_id", &is_result));
-    let before = message.said.len();
-    message.said.retain(|block| {
-        let answered = !is_call(block) || results.contains(&word(block, "id"));
-        let asked = !is_result(block) || calls.contains(&word(block, "tool_use_id"));
-        answered && asked
-    });
-    if message.said.len() < before {
-        notes.content(message.turn, "a call of a server's tool", "its other half is missing");
-    }
-}
-
 /// Whether the model's turn that is still going on began without a thought: with calls that were just
 /// answered, or with words to go on with.
 pub(super) fn begins_without_thinking(messages: &[Message]) -> bool {
@@ -247,11 +238,7 @@ pub(super) fn limit_cache_points(
     let marked: Vec<&mut RawMap> = marked.collect();
     let too_many = (marked.len() + fixed).saturating_sub(MOST_CACHE_POINTS);
     for block in marked.into_iter().take(too_many) {
-        let mut bare = RawMap::new();
-        for (key, value) in block.iter().filter(|(key, _)| key.as_str() != "\"cache_control\"") {
-            bare.push_raw(key.clone(), value.clone());
-        }
-        *block = bare;
+        *block = clean::without(block, KEY);
     }
     if too_many > 0 {
         notes.setting(KEY, "the API takes four marks, and the last are kept");

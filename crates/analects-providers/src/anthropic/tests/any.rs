@@ -23,6 +23,12 @@ fn block() -> BoxedStrategy<Block> {
         1 => Just(Block::Other(raw(
             r#"{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}"#
         ))),
+        1 => Just(Block::ToolUse(ToolUse {
+            id: "by".into(),
+            name: "w".into(),
+            input: Raw::empty_object(),
+            extra: map(r#"{"caller":{"type":"x","tool_id":"srvtoolu_1"}}"#),
+        })),
         1 => Just(Block::Text(TextBlock {
             text: "m".into(),
             extra: map(r#"{"cache_control":{"type":"ephemeral"}}"#),
@@ -74,7 +80,7 @@ fn any_request() -> BoxedStrategy<Request> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn whatever_was_said_what_goes_out_obeys(request in any_request()) {

@@ -191,6 +191,24 @@ fn half_of_a_servers_call_goes_only_in_the_last_turn() {
 }
 
 #[test]
+fn a_servers_tool_that_called_one_of_ours_is_answered_later() {
+    let mut blocks = searched();
+    let (server, found) = (blocks.remove(0), blocks.remove(0));
+    let caller = map(r#"{"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}}"#);
+    let ours = ToolUse { id: "a".into(), name: "w".into(), input: raw("{}"), extra: caller };
+    let turns = vec![
+        turn(Role::User, "u"),
+        own(vec![server, Block::ToolUse(ours)]),
+        user(vec![result("a", "1")]),
+        own(vec![found, Block::from_text("done")]),
+        turn(Role::User, "thanks"),
+    ];
+    let request = request(turns);
+    assert_eq!(notes(&request), <[String; 0]>::default());
+    assert_eq!(body(&request).matches("srvtoolu_1").count(), 3);
+}
+
+#[test]
 fn turns_of_other_providers_go_without_what_is_theirs() {
     let sealed = |extra: &str| {
         let (id, name) = ("call_abc|fc_1".to_string(), "web.search".to_string());
