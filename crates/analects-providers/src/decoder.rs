@@ -6,7 +6,7 @@ use crate::sse::{DEFAULT_LIMIT, Splitter, SseEvent, TooLong};
 use crate::{Api, anthropic, gemini, openai, openai_responses};
 
 /// Reads one answer, piece by piece.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Decoder {
     splitter: Splitter,
     /// What came before the first event, in case none comes: see [`Decoder::not_a_stream`].
@@ -27,7 +27,7 @@ pub fn decoder(api: Api) -> Decoder {
 }
 
 /// What reads the events, by wire format.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Answer {
     AnthropicMessages(Box<anthropic::Decoder>),
     Gemini(Box<gemini::Decoder>),

@@ -10,11 +10,11 @@ use analects_providers::{Api, decoder, error_from_response};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/samples/wire");
 
-/// The samples of Chat Completions that end in `suffix`; none, said loudly, where there are none.
+/// The samples that end in `suffix`, of the APIs that are read; none, said loudly, where there are none.
 fn samples(test: &str, suffix: &str) -> Vec<PathBuf> {
     let is_wanted = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.contains("-chat-") && name.ends_with(suffix)
+        (name.contains("-chat-") || name.contains("-responses-")) && name.ends_with(suffix)
     };
     let entries = std::fs::read_dir(FOLDER).into_iter().flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -41,25 +41,30 @@ fn status(path: &Path) -> u16 {
     meta.lines().nth(1).unwrap().split(' ').next().unwrap().parse().unwrap()
 }
 
-fn events(pieces: &[&[u8]]) -> Vec<StreamEvent> {
-    let mut decoder = decoder(Api::OpenAiChat);
+fn api(path: &Path) -> Api {
+    let chat = path.to_string_lossy().contains("-chat-");
+    if chat { Api::OpenAiChat } else { Api::OpenAiResponses }
+}
+
+fn events(api: Api, pieces: &[&[u8]]) -> Vec<StreamEvent> {
+    let mut decoder = decoder(api);
     let mut events: Vec<_> = pieces.iter().flat_map(|piece| decoder.push(piece)).collect();
     events.extend(decoder.finish());
     events
 }
 
-fn folded(bytes: &[u8]) -> Folded {
-    fold(&events(&[bytes]), Message::assistant("a", ""))
+fn folded(api: Api, bytes: &[u8]) -> Folded {
+    fold(&events(api, &[bytes]), Message::assistant("a", ""))
 }
 
 #[test]
 fn recorded_streams_are_whole_however_they_are_cut() {
     for path in samples("recorded_streams_are_whole_however_they_are_cut", ".sse") {
         let bytes = std::fs::read(&path).unwrap();
-        let whole = events(&[&bytes]);
+        let whole = events(api(&path), &[&bytes]);
         for at in 0..bytes.len() {
             let (left, right) = bytes.split_at(at);
-            assert_eq!(events(&[left, right]), whole, "{} cut at {at}", path.display());
+            assert_eq!(events(api(&path), &[left, right]), whole, "{} cut at {at}", path.display());
         }
         let folded = fold(&whole, Message::assistant("a", ""));
         assert_eq!(folded.complete, status(&path) == 200, "{}", path.display());
@@ -74,9 +79,10 @@ fn recorded_answers_without_a_stream_say_the_same() {
         if !plain.exists() || status(&path) != 200 {
             continue;
         }
-        let streamed = folded(&std::fs::read(&path).unwrap()).message;
-        let plain = folded(&std::fs::read(&plain).unwrap()).message;
+        let streamed = folded(api(&path), &std::fs::read(&path).unwrap()).message;
+        let plain = folded(api(&path), &std::fs::read(&plain).unwrap()).message;
         assert_eq!(streamed.text(), plain.text(), "{}", path.display());
+        assert_eq!(streamed.model, plain.model, "{}", path.display());
         assert_eq!(streamed.body.content().is_some(), plain.body.content().is_some());
     }
 }
@@ -89,7 +95,7 @@ fn recorded_errors_have_kinds_and_words() {
             continue;
         }
         let body = std::fs::read(&path).unwrap();
-        let error = error_from_response(Api::OpenAiChat, status(&path), |_| None, &body);
+        let error = error_from_response(api(&path), status(&path), |_| None, &body);
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let expected = match name.as_str() {
             name if name.ends_with("toolong") => "context_overflow",

@@ -7,7 +7,7 @@ use analects_core::{Delta, Raw, StreamEvent, Text};
 use super::wire::CallDelta;
 
 /// The calls of an answer that is not complete.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Calls {
     calls: Vec<Call>,
     // The last call of each number, id, or both.
@@ -17,7 +17,7 @@ pub(super) struct Calls {
 }
 
 /// A tool call.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Call {
     index: usize,
     id: String,

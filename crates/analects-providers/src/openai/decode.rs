@@ -13,7 +13,7 @@ use super::wire::{self, CallDelta, Choice, Chunk};
 use crate::error::error_in_stream;
 
 /// Reads the events of one answer.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Decoder {
     /// The provider's name for the answer, once it began.
     started: Option<String>,

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use analects_core::{Json, Raw, RawMap, Text};
 
 use super::extras::list;
-use super::wire::{Rest, filled, put, take};
+use super::wire::{filled, put, take};
 
 /// Log probabilities: an object of lists, each of which goes on from chunk to chunk.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Logprobs {
     lists: BTreeMap<String, Vec<Raw>>,
     others: BTreeMap<String, Raw>,
@@ -45,20 +45,21 @@ impl Logprobs {
 }
 
 /// Details of thoughts, put together from their pieces.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Details {
     details: Vec<Detail>,
 }
 
 /// One detail. Pieces of the same type and number, one after the other, are one detail.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Detail {
     kind: Option<String>,
     number: Option<u64>,
     /// Which of its fields grows: `text`, `summary` or `data`.
     grows: Option<String>,
     text: Text,
-    rest: Rest,
+    /// Its other fields, by name, since each piece has some of them.
+    rest: BTreeMap<String, Raw>,
 }
 
 impl Details {
@@ -90,7 +91,7 @@ impl Details {
 impl Detail {
     fn read(raw: &Raw) -> Option<Detail> {
         let mut detail = Detail::default();
-        detail.rest = take(&raw.as_object()?, |key, value| {
+        let rest = take(&raw.as_object()?, |key, value| {
             match key {
                 "type" => put(&mut detail.kind, filled(value)),
                 "index" => put(&mut detail.number, value.to()),
@@ -104,6 +105,7 @@ impl Detail {
             }
             .is_some()
         });
+        detail.rest = rest.into_iter().collect();
         Some(detail)
     }
 
@@ -116,14 +118,7 @@ impl Detail {
     fn add(&mut self, next: Detail) {
         self.text.push(&next.text);
         self.grows = self.grows.take().or(next.grows);
-        for (key, value) in next.rest {
-            // A detail has a handful of fields; of a monstrous one, repetitions are kept.
-            let known = self.rest.iter_mut().take(64).find(|(name, _)| *name == key);
-            match known {
-                Some((_, place)) => *place = value,
-                None => self.rest.push((key, value)),
-            }
-        }
+        self.rest.extend(next.rest);
     }
 
     fn raw(&self) -> Raw {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use analects_core::{Raw, StreamEvent};
 
 /// Fields that no event has a place for, in the order of their first appearance.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Extras {
     entries: Vec<(String, Vec<Raw>)>,
     /// Where in `entries` a field is.

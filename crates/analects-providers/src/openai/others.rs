@@ -9,7 +9,7 @@ use super::decode::Decoder;
 use super::wire::Choice;
 
 /// Answers by their numbers.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Others {
     answers: BTreeMap<u64, (Decoder, Fold)>,
 }

@@ -32,7 +32,7 @@ pub(super) enum Piece {
 }
 
 /// A block of an answer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Block {
     /// Its place in the message.
     pub index: usize,

@@ -13,7 +13,7 @@ use crate::error::error_in_stream;
 use crate::openai::{Extras, Rest, filled, token_usage};
 
 /// Reads the events of one answer.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Decoder {
     /// What the start of the message said.
     started: Option<(Option<String>, Option<String>)>,

@@ -10,7 +10,7 @@ use super::block::{Block, Kind, Piece};
 use crate::openai::{Rest, filled, list, take};
 
 /// What an item needs to know of the answer, and what it gives to it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Answer {
     /// The provider's name for the answer.
     pub id: Option<String>,
@@ -21,7 +21,7 @@ pub(super) struct Answer {
 }
 
 /// An item of the output.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Item {
     form: Form,
     /// Its fields that have no place in a block: kept with its first block.
@@ -33,7 +33,7 @@ pub(super) struct Item {
     pub done: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Form {
     Message { parts: Parts },
     Thought { block: Block, part: Option<(Thought, u64)> },
@@ -45,7 +45,7 @@ enum Form {
 type Parts = BTreeMap<u64, Part>;
 
 /// A part of a message; `block` is missing where it is kept verbatim.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Part {
     index: usize,
     block: Option<Block>,
