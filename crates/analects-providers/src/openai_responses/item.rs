@@ -37,7 +37,7 @@ pub(super) struct Item {
 enum Form {
     Message { parts: Parts },
     Thought { block: Block, part: Option<(Thought, u64)> },
-    Call { block: Block, id: String, name: String },
+    Call { block: Block, id: String, name: String, whole: Option<Text> },
     Other { index: usize },
 }
 
@@ -172,9 +172,10 @@ impl Item {
                     out.push(StreamEvent::BlockDelta { index: block.index, delta });
                 }
             }
-            Form::Call { block, name, .. } => {
+            Form::Call { block, name, whole, .. } => {
                 if let Some(arguments) = map.get("arguments").and_then(Text::from_raw) {
-                    self.differing.extend(block.complete(&arguments, out));
+                    // If a piece got lost on the way, the whole arguments are still the right ones.
+                    *whole = block.complete(&arguments, out).map(|_| arguments);
                 }
                 if let Some(told) = map.get("name").and_then(filled) {
                     *name = told;
@@ -201,10 +202,11 @@ impl Item {
                     out.push(StreamEvent::BlockStop { index: part.index });
                 }
             }
-            Form::Call { block, id, name } => {
+            Form::Call { block, id, name, whole: arguments } => {
                 if whole {
                     answer.called = true;
-                    end_call(block, id, name, out);
+                    let arguments = arguments.as_ref().unwrap_or(block.told());
+                    end_call(block.index, id, name, arguments, out);
                 }
             }
             Form::Thought { block: Block { index, .. }, .. } | Form::Other { index } => {
@@ -336,12 +338,11 @@ fn call(map: &RawMap, answer: &mut Answer, out: &mut Vec<StreamEvent>) -> Form {
     let id = given.unwrap_or_else(made);
     let name = map.get("name").and_then(filled).unwrap_or_default();
     let index = answer.block(BlockStart::ToolUse { id: id.clone(), name: name.clone() }, out);
-    Form::Call { block: Block::new(index, Kind::Arguments), id, name }
+    Form::Call { block: Block::new(index, Kind::Arguments), id, name, whole: None }
 }
 
-fn end_call(block: &Block, id: &str, name: &str, out: &mut Vec<StreamEvent>) {
-    let index = block.index;
-    let json = block.told().as_str();
+fn end_call(index: usize, id: &str, name: &str, arguments: &Text, out: &mut Vec<StreamEvent>) {
+    let json = arguments.as_str();
     let json = if json.trim().is_empty() { "{}" } else { &json };
     // Arguments that are not JSON stay as the text of the deltas; folding marks them.
     if let Ok(input) = Raw::parse(json) {
