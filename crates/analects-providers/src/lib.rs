@@ -8,10 +8,11 @@
 //! # Types, in reading order
 //!
 //! 1. [`Api`] names a wire format.
-//! 2. [`encode`] turns a request into an [`HttpRequest`].
+//! 2. [`encode`] turns a request into an [`HttpRequest`], which also says what it leaves out;
+//!    [`encode_for`] does so for a server whose [`Quirks`] are known.
 //! 3. [`decoder`] gives a [`Decoder`], which takes the answer's bytes in pieces of any size.
 //! 4. [`error_from_response`] reads an answer that is an error; [`is_retryable`] says whether
-//!    another try may help.
+//!    another try may help, and [`retry()`] whether and when to try.
 //! 5. [`sse`] splits a stream of server-sent events, for every provider.
 //! 6. [`vendors`] are who can be asked; [`facts`] are what is known about their models, in a
 //!    [`Catalogue`] that a person may correct; [`cost`] is what an answer cost.
@@ -37,13 +38,20 @@
 //!
 //! # Limitations
 //!
-//! - Gemini and OpenAI's Chat Completions so far. Of Gemini, a stream whose every chunk says that it
-//!   finished, as old versions do, cannot be told from one that was cut off between two chunks.
+//! - Requests always ask for a stream; a plain JSON answer is read too.
+//! - Chat Completions has no place for unknown blocks, for documents other than PDF files and, with
+//!   most servers, for thinking; the Responses API has none for stop sequences. What is left out is
+//!   listed in [`HttpRequest::left_out`].
+//! - Neither API can say that a tool failed, so the text of its result does.
+//! - [`error_from_response`] reads a `Retry-After` header as seconds only, since a date needs the
+//!   time; [`RetryHeaders::read`] reads both.
+//! - Of several choices (`n` above 1) the first is the answer; the others are kept beside it, as
+//!   `other_choices` among the message's extra fields.
+//! - Of the Responses API, the request's instructions and tools, which every answer repeats, are not
+//!   kept; nor are events that only announce what the finished item says.
+//! - Of Gemini, a stream whose every chunk says that it finished, as old versions do, cannot be told
+//!   from one that was cut off between two chunks.
 //! - Prices are list prices for ordinary requests: no batches, no searches, no stored caches.
-//! - Chat Completions has no place for thinking, documents and unknown blocks; they are left out of
-//!   the request. `reasoning` asks for nothing yet: how to ask differs between vendors.
-//! - A `Retry-After` header is read as seconds only, not as a date.
-//! - Of several choices (`n` above 1) the first is the answer; the others are kept as extra fields.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod anthropic;

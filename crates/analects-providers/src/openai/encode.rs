@@ -364,3 +364,6 @@ fn tool_choice(choice: &ToolChoice) -> Raw {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use analects_core::{BlockStart, Raw, RawMap, StreamEvent, Text};
+use analects_core::{self as core, BlockStart, Json, Raw, RawMap, StreamEvent, Text};
 
 use super::block::{Block, Kind, Piece};
 use crate::openai::{Rest, filled, list, take};
@@ -72,7 +72,7 @@ impl Item {
                 Form::Thought { block: Block::new(index, Kind::Thinking), part: None }
             }
             "function_call" => call(&map, answer, out),
-            _ => Form::Other { index: answer.block(BlockStart::Other(raw.clone()), out) },
+            _ => Form::Other { index: answer.block(verbatim(raw), out) },
         };
         let mut item = Item {
             form,
@@ -182,7 +182,7 @@ impl Item {
                 }
             }
             Form::Other { index } => {
-                let block = BlockStart::Other(raw.clone());
+                let block = verbatim(raw);
                 out.push(StreamEvent::BlockStart { index: *index, block });
             }
         }
@@ -327,6 +327,20 @@ impl Part {
     }
 }
 
+/// A block that is kept as it is. What looks like one of the core's blocks and is none is wrapped,
+/// or a reader of the record would take it for one.
+fn verbatim(raw: &Raw) -> BlockStart {
+    match core::Block::read(raw, &mut Vec::new()) {
+        Ok(core::Block::Other(_)) => BlockStart::Other(raw.clone()),
+        _ => {
+            let mut map = RawMap::new();
+            map.push("type", Raw::string("openai_item"));
+            map.push("item", raw.clone());
+            BlockStart::Other(map.to_raw())
+        }
+    }
+}
+
 /// What stands between the parts of a thought.
 const GAP: &str = "\n\n";
 
@@ -389,7 +403,7 @@ fn finish_part(
     let text = field.and_then(|field| map.get(field)).and_then(Text::from_raw);
     let (Some(field), Some(text)) = (field, text) else {
         let part = part(parts, Some(number), None, answer, out);
-        part.index = answer.block(BlockStart::Other(raw.clone()), out);
+        part.index = answer.block(verbatim(raw), out);
         return None;
     };
     let part = part(parts, Some(number), Some(field == "refusal"), answer, out);

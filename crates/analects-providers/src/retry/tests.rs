@@ -114,7 +114,8 @@ fn nothing_is_sent_again_once_a_part_of_the_answer_was_seen() {
 #[test]
 fn headers_are_read_in_all_their_forms() {
     let after = |pairs: &[(&str, &str)]| headers(pairs).after_ms;
-    let table: [(&[(&str, &str)], Option<u64>); 14] = [
+    type Headers = &'static [(&'static str, &'static str)];
+    let table: [(Headers, Option<u64>); 14] = [
         (&[], None),
         (&[("retry-after", "2")], Some(2000)),
         (&[("retry-after", " 1.5 ")], Some(1500)),
