@@ -78,7 +78,7 @@ pub use http::{Auth, HttpRequest, Method};
 pub use models::{ListedModel, ModelPage, decode_count, decode_models, encode_count, list_request};
 pub use quirks::{MaxTokens, Quirks, ReasoningRequest, SystemRole, Temperature, Thoughts, ToolIds};
 pub use retry::{Retry, RetryHeaders, RetryPolicy, Situation, WhyNot, retry};
-pub use vendors::{AskToThink, Habits, Vendor, vendor, vendors};
+pub use vendors::{Vendor, vendor, vendors};
 
 /// A wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

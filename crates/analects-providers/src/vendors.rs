@@ -1,7 +1,7 @@
 //! Who can be asked: the vendors by name, with their addresses, keys and habits, as plain data. Not
 //! who is asked: that is the configuration's to say, and reading variables is the caller's.
 
-use crate::Api;
+use crate::{Api, MaxTokens, Quirks, ReasoningRequest, Temperature, Thoughts, ToolIds};
 
 /// One vendor, or one kind of local server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,9 +12,8 @@ pub struct Vendor {
     pub title: &'static str,
     /// Other names under which it is known.
     pub aliases: &'static [&'static str],
-    /// The name of the adapter that speaks its API: `anthropic`, `gemini`, `openai` (Chat
-    /// Completions) or `openai-responses`.
-    pub adapter: &'static str,
+    /// The wire format that it speaks.
+    pub api: Api,
     /// Its address, unless a variable says otherwise; what the adapter's paths follow.
     pub base_url: &'static str,
     /// Variables that may hold another address, the first one that is set counts.
@@ -25,91 +24,45 @@ pub struct Vendor {
     pub key_variables: &'static [&'static str],
     /// Whether it answers nobody without a key.
     pub needs_key: bool,
-    /// How its API differs from OpenAI's, for the `openai` adapter.
-    pub habits: Habits,
+    /// In what it differs from others of the same wire format.
+    pub quirks: Quirks,
     /// Whether somebody tried this row against the real thing. The others are written from
     /// documentation.
     pub tried: bool,
 }
 
-/// How an API that is like OpenAI's differs from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Habits {
-    /// The field that holds the limit of output tokens.
-    pub max_tokens_field: &'static str,
-    /// Whether `stream_options` is understood.
-    pub stream_options: bool,
-    /// Whether a temperature may be sent. That single models refuse one is a fact of the model.
-    pub temperature: bool,
-    /// The role of instructions: `system` or `developer`.
-    pub system_role: &'static str,
-    /// How thinking is asked for.
-    pub reasoning: AskToThink,
-    /// The length of the longest id of a tool call, where there is a limit.
-    pub tool_id_max: Option<usize>,
-    /// The length that every id of a tool call has to have, of letters and digits only.
-    pub tool_id_exact: Option<usize>,
-}
-
-/// How a vendor is asked to let its model think first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AskToThink {
-    /// It cannot be asked, or nobody knows how: the model decides.
-    Never,
-    /// `"reasoning_effort": "medium"`.
-    Effort,
-    /// `"reasoning": {"enabled": true}`.
-    ReasoningObject,
-    /// `"thinking": {"type": "enabled"}`.
-    ThinkingObject,
-    /// `"enable_thinking": true`.
-    EnableThinking,
-    /// `"chat_template_kwargs": {"enable_thinking": true}`, for the template of a local model.
-    TemplateArguments,
-    /// In the words of the adapter's own API, not of OpenAI's.
-    Native,
-}
-
 /// What most compatible servers do.
-const COMMON: Habits = Habits {
-    max_tokens_field: "max_tokens",
-    stream_options: true,
-    temperature: true,
-    system_role: "system",
-    reasoning: AskToThink::Never,
-    tool_id_max: None,
-    tool_id_exact: None,
+const COMMON: Quirks = Quirks {
+    max_tokens: MaxTokens::MaxTokens,
+    temperature: Temperature::Sent,
+    ..Quirks::COMPATIBLE
 };
-
-/// Of no use to an API that is not like OpenAI's.
-const NATIVE: Habits = Habits { reasoning: AskToThink::Native, ..COMMON };
 
 const COMPATIBLE: Vendor = Vendor {
     name: "",
     title: "",
     aliases: &[],
-    adapter: "openai",
+    api: Api::OpenAiChat,
     base_url: "",
     base_url_variables: &[],
     base_path: "/v1",
     key_variables: &[],
     needs_key: true,
-    habits: COMMON,
+    quirks: COMMON,
     tried: false,
 };
 
 const LOCAL: Vendor = Vendor { needs_key: false, ..COMPATIBLE };
 
-static VENDORS: [Vendor; 15] = [
+static VENDORS: [Vendor; 16] = [
     Vendor {
         name: "anthropic",
         title: "Anthropic",
         aliases: &["claude"],
-        adapter: "anthropic",
+        api: Api::AnthropicMessages,
         base_url: "https://api.anthropic.com/v1",
         base_url_variables: &["ANTHROPIC_BASE_URL"],
         key_variables: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
-        habits: NATIVE,
         ..COMPATIBLE
     },
     Vendor {
@@ -117,19 +70,18 @@ static VENDORS: [Vendor; 15] = [
         title: "DeepSeek",
         base_url: "https://api.deepseek.com/v1",
         key_variables: &["DEEPSEEK_API_KEY"],
-        habits: Habits { reasoning: AskToThink::ThinkingObject, ..COMMON },
+        quirks: Quirks { reasoning: ReasoningRequest::Thinking, ..COMMON },
         ..COMPATIBLE
     },
     Vendor {
         name: "gemini",
         title: "Google Gemini",
         aliases: &["google"],
-        adapter: "gemini",
+        api: Api::Gemini,
         base_url: "https://generativelanguage.googleapis.com/v1beta",
-        base_url_variables: &["GOOGLE_GEMINI_BASE_URL"],
+        base_url_variables: &["GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"],
         base_path: "/v1beta",
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        habits: NATIVE,
         ..COMPATIBLE
     },
     Vendor {
@@ -138,9 +90,9 @@ static VENDORS: [Vendor; 15] = [
         base_url: "https://api.groq.com/openai/v1",
         base_path: "/openai/v1",
         key_variables: &["GROQ_API_KEY"],
-        habits: Habits {
-            max_tokens_field: "max_completion_tokens",
-            reasoning: AskToThink::Effort,
+        quirks: Quirks {
+            max_tokens: MaxTokens::MaxCompletionTokens,
+            reasoning: ReasoningRequest::Effort,
             ..COMMON
         },
         ..COMPATIBLE
@@ -151,7 +103,7 @@ static VENDORS: [Vendor; 15] = [
         aliases: &["llama.cpp", "llama-server"],
         base_url: "http://127.0.0.1:8080/v1",
         key_variables: &["LLAMA_API_KEY"],
-        habits: Habits { reasoning: AskToThink::TemplateArguments, ..COMMON },
+        quirks: Quirks { reasoning: ReasoningRequest::ChatTemplate, ..COMMON },
         tried: true,
         ..LOCAL
     },
@@ -169,7 +121,7 @@ static VENDORS: [Vendor; 15] = [
         base_url: "https://api.mistral.ai/v1",
         key_variables: &["MISTRAL_API_KEY"],
         // It sends the counts without being asked, and refuses fields that it does not know.
-        habits: Habits { stream_options: false, tool_id_exact: Some(9), ..COMMON },
+        quirks: Quirks { stream_options: false, tool_ids: ToolIds::Exactly(9), ..COMMON },
         ..COMPATIBLE
     },
     Vendor {
@@ -187,7 +139,7 @@ static VENDORS: [Vendor; 15] = [
         base_url: "http://127.0.0.1:11434/v1",
         base_url_variables: &["OLLAMA_HOST"],
         key_variables: &["OLLAMA_API_KEY"],
-        habits: Habits { reasoning: AskToThink::Effort, ..COMMON },
+        quirks: Quirks { reasoning: ReasoningRequest::Effort, ..COMMON },
         ..LOCAL
     },
     Vendor {
@@ -198,12 +150,18 @@ static VENDORS: [Vendor; 15] = [
         base_url_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
         base_path: "",
         key_variables: &["OPENAI_API_KEY"],
-        habits: Habits {
-            max_tokens_field: "max_completion_tokens",
-            reasoning: AskToThink::Effort,
-            tool_id_max: Some(40),
-            ..COMMON
-        },
+        quirks: Quirks::OPENAI_CHAT,
+        ..COMPATIBLE
+    },
+    Vendor {
+        name: "openai-responses",
+        title: "OpenAI, by its Responses API",
+        api: Api::OpenAiResponses,
+        base_url: "https://api.openai.com/v1",
+        base_url_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
+        base_path: "",
+        key_variables: &["OPENAI_API_KEY"],
+        quirks: Quirks::OPENAI_RESPONSES,
         ..COMPATIBLE
     },
     Vendor {
@@ -212,7 +170,11 @@ static VENDORS: [Vendor; 15] = [
         base_url: "https://openrouter.ai/api/v1",
         base_path: "/api/v1",
         key_variables: &["OPENROUTER_API_KEY"],
-        habits: Habits { reasoning: AskToThink::ReasoningObject, ..COMMON },
+        quirks: Quirks {
+            reasoning: ReasoningRequest::Object,
+            thoughts: Thoughts::ReasoningDetails,
+            ..COMMON
+        },
         ..COMPATIBLE
     },
     Vendor {
@@ -223,7 +185,7 @@ static VENDORS: [Vendor; 15] = [
         base_url_variables: &["DASHSCOPE_BASE_URL"],
         base_path: "",
         key_variables: &["DASHSCOPE_API_KEY"],
-        habits: Habits { reasoning: AskToThink::EnableThinking, ..COMMON },
+        quirks: Quirks { reasoning: ReasoningRequest::EnableThinking, ..COMMON },
         ..COMPATIBLE
     },
     Vendor {
@@ -231,7 +193,7 @@ static VENDORS: [Vendor; 15] = [
         title: "vLLM",
         base_url: "http://127.0.0.1:8000/v1",
         key_variables: &["VLLM_API_KEY"],
-        habits: Habits { reasoning: AskToThink::TemplateArguments, ..COMMON },
+        quirks: Quirks { reasoning: ReasoningRequest::ChatTemplate, ..COMMON },
         ..LOCAL
     },
     Vendor {
@@ -240,7 +202,7 @@ static VENDORS: [Vendor; 15] = [
         aliases: &["grok", "x.ai"],
         base_url: "https://api.x.ai/v1",
         key_variables: &["XAI_API_KEY"],
-        habits: Habits { reasoning: AskToThink::Effort, ..COMMON },
+        quirks: Quirks { reasoning: ReasoningRequest::Effort, ..COMMON },
         ..COMPATIBLE
     },
     Vendor {
@@ -252,7 +214,7 @@ static VENDORS: [Vendor; 15] = [
         base_path: "",
         key_variables: &["ZHIPUAI_API_KEY", "ZHIPU_API_KEY", "ZAI_API_KEY"],
         // It sends the counts without being asked.
-        habits: Habits { stream_options: false, reasoning: AskToThink::ThinkingObject, ..COMMON },
+        quirks: Quirks { stream_options: false, reasoning: ReasoningRequest::Thinking, ..COMMON },
         ..COMPATIBLE
     },
 ];
@@ -269,15 +231,6 @@ pub fn vendor(name: &str) -> Option<&'static Vendor> {
 }
 
 impl Vendor {
-    /// The wire format that it speaks, if this crate does.
-    pub fn api(&self) -> Option<Api> {
-        match self.adapter {
-            "gemini" => Some(Api::Gemini),
-            "openai" => Some(Api::OpenAiChat),
-            _ => None,
-        }
-    }
-
     /// The base URL that the value of one of its variables means. These hold addresses in the
     /// vendors' own ways: a host and a port only, the address at which a server listens, or an
     /// address without the path at which the API lives.

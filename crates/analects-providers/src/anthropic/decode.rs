@@ -12,7 +12,7 @@ use crate::error::error_in_stream;
 use crate::openai::{Extras, filled, join, list};
 
 /// Reads the events of one answer.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Decoder {
     /// The provider's name for the answer.
     response_id: String,
@@ -29,7 +29,7 @@ pub(crate) struct Decoder {
 }
 
 /// A block in the making.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Open {
     index: usize,
     kind: Kind,
@@ -37,7 +37,7 @@ struct Open {
     held: Text,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Kind {
     Text { citations: Vec<Raw> },
     Thinking,
@@ -47,7 +47,7 @@ enum Kind {
 }
 
 /// A block of a type that the core does not know, in the making.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Unknown {
     block: RawMap,
     /// Its input so far.

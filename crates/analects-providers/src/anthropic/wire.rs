@@ -66,7 +66,7 @@ pub(super) fn with(map: &RawMap, key: &str, value: Raw) -> RawMap {
 
 /// Token counts, in instalments: each says how many there are by now, and a count that it does not
 /// name stays as it was.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Usage {
     counts: TokenUsage,
     rest: RawMap,

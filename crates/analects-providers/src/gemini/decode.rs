@@ -12,7 +12,7 @@ use super::{MADE_ID, PART_REST, PART_TYPE, SIGNATURE};
 use crate::openai::extras::Extras;
 
 /// Reads the chunks of one answer.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Decoder {
     /// What names of calls are made from, once the answer began.
     started: Option<String>,
