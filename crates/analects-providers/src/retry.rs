@@ -202,15 +202,14 @@ pub(crate) fn why_never(error: &ApiError) -> Option<WhyNot> {
 /// No credit comes as a rate limit too, and no waiting helps.
 fn is_spent(error: &ApiError) -> bool {
     let names = ["insufficient_quota", "spend_limit", "billing", "insufficient_credit"];
-    let words = ["enforced_spend_limit_reached", "spend limit", "credit balance is too low"];
+    let words = ["enforced_spend_limit_reached", "spend limit", "usage limit", "credit balance"];
     let name = error.error_type.as_deref().unwrap_or_default();
     let message = error.message.to_lowercase();
-    // A limit of use that says when it ends is worth the wait.
-    let is_used_up = error.retry_after_ms.is_none() && message.contains("usage limit");
+    // A limit of which the server says when it ends is worth the wait.
+    let in_words = error.retry_after_ms.is_none() && words.iter().any(|it| message.contains(it));
     error.status == Some(402)
-        || (error.kind == ApiErrorKind::RateLimit && is_used_up)
         || names.iter().any(|it| name.contains(it))
-        || words.iter().any(|it| message.contains(it))
+        || (error.kind == ApiErrorKind::RateLimit && in_words)
 }
 
 fn may_overrule(error: &ApiError) -> bool {

@@ -227,7 +227,7 @@ pub fn vendors() -> &'static [Vendor] {
 /// The vendor of this name or alias, in whatever case.
 pub fn vendor(name: &str) -> Option<&'static Vendor> {
     let is = |known: &&str| known.eq_ignore_ascii_case(name);
-    VENDORS.iter().find(|vendor| is(&vendor.name) || vendor.aliases.iter().any(|alias| is(alias)))
+    VENDORS.iter().find(|vendor| is(&vendor.name) || vendor.aliases.iter().any(&is))
 }
 
 impl Vendor {
