@@ -50,6 +50,16 @@ pub(crate) fn error_in_stream(error: &Raw) -> ApiError {
     error
 }
 
+/// The `error` member of an event as it came, if it says more than an [`ApiError`] can hold.
+pub(crate) fn more_in_stream(error: &Raw) -> Option<Raw> {
+    let held = ["\"message\"", "\"type\"", "\"code\"", "\"sequence_number\""];
+    let map = error.as_object()?;
+    let mut more = map.iter().filter(|(key, value)| {
+        !held.contains(&key.as_str()) && !matches!(value.as_str(), "null" | "{}")
+    });
+    more.next().map(|_| error.clone())
+}
+
 /// Whether the same request may succeed later. Whether it may be sent again is another question:
 /// never after a part of the answer was shown.
 pub fn is_retryable(error: &ApiError) -> bool {

@@ -16,18 +16,22 @@ impl LeftOut {
     /// Something that was said and does not go out: `what` and why, in a few words.
     pub fn content(&mut self, turn: usize, what: &str, why: &str) {
         let text = format!("turn {}: {what} is not sent: {why}", turn + 1);
-        self.0.push(Problem::warning(CODE, text));
+        self.push(text, Severity::Warning);
     }
 
     /// A thought, which only its own provider reads: nothing to worry about.
     pub fn thought(&mut self, turn: usize, why: &str) {
         let text = format!("turn {}: a thought is not sent: {why}", turn + 1);
-        self.0.push(Problem::warning(CODE, text).with(Severity::Hint));
+        self.push(text, Severity::Hint);
     }
 
     /// A setting of the request.
     pub fn setting(&mut self, name: &str, why: &str) {
-        self.0.push(Problem::warning(CODE, format!("{name} is not sent: {why}")));
+        self.push(format!("{name} is not sent: {why}"), Severity::Warning);
+    }
+
+    fn push(&mut self, text: String, severity: Severity) {
+        self.0.push(Problem::warning("not-sent", text).with(severity));
     }
 
     /// What was collected.
@@ -35,8 +39,6 @@ impl LeftOut {
         self.0
     }
 }
-
-const CODE: &str = "not-sent";
 
 /// Names of tool calls as a server accepts them. The same name gives the same new one in every
 /// request, so that prompts can be cached.

@@ -10,7 +10,7 @@ use super::details::{Details, Logprobs};
 use super::extras::{Extras, list};
 use super::others::Others;
 use super::wire::{self, CallDelta, Choice, Chunk};
-use crate::error::error_in_stream;
+use crate::error::{error_in_stream, more_in_stream};
 
 /// Reads the events of one answer.
 #[derive(Debug, Clone, Default)]
@@ -144,6 +144,9 @@ impl Decoder {
             self.extras.set(&key, value);
         }
         if let Some(error) = &chunk.error {
+            if let Some(more) = more_in_stream(error) {
+                self.extras.add("error", more);
+            }
             self.fail(error_in_stream(error), out);
         }
     }

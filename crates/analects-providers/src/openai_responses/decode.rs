@@ -9,7 +9,7 @@ use analects_core::{ApiError, ApiErrorKind, Raw, RawMap, StopReason, StreamEvent
 use super::block::Piece;
 use super::item::{Answer, Item, Thought};
 use super::wire::{Event, Response};
-use crate::error::error_in_stream;
+use crate::error::{error_in_stream, more_in_stream};
 use crate::openai::{Extras, Rest, filled, token_usage};
 
 /// Reads the events of one answer.
@@ -40,7 +40,7 @@ impl Decoder {
         match (Event::read(&map), map.get("error")) {
             (Some(event), _) => self.typed(event, &map, out),
             (None, Some(error)) if map.get("output").is_none() => {
-                self.fail(error_in_stream(error), out);
+                self.report(error, out);
             }
             (None, _) if map.get("output").is_some() || map.get("status").is_some() => {
                 self.response(&map, out);
@@ -61,6 +61,14 @@ impl Decoder {
             self.flush(out);
             out.push(StreamEvent::Error(error));
         }
+    }
+
+    /// Ends the answer with an error that the provider tells.
+    fn report(&mut self, error: &Raw, out: &mut Vec<StreamEvent>) {
+        if let Some(more) = more_in_stream(error) {
+            self.extras.add("error", more);
+        }
+        self.fail(error_in_stream(error), out);
     }
 
     /// Ends the answer. Where no event said so, it was cut off: blocks stay open and there is no
@@ -92,7 +100,7 @@ impl Decoder {
 
     fn typed(&mut self, event: Event, map: &RawMap, out: &mut Vec<StreamEvent>) {
         match event.kind.as_str() {
-            "error" => return self.fail(reported(&event, map), out),
+            "error" => return self.report(&reported(&event, map), out),
             "ping" | "keepalive" => return out.push(StreamEvent::Ping),
             _ => {}
         }
@@ -240,7 +248,9 @@ impl Decoder {
         match response.status.as_deref() {
             Some("completed") => self.end(true, StopReason::EndTurn, out),
             Some("incomplete") => self.end(false, stop_reason(reason), out),
-            Some("failed") => self.fail(failure(response.error.as_ref()), out),
+            Some("failed") => {
+                self.report(&response.error.unwrap_or_else(Raw::empty_object), out);
+            }
             Some("cancelled") => {
                 let text = "the provider says that the answer was cancelled";
                 self.fail(ApiError::new(ApiErrorKind::Cancelled, text), out);
@@ -295,24 +305,17 @@ fn stop_reason(word: Option<String>) -> StopReason {
     }
 }
 
-fn failure(error: Option<&Raw>) -> ApiError {
-    match error {
-        Some(error) => error_in_stream(error),
-        None => error_in_stream(&Raw::empty_object()),
-    }
-}
-
 /// The error of an `error` event, which has its members beside its type or in an object of their
 /// own.
-fn reported(event: &Event, map: &RawMap) -> ApiError {
+fn reported(event: &Event, map: &RawMap) -> Raw {
     if let Some(error) = &event.error {
-        return error_in_stream(error);
+        return error.clone();
     }
     let mut members = RawMap::new();
     for (key, value) in map.iter().filter(|(key, _)| key.as_str() != "\"type\"") {
         members.push_raw(key.clone(), value.clone());
     }
-    error_in_stream(&members.to_raw())
+    members.to_raw()
 }
 
 fn object(entries: &Rest) -> Raw {

@@ -526,6 +526,13 @@ fn errors_have_their_kinds_wherever_they_come() {
         assert!(!folded.complete, "{data}");
         assert!(matches!(events(&stream(&[data, DONE])).last(), Some(StreamEvent::Error(_))));
     }
+    let param =
+        r#"{"type":"error","code":"x","message":"m","param":"input[3]","sequence_number":1}"#;
+    let kept = folded(&stream(&[param])).message.extra;
+    assert_eq!(
+        kept.to_raw().as_str(),
+        r#"{"error":{"code":"x","message":"m","param":"input[3]","sequence_number":1}}"#
+    );
     let nothing = r#"{"type":"response.failed","response":{"status":"failed","error":null}}"#;
     let error = folded(&stream(&[nothing])).error.unwrap();
     assert_eq!(error.message, "the provider gave up without saying why");

@@ -174,3 +174,12 @@ fn every_malformed_chunk_is_kept_under_one_name() {
     assert_eq!(folded.message.text(), "a");
     assert_eq!(folded.message.extra.to_raw().as_str(), r#"{"malformed_chunk":["{oops","[1]"]}"#);
 }
+
+#[test]
+fn what_an_error_says_beyond_its_words_is_kept() {
+    let error = r#"{"message":"busy","code":502,"metadata":{"provider_name":"p","raw":"x"}}"#;
+    let stream = format!("{}data: {{\"error\":{error}}}\n\n", chunk(r#"{"content":"a"}"#));
+    let folded = folded(&events(&stream));
+    assert_eq!(folded.error.unwrap().status, Some(502));
+    assert_eq!(folded.message.extra.get("error").unwrap().as_str(), error);
+}
