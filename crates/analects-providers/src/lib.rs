@@ -16,7 +16,8 @@
 //! 5. [`sse`] splits a stream of server-sent events, for every provider.
 //! 6. [`vendors`] are who can be asked; [`facts`] are what is known about their models, in a
 //!    [`Catalogue`] that a person may correct; [`cost`] is what an answer cost.
-//! 7. [`gemini`] counts tokens and lists models in Gemini's words.
+//! 7. [`encode_count`] and [`list_request`] ask how many tokens a request has and which models there
+//!    are; [`decode_count`] and [`decode_models`] read the answers.
 //!
 //! ```
 //! use analects_core::{Message, Request, Role, Turn, fold};
@@ -52,6 +53,9 @@
 //! - Of Gemini, a stream whose every chunk says that it finished, as old versions do, cannot be told
 //!   from one that was cut off between two chunks.
 //! - Prices are list prices for ordinary requests: no batches, no searches, no stored caches.
+//! - Anthropic's Messages: a server's tools and other fields of its own go in by the request's
+//!   `metadata` (`tools` are added, `betas` become a header, `cache_control` caches the prompt). Text
+//!   documents in base64 are left out; they go as plain text.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod anthropic;
