@@ -2,6 +2,7 @@
 //! printed of them is less than what is used.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use reqwest::Url;
 
@@ -32,6 +33,16 @@ impl BaseUrl {
             url.set_query(Some(&format!("{before}{query}")));
         }
         url
+    }
+
+    /// Whether nobody on the way can read along: it is `https`, or on this machine.
+    pub(crate) fn is_safe(&self) -> bool {
+        let host = self.0.host_str().unwrap_or_default();
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        let is_here = host == "localhost"
+            || host.ends_with(".localhost")
+            || address.is_ok_and(|address| address.is_loopback());
+        self.is_https() || is_here
     }
 
     pub(crate) fn is_https(&self) -> bool {

@@ -8,10 +8,12 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::ClientError;
 use crate::error::{Wait, reason};
+use crate::recorder::Recorder;
 
 /// The bytes of an answer. Dropping it cancels the request.
 pub struct ByteStream {
     source: Source,
+    recorder: Option<Recorder>,
 }
 
 impl fmt::Debug for ByteStream {
@@ -52,12 +54,17 @@ impl Limits {
 
 impl ByteStream {
     pub(crate) fn http(response: reqwest::Response, limits: Limits) -> ByteStream {
-        ByteStream { source: Source::Http(Box::new(response), limits) }
+        ByteStream { source: Source::Http(Box::new(response), limits), recorder: None }
+    }
+
+    /// The same bytes, which are recorded as they come.
+    pub(crate) fn recorded(self, recorder: Option<Recorder>) -> ByteStream {
+        ByteStream { recorder, ..self }
     }
 
     pub(crate) fn replay(path: &Path) -> Result<ByteStream, ClientError> {
         let bytes = std::fs::read(path).map_err(|error| ClientError::replay(path, &error))?;
-        Ok(ByteStream { source: Source::Replay(bytes) })
+        Ok(ByteStream { source: Source::Replay(bytes), recorder: None })
     }
 
     /// The next bytes; `None` at the end, and after an error. A call that is dropped while it waits
@@ -68,11 +75,23 @@ impl ByteStream {
             Source::Replay(bytes) => Some(Ok(std::mem::take(bytes))),
             Source::Http(response, limits) => read(response, limits).await.transpose(),
         };
+        if let (Some(recorder), Some(Ok(bytes))) = (&mut self.recorder, &next) {
+            recorder.take(bytes);
+        }
         let goes_on = matches!(self.source, Source::Http(..)) && matches!(next, Some(Ok(_)));
         if !goes_on {
             self.source = Source::Ended;
         }
         next
+    }
+
+    /// All bytes, if all of them come.
+    pub(crate) async fn read_all(&mut self) -> Result<Vec<u8>, ClientError> {
+        let mut all = Vec::new();
+        while let Some(bytes) = self.next().await {
+            all.extend_from_slice(&bytes?);
+        }
+        Ok(all)
     }
 
     /// As much as matters of the body of an error, and as much as came.

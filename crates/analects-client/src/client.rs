@@ -1,20 +1,27 @@
-//! Sending one request: the single place where bytes leave the machine.
+//! Sending requests: the single place where bytes leave the machine.
 
-use std::sync::OnceLock;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use analects_core::Request;
-use analects_providers::{Auth, HttpRequest, Method, error_from_response};
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
+use analects_core::{ApiError, ApiErrorKind, Request};
+use analects_providers::{
+    Auth, HttpRequest, Method, RetryHeaders, RetryPolicy, error_from_response,
+};
+use jiff::Timestamp;
+use reqwest::header::{CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use tokio::time::Instant;
 
 use crate::address::shown;
 use crate::bytes::Limits;
 use crate::error::{Wait, reason};
+use crate::recorder::Recorder;
+use crate::tries::Tries;
 use crate::{BaseUrl, ByteStream, ClientError, EventStream, Key, Model, Proxies, Transport};
 
-/// How long to wait for what, and which way to go.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How long to wait for what, how often to try, and which way to go.
+#[derive(Clone)]
 pub struct Options {
     /// For a connection.
     pub connect: Duration,
@@ -22,8 +29,26 @@ pub struct Options {
     pub first_byte: Duration,
     /// From one piece of the answer to the next.
     pub idle: Duration,
+    /// How often and how patiently a request that failed is sent again.
+    pub retries: RetryPolicy,
     /// The proxies on the way.
     pub proxies: Proxies,
+    /// Where the bytes of the last answer are recorded, as `replay:FILE` plays them.
+    pub record: Option<PathBuf>,
+    /// Who is told before a request is sent again.
+    pub on_wait: Option<OnWait>,
+}
+
+/// Is told before a request is sent again.
+pub type OnWait = Arc<dyn Fn(&Waiting) + Send + Sync>;
+
+/// A request that failed and will be sent again.
+#[derive(Debug, Clone)]
+pub struct Waiting {
+    /// Why it failed.
+    pub error: ClientError,
+    /// How long until it is sent again.
+    pub wait: Duration,
 }
 
 impl Default for Options {
@@ -32,8 +57,24 @@ impl Default for Options {
             connect: Duration::from_secs(10),
             first_byte: Duration::from_secs(120),
             idle: Duration::from_secs(90),
+            retries: RetryPolicy::default(),
             proxies: Proxies::default(),
+            record: None,
+            on_wait: None,
         }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("connect", &self.connect)
+            .field("first_byte", &self.first_byte)
+            .field("idle", &self.idle)
+            .field("retries", &self.retries)
+            .field("proxies", &self.proxies)
+            .field("record", &self.record)
+            .finish_non_exhaustive()
     }
 }
 
@@ -52,18 +93,68 @@ impl Client {
         Client { options, ..Client::default() }
     }
 
-    /// Asks a model and gives its answer, event by event.
+    /// Asks a model and gives its answer, event by event. A request that fails before anything of the
+    /// answer came is sent again, as the options say.
     pub async fn stream(
         &self,
         model: &Model,
         request: &Request,
     ) -> Result<EventStream, ClientError> {
-        let request = analects_providers::encode(model.api, request);
-        let bytes = self.send(model, request).await?;
-        Ok(EventStream::new(bytes, model))
+        self.events(model, model.encode(request)).await
+    }
+
+    /// The same, but the answer is asked for in one piece.
+    pub(crate) async fn ask_at_once(
+        &self,
+        model: &Model,
+        request: &Request,
+    ) -> Result<EventStream, ClientError> {
+        let request = analects_providers::at_once(model.api, model.encode(request));
+        self.events(model, request).await
+    }
+
+    async fn events(
+        &self,
+        model: &Model,
+        mut request: HttpRequest,
+    ) -> Result<EventStream, ClientError> {
+        let left_out = std::mem::take(&mut request.left_out);
+        let mut tries = Tries::new(&self.options);
+        loop {
+            let bytes = match self.send(model, request.clone()).await {
+                Ok(bytes) => bytes,
+                Err(error) if tries.again(&error).await => continue,
+                Err(error) => return Err(error),
+            };
+            let mut stream = EventStream::new(bytes, model, left_out.clone());
+            match stream.prime().await {
+                Some(error) if tries.again(&error).await => {}
+                _ => return Ok(stream),
+            }
+        }
+    }
+
+    /// Sends bytes to a model and gives the whole of what comes back.
+    pub(crate) async fn fetch(
+        &self,
+        model: &Model,
+        request: HttpRequest,
+    ) -> Result<Vec<u8>, ClientError> {
+        let mut tries = Tries::new(&self.options);
+        loop {
+            let fetched = match self.send(model, request.clone()).await {
+                Ok(mut bytes) => bytes.read_all().await,
+                Err(error) => Err(error),
+            };
+            match fetched {
+                Err(error) if tries.again(&error).await => {}
+                fetched => return fetched,
+            }
+        }
     }
 
     /// Sends bytes to a model and gives the bytes that come back, once it accepted the request.
+    /// Nothing is sent twice.
     pub async fn send(
         &self,
         model: &Model,
@@ -71,8 +162,9 @@ impl Client {
     ) -> Result<ByteStream, ClientError> {
         match &model.transport {
             Transport::Replay(path) => ByteStream::replay(path),
-            Transport::Http { base_url, key } => {
-                let call = Call { model, base_url, key: key.as_ref(), options: &self.options };
+            Transport::Http { base_url, key, as_bearer } => {
+                let (key, as_bearer, options) = (key.as_ref(), *as_bearer, &self.options);
+                let call = Call { model, base_url, key, as_bearer, options };
                 call.send(self.http_client(base_url)?, request).await
             }
         }
@@ -110,6 +202,7 @@ struct Call<'a> {
     model: &'a Model,
     base_url: &'a BaseUrl,
     key: Option<&'a Key>,
+    as_bearer: bool,
     options: &'a Options,
 }
 
@@ -134,7 +227,16 @@ impl Call<'_> {
         let sent = limits.watch(builder.send()).await?;
         let response = sent.map_err(|error| self.not_sent(&error))?;
         if response.status().is_success() {
-            return Ok(ByteStream::http(response, limits));
+            if let Some(encoding) = response.headers().get(CONTENT_ENCODING) {
+                // Nobody asked for that, and what comes could not be read.
+                let encoding = encoding.to_str().unwrap_or("in an unknown way");
+                let text = format!("the answer is compressed ({encoding}), which nobody asked for");
+                let error = ApiError::new(ApiErrorKind::Malformed, text);
+                return Err(ClientError::BrokeOff(error));
+            }
+            let recording = self.options.record.as_deref();
+            let recorder = recording.map(|path| Recorder::new(path, self.key.cloned()));
+            return Ok(ByteStream::http(response, limits).recorded(recorder));
         }
         Err(self.refused(response, limits).await)
     }
@@ -147,7 +249,8 @@ impl Call<'_> {
             headers.insert(key, HeaderValue::from_str(value).map_err(|_| bad())?);
         }
         if let Some(key) = self.key {
-            let (name, value) = match request.auth {
+            let auth = if self.as_bearer { Auth::Bearer } else { request.auth };
+            let (name, value) = match auth {
                 Auth::Bearer => ("authorization", format!("Bearer {}", key.reveal())),
                 Auth::GoogleKey => ("x-goog-api-key", key.reveal().to_string()),
                 Auth::XApiKey => ("x-api-key", key.reveal().to_string()),
@@ -187,6 +290,8 @@ impl Call<'_> {
         if let Some(key) = self.key {
             key.hide_in(&mut error);
         }
-        ClientError::Api { url, error }
+        let retry = RetryHeaders::read(header, Timestamp::now());
+        error.retry_after_ms = retry.after_ms.or(error.retry_after_ms);
+        ClientError::Api { url, error, should_retry: retry.should_retry }
     }
 }

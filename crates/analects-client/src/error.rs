@@ -68,10 +68,26 @@ pub enum ClientError {
         url: String,
         /// What it said.
         error: ApiError,
+        /// Whether it said that another try may help, or that none does.
+        should_retry: Option<bool>,
     },
     /// The answer began and broke off.
     #[error("the answer broke off: {0}")]
     BrokeOff(ApiError),
+    /// The provider has nothing of the kind.
+    #[error("{0}")]
+    Unsupported(&'static str),
+    /// A key would travel over a connection that others can read.
+    #[error("{0} is not on this machine, and http:// would send everything in the clear")]
+    PlainHttp(String),
+    /// Several providers have a model of that name, or none is known to.
+    #[error("{message}")]
+    Ambiguous {
+        /// What is unclear.
+        message: String,
+        /// What to say instead.
+        hint: String,
+    },
     /// A recorded answer cannot be read.
     #[error("cannot read {}: {reason}", .path.display())]
     Replay {
@@ -130,10 +146,21 @@ impl ClientError {
                 "cannot read the recording: no such file".to_string()
             }
             ClientError::Replay { reason, .. } => because("cannot read the recording", reason, ""),
+            ClientError::PlainHttp(_) => "the address is not one of https".to_string(),
             ClientError::NoKey(_)
             | ClientError::BadHeader(_)
             | ClientError::BadAddress(_)
+            | ClientError::Unsupported(_)
+            | ClientError::Ambiguous { .. }
             | ClientError::BrokeOff(_) => self.to_string(),
+        }
+    }
+
+    /// Whether the server said that another try may help, or that none does.
+    pub(crate) fn should_retry(&self) -> Option<bool> {
+        match self {
+            ClientError::Api { should_retry, .. } => *should_retry,
+            _ => None,
         }
     }
 
@@ -147,8 +174,11 @@ impl ClientError {
         match self {
             ClientError::NoKey(_) => ApiErrorKind::Auth,
             ClientError::UnknownModel(_) | ClientError::Replay { .. } => ApiErrorKind::NotFound,
+            ClientError::Ambiguous { .. } => ApiErrorKind::NotFound,
             ClientError::BadHeader(_)
             | ClientError::BadAddress(_)
+            | ClientError::PlainHttp(_)
+            | ClientError::Unsupported(_)
             | ClientError::Redirected { .. } => ApiErrorKind::BadRequest,
             ClientError::Setup(_)
             | ClientError::Unreachable { .. }
@@ -185,18 +215,20 @@ impl ClientError {
     /// What the person can do about it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            ClientError::UnknownModel(_) => "name a model as openai/NAME, or replay:FILE",
+            ClientError::UnknownModel(_) => {
+                "name a model as provider/NAME; analects model list has the providers"
+            }
             ClientError::NoKey(variable) => return Some(format!("set {variable}")),
-            ClientError::BadAddress(_) => {
-                "set OPENAI_BASE_URL to an address such as http://127.0.0.1:8080/v1"
-            }
-            ClientError::Redirected { .. } => {
-                "set OPENAI_BASE_URL to the address that it redirects to"
-            }
+            ClientError::Ambiguous { hint, .. } => return Some(hint.clone()),
+            ClientError::PlainHttp(_) => "use https://, or allow it with --allow-http",
+            ClientError::BadAddress(_) => "give an address such as http://127.0.0.1:8080/v1",
+            ClientError::Redirected { .. } => "set the address to the one that it redirects to",
             ClientError::Unreachable { .. } => {
-                "check that the server runs and that OPENAI_BASE_URL is right"
+                "check that the server runs, and its address: analects config show"
             }
-            ClientError::Api { .. } if self.kind() == ApiErrorKind::Auth => "check OPENAI_API_KEY",
+            ClientError::Api { .. } if self.kind() == ApiErrorKind::Auth => {
+                "check the key: analects config show has the names of the variables"
+            }
             _ => return None,
         };
         Some(hint.to_string())

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use analects_core::{ApiErrorKind, StreamEvent};
+use analects_core::{ApiError, ApiErrorKind, Problem, StreamEvent};
 use analects_providers::{Decoder, decoder};
 
+use crate::adapter::is_content;
 use crate::{ByteStream, ClientError, Key, Model, Transport};
 
 /// The events of an answer. Dropping it cancels the request.
@@ -19,10 +20,12 @@ pub struct EventStream {
     settled: bool,
     ended: bool,
     key: Option<Key>,
+    /// What of the request did not go out.
+    left_out: Vec<Problem>,
 }
 
 impl EventStream {
-    pub(crate) fn new(bytes: ByteStream, model: &Model) -> EventStream {
+    pub(crate) fn new(bytes: ByteStream, model: &Model, left_out: Vec<Problem>) -> EventStream {
         let key = match &model.transport {
             Transport::Http { key, .. } => key.clone(),
             Transport::Replay(_) => None,
@@ -35,6 +38,34 @@ impl EventStream {
             settled: false,
             ended: false,
             key,
+            left_out,
+        }
+    }
+
+    /// What of the request did not go out, because the provider's API has no place for it.
+    pub fn left_out(&self) -> &[Problem] {
+        &self.left_out
+    }
+
+    /// Reads until there is something of the answer, or its end. An error that came before anything
+    /// else is given, so that the request can be sent once more: nobody has seen anything of it yet.
+    pub(crate) async fn prime(&mut self) -> Option<ClientError> {
+        loop {
+            let settled = self.ready.iter().find_map(|event| match event {
+                event if is_content(event) => Some(None),
+                StreamEvent::Error(error) => Some(Some(ClientError::BrokeOff(error.clone()))),
+                StreamEvent::MessageStop { .. } => Some(None),
+                _ => None,
+            });
+            if let Some(settled) = settled {
+                return settled;
+            }
+            if self.ended {
+                let silent = "the provider ended the answer before it began";
+                let silent = ApiError::new(ApiErrorKind::Network, silent);
+                return Some(self.failure.clone().unwrap_or(ClientError::BrokeOff(silent)));
+            }
+            self.read().await;
         }
     }
 
@@ -49,13 +80,17 @@ impl EventStream {
             if self.ended {
                 return self.failure.take().map(Err);
             }
-            match self.bytes.next().await {
-                Some(Ok(bytes)) => {
-                    let events = self.decoder.push(&bytes);
-                    self.take(events);
-                }
-                end => self.end(end.and_then(Result::err)),
+            self.read().await;
+        }
+    }
+
+    async fn read(&mut self) {
+        match self.bytes.next().await {
+            Some(Ok(bytes)) => {
+                let events = self.decoder.push(&bytes);
+                self.take(events);
             }
+            end => self.end(end.and_then(Result::err)),
         }
     }
 

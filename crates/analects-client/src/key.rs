@@ -28,9 +28,27 @@ impl Key {
     }
 
     fn hide(&self, text: &str) -> String {
-        // Something as short as "none" is no secret, and is a word that messages may hold.
+        if self.is_secret() { text.replace(&self.0, "[key]") } else { text.into() }
+    }
+
+    /// Takes the key out of bytes, of which not all need to be text.
+    pub(crate) fn hide_in_bytes(&self, bytes: &[u8]) -> Vec<u8> {
+        let key = self.0.as_bytes();
+        let mut out = Vec::with_capacity(bytes.len());
+        let mut rest = bytes;
+        while let Some(at) = rest.windows(key.len()).position(|w| w == key && self.is_secret()) {
+            out.extend_from_slice(&rest[..at]);
+            out.extend_from_slice(b"[key]");
+            rest = &rest[at + key.len()..];
+        }
+        out.extend_from_slice(rest);
+        out
+    }
+
+    /// Something as short as "none" is no secret, and is a word that messages may hold.
+    fn is_secret(&self) -> bool {
         const SHORTEST_SECRET: usize = 8;
-        if self.0.len() < SHORTEST_SECRET { text.into() } else { text.replace(&self.0, "[key]") }
+        self.0.len() >= SHORTEST_SECRET
     }
 }
 

@@ -43,7 +43,9 @@
 //! - `https` addresses trust the certificates of the operating system. [`Proxies`] speak HTTP, not
 //!   SOCKS, and addresses of this machine never go through one.
 
+mod adapter;
 mod address;
+pub mod blocking;
 mod bytes;
 mod client;
 mod error;
@@ -51,12 +53,15 @@ mod events;
 mod key;
 mod model;
 mod proxies;
+mod recorder;
+mod tries;
 
+pub use adapter::{ModelAdapter, Offered, Response, cost};
 pub use address::BaseUrl;
 pub use bytes::ByteStream;
-pub use client::{Client, Options};
+pub use client::{Client, OnWait, Options, Waiting};
 pub use error::{ClientError, Wait};
 pub use events::EventStream;
 pub use key::Key;
-pub use model::{Model, OPENAI, Surroundings, Transport, resolve};
+pub use model::{Model, Resolver, Surroundings, Transport, resolve};
 pub use proxies::Proxies;

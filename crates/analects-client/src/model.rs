@@ -1,22 +1,63 @@
 //! From a model's name to where and how it is asked.
 
-use std::io;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use analects_providers::Api;
+use analects_core::{ModelFacts, Request};
+use analects_providers::{
+    Api, HttpRequest, Quirks, Vendor, encode_for, facts, recognise, vendor, vendors,
+};
 
-use crate::{BaseUrl, ClientError, Key};
+use crate::{BaseUrl, ClientError, Key, ModelAdapter, Options};
 
-/// Where OpenAI itself answers.
-pub const OPENAI: &str = "https://api.openai.com/v1";
-
-/// What the command found in its environment and configuration.
+/// What the command found in its environment and configuration: keys and addresses, by the names of
+/// their variables. No file and no project can set one.
 #[derive(Clone, Default)]
 pub struct Surroundings {
-    /// `OPENAI_BASE_URL`; `None` stands for OpenAI itself.
-    pub openai_base_url: Option<String>,
-    /// `OPENAI_API_KEY`.
-    pub openai_key: Option<Key>,
+    keys: BTreeMap<&'static str, Key>,
+    addresses: BTreeMap<&'static str, String>,
+    /// Whether `http://` may lead to other machines.
+    pub allow_http: bool,
+}
+
+impl Surroundings {
+    /// Asks for every variable that a provider knows.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Surroundings {
+        let mut found = Surroundings::default();
+        for vendor in vendors() {
+            for name in vendor.key_variables {
+                let key = variable(name).as_deref().and_then(Key::new);
+                found.keys.extend(key.map(|key| (*name, key)));
+            }
+            for name in vendor.base_url_variables {
+                let address = variable(name).filter(|address| !address.trim().is_empty());
+                found.addresses.extend(address.map(|address| (*name, address)));
+            }
+        }
+        found
+    }
+
+    /// The names of the keys that are set.
+    pub fn key_names(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.keys().copied()
+    }
+
+    /// The address that is set for a provider, and the variable that sets it.
+    pub fn address(&self, vendor: &Vendor) -> Option<(&'static str, &str)> {
+        let mut names = vendor.base_url_variables.iter();
+        names.find_map(|name| Some((*name, self.addresses.get(name)?.as_str())))
+    }
+
+    fn key(&self, vendor: &Vendor) -> Option<(&'static str, &Key)> {
+        let mut names = vendor.key_variables.iter();
+        names.find_map(|name| Some((*name, self.keys.get(name)?)))
+    }
+
+    /// Whether a provider can be asked: it has its key, needs none, or has an address of one's own.
+    pub fn can_ask(&self, vendor: &Vendor) -> bool {
+        !vendor.needs_key || self.key(vendor).is_some() || self.address(vendor).is_some()
+    }
 }
 
 /// A model and the way to it.
@@ -28,11 +69,24 @@ pub struct Model {
     pub name: String,
     /// The wire format.
     pub api: Api,
+    /// In what the provider differs from others of the same wire format.
+    pub quirks: Quirks,
     /// The way.
     pub transport: Transport,
 }
 
 impl Model {
+    /// What is known about it; `None` where nothing is.
+    pub fn facts(&self) -> Option<ModelFacts> {
+        facts(&self.provider, &self.name)
+    }
+
+    /// A request for this model as it goes out, without the key.
+    pub fn encode(&self, request: &Request) -> HttpRequest {
+        let request = Request { model: self.name.clone(), ..request.clone() };
+        encode_for(self.api, &request, &self.quirks)
+    }
+
     /// Whether the model can be asked at all, as far as that can be known without asking: a recorded
     /// answer has to be there. Nothing is sent.
     pub fn check(&self) -> Result<(), ClientError> {
@@ -66,43 +120,148 @@ pub enum Transport {
         base_url: BaseUrl,
         /// What to show there.
         key: Option<Key>,
+        /// Whether it is shown as a bearer token, whatever the wire format says.
+        as_bearer: bool,
     },
     /// Not at all: the file holds the answer, byte by byte, to whatever is asked.
     Replay(PathBuf),
 }
 
-/// Finds the model that `name` stands for: `openai/NAME` or `replay:FILE`.
+/// Finds the model that `name` stands for: `provider/NAME`, a name that only one provider is known to
+/// have, or `replay:FILE`.
 pub fn resolve(name: &str, surroundings: &Surroundings) -> Result<Model, ClientError> {
     if let Some(file) = name.strip_prefix("replay:").filter(|file| !file.is_empty()) {
-        return Ok(Model {
-            provider: "replay".to_string(),
-            // Not the path, which is nobody's business but this machine's.
-            name: "replay".to_string(),
-            api: Api::OpenAiChat,
-            transport: Transport::Replay(PathBuf::from(file)),
-        });
+        return Ok(replay(Path::new(file)));
     }
-    match name.split_once('/') {
-        Some(("openai", model)) if !model.is_empty() => openai(model, surroundings),
-        _ => Err(ClientError::UnknownModel(name.to_string())),
+    let named = name.split_once('/').filter(|(_, model)| !model.is_empty());
+    match named.and_then(|(provider, model)| Some((vendor(provider)?, model))) {
+        Some((vendor, model)) => reach(vendor, model, surroundings),
+        None => reach(bare(name)?, name, surroundings),
     }
 }
 
-fn openai(name: &str, surroundings: &Surroundings) -> Result<Model, ClientError> {
-    let default = BaseUrl::parse(OPENAI)?;
-    let base_url = match surroundings.openai_base_url.as_deref().map(str::trim) {
-        None | Some("") => default.clone(),
-        Some(given) => BaseUrl::parse(given)?,
-    };
-    let key = surroundings.openai_key.clone();
-    // Other servers may well do without a key.
-    if key.is_none() && base_url == default {
-        return Err(ClientError::NoKey("OPENAI_API_KEY"));
+/// The one provider that is known to have a model of that name.
+fn bare(name: &str) -> Result<&'static Vendor, ClientError> {
+    let knows = |vendor: &&Vendor| facts(vendor.name, name).is_some();
+    let known: Vec<&Vendor> = vendors().iter().filter(knows).collect();
+    match known[..] {
+        [vendor] => Ok(vendor),
+        [] => Err(ClientError::UnknownModel(name.to_string())),
+        _ => {
+            let names: Vec<String> =
+                known.iter().map(|vendor| format!("{}/{name}", vendor.name)).collect();
+            let message = format!("several providers have a model \"{name}\"");
+            Err(ClientError::Ambiguous { message, hint: format!("say {}", names.join(" or ")) })
+        }
     }
+}
+
+/// The way to a provider's model.
+fn reach(
+    vendor: &'static Vendor,
+    name: &str,
+    surroundings: &Surroundings,
+) -> Result<Model, ClientError> {
+    let given = surroundings.address(vendor);
+    let base_url = match given {
+        // Without this, the first part of the path would be taken for a host.
+        Some((_, address)) if has_no_host(address) => {
+            return Err(ClientError::BadAddress("it has no host".to_string()));
+        }
+        Some((_, address)) => BaseUrl::parse(&vendor.base_url_from(address))?,
+        None => BaseUrl::parse(vendor.base_url)?,
+    };
+    if !base_url.is_safe() && !surroundings.allow_http {
+        return Err(ClientError::PlainHttp(base_url.to_string()));
+    }
+    let key = surroundings.key(vendor);
+    // Other servers may well do without a key.
+    let is_own = base_url == BaseUrl::parse(vendor.base_url)?;
+    if key.is_none() && vendor.needs_key && is_own {
+        let variable = vendor.key_variables.first().copied().unwrap_or("a key");
+        return Err(ClientError::NoKey(variable));
+    }
+    // A token of a gateway is shown in another way than a key of the provider's own.
+    let as_bearer = key.is_some_and(|(name, _)| name.ends_with("_AUTH_TOKEN"));
+    let key = key.map(|(_, key)| key.clone());
     Ok(Model {
-        provider: "openai".to_string(),
+        provider: vendor.name.to_string(),
         name: name.to_string(),
-        api: Api::OpenAiChat,
-        transport: Transport::Http { base_url, key },
+        api: vendor.api,
+        quirks: vendor.quirks,
+        transport: Transport::Http { base_url, key, as_bearer },
     })
+}
+
+fn has_no_host(address: &str) -> bool {
+    let address = address.trim();
+    address.starts_with('/') || address.trim_end_matches('/').ends_with(':')
+}
+
+/// A recorded answer. Its bytes tell in which wire format they are.
+fn replay(path: &Path) -> Model {
+    Model {
+        provider: "replay".to_string(),
+        // Not the path, which is nobody's business but this machine's.
+        name: "replay".to_string(),
+        api: recorded_api(path).unwrap_or(Api::OpenAiChat),
+        quirks: Quirks::default(),
+        transport: Transport::Replay(path.to_path_buf()),
+    }
+}
+
+/// How much of a recording is looked at to tell its format.
+const ENOUGH: u64 = 64 * 1024;
+
+fn recorded_api(path: &Path) -> Option<Api> {
+    // To open a pipe would take it away from whoever reads it later.
+    if !std::fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(ENOUGH).read_to_end(&mut bytes).ok()?;
+    recognise(&bytes)
+}
+
+/// Finds models by name, also by pointers such as `default` and `quick`, which can be turned to other
+/// models at any time.
+#[doc(alias = "ModelAdapterFactory")]
+#[derive(Clone, Default)]
+pub struct Resolver {
+    surroundings: Surroundings,
+    pointers: BTreeMap<String, String>,
+}
+
+impl Resolver {
+    /// A resolver without pointers.
+    pub fn new(surroundings: Surroundings) -> Resolver {
+        Resolver { surroundings, pointers: BTreeMap::new() }
+    }
+
+    /// Turns a pointer to a model.
+    ///
+    /// ```
+    /// use analects_client::{Resolver, Surroundings};
+    ///
+    /// let mut resolver = Resolver::new(Surroundings::default());
+    /// resolver.point("quick", "ollama/qwen3");
+    /// assert_eq!(resolver.resolve("quick")?.name, "qwen3");
+    /// resolver.point("quick", "ollama/llama3.2");
+    /// assert_eq!(resolver.resolve("quick")?.name, "llama3.2");
+    /// # Ok::<(), analects_client::ClientError>(())
+    /// ```
+    pub fn point(&mut self, pointer: impl Into<String>, model: impl Into<String>) {
+        self.pointers.insert(pointer.into(), model.into());
+    }
+
+    /// The model that a pointer, or any other name, stands for.
+    pub fn resolve(&self, name: &str) -> Result<Model, ClientError> {
+        let name = self.pointers.get(name).map_or(name, String::as_str);
+        resolve(name, &self.surroundings)
+    }
+
+    /// An adapter for the model that a name stands for.
+    pub fn adapter(&self, name: &str, options: Options) -> Result<ModelAdapter, ClientError> {
+        Ok(ModelAdapter::new(self.resolve(name)?, options))
+    }
 }

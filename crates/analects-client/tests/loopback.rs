@@ -7,12 +7,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use analects_client::{Client, ClientError, Key, Model, Options, Surroundings, resolve};
+use analects_client::{Client, ClientError, Model, Options, Surroundings, resolve};
 use analects_core::{
     ApiError, ApiErrorKind, Folded, Message, Request, Role, StreamEvent, Turn, fold,
 };
-
 use analects_providers::Api;
+
+use analects_providers::RetryPolicy;
 
 const KEY: &str = "sk-very-secret-key";
 
@@ -73,9 +74,17 @@ fn wait_for_close(stream: &mut TcpStream) {
 }
 
 fn model(url: &str, key: Option<&str>) -> Model {
-    let openai_key = key.and_then(Key::new);
-    let surroundings = Surroundings { openai_base_url: Some(url.to_string()), openai_key };
+    let surroundings = Surroundings::read(|name| match name {
+        "OPENAI_BASE_URL" => Some(url.to_string()),
+        "OPENAI_API_KEY" => key.map(str::to_string),
+        _ => None,
+    });
     resolve("openai/tiny", &surroundings).unwrap()
+}
+
+/// Options under which nothing is sent twice.
+fn once() -> Options {
+    Options { retries: RetryPolicy { retries: 0, ..RetryPolicy::default() }, ..Options::default() }
 }
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
@@ -110,7 +119,7 @@ fn folded(events: &[StreamEvent]) -> Folded {
 }
 
 fn error_of(url: &str) -> ClientError {
-    let (events, error) = ask(&model(url, Some(KEY)), Options::default());
+    let (events, error) = ask(&model(url, Some(KEY)), once());
     assert_eq!(events, []);
     let error = error.unwrap();
     assert!(!format!("{error} {error:?} {:?}", error.hint()).contains(KEY));
@@ -133,7 +142,7 @@ fn an_answer_in_odd_pieces_arrives_whole() {
             write_chunks(stream, ANSWER.as_bytes(), size);
             stream.write_all(b"0\r\n\r\n").unwrap();
         });
-        let (events, error) = ask(&model(&url, Some(KEY)), Options::default());
+        let (events, error) = ask(&model(&url, Some(KEY)), once());
         assert_eq!(error, None);
         assert!(folded(&events).complete);
         assert_eq!(folded(&events).message.text(), "Grüße, world");
@@ -147,7 +156,7 @@ fn an_answer_in_odd_pieces_arrives_whole() {
 #[test]
 fn without_a_key_no_key_is_sent() {
     let (url, requests) = serve(|stream| stream.write_all(b"HTTP/1.1 500 Oh\r\n\r\n").unwrap());
-    ask(&model(&url, None), Options::default());
+    ask(&model(&url, None), once());
     assert!(!requests.recv().unwrap().contains("authorization"));
 }
 
@@ -158,7 +167,7 @@ fn the_end_of_the_answer_is_not_waited_for() {
         write_chunks(stream, ANSWER.as_bytes(), 1000);
         wait_for_close(stream);
     });
-    let (events, error) = ask(&model(&url, None), Options::default());
+    let (events, error) = ask(&model(&url, None), once());
     assert_eq!(error, None);
     assert!(folded(&events).complete);
 }
@@ -178,7 +187,7 @@ fn after_an_error_in_the_stream_nothing_is_waited_for() {
                 wait_for_close(stream);
             }
         });
-        let (events, error) = ask(&model(&url, None), Options::default());
+        let (events, error) = ask(&model(&url, None), once());
         assert_eq!(error, None);
         assert!(
             matches!(events.last(), Some(StreamEvent::Error(error)) if error.message == "busy")
@@ -194,7 +203,7 @@ fn a_broken_connection_is_named_and_not_the_shape_of_what_came() {
         stream.write_all(STREAM.as_bytes()).unwrap();
         write_chunks(stream, b"{\"id\":\"r\",\"choi", 1000);
     });
-    let (events, error) = ask(&model(&url, None), Options::default());
+    let (events, error) = ask(&model(&url, None), once());
     assert_eq!(error.unwrap().kind(), ApiErrorKind::Network);
     assert_eq!(folded(&events).error, None);
 }
@@ -207,7 +216,10 @@ fn an_error_of_the_provider_keeps_its_words_but_not_the_key() {
     let error = error_of(&url);
     assert_eq!(error.to_string(), format!("{url} answered 401: Wrong key: [key]"));
     assert_eq!(error.kind(), ApiErrorKind::Auth);
-    assert_eq!(error.hint().as_deref(), Some("check OPENAI_API_KEY"));
+    assert_eq!(
+        error.hint().as_deref(),
+        Some("check the key: analects config show has the names of the variables")
+    );
     assert!(!error.is_retryable());
     let named = |error: &ApiError| error.request_id.as_deref() == Some("req_1");
     assert!(matches!(&error, ClientError::Api { error, .. } if named(error)));
@@ -228,7 +240,7 @@ fn a_connection_that_breaks_keeps_what_came() {
         stream.write_all(STREAM.as_bytes()).unwrap();
         write_chunks(stream, &ANSWER.as_bytes()[..ANSWER.find("world").unwrap()], 1000);
     });
-    let (events, error) = ask(&model(&url, None), Options::default());
+    let (events, error) = ask(&model(&url, None), once());
     let error = error.unwrap();
     assert_eq!(error.kind(), ApiErrorKind::Network);
     assert!(error.to_string().starts_with(&format!("the connection to {url} broke: ")), "{error}");
@@ -242,7 +254,7 @@ fn a_connection_that_breaks_after_the_answer_took_nothing_away() {
         stream.write_all(STREAM.as_bytes()).unwrap();
         write_chunks(stream, &ANSWER.as_bytes()[..ANSWER.find("data: [DONE]").unwrap()], 1000);
     });
-    let (events, error) = ask(&model(&url, None), Options::default());
+    let (events, error) = ask(&model(&url, None), once());
     assert_eq!(error, None);
     assert!(folded(&events).complete);
 }
@@ -256,7 +268,7 @@ fn a_server_that_falls_silent_is_given_up() {
         write_chunks(stream, &ANSWER.as_bytes()[..ANSWER.find("world").unwrap()], 1000);
         wait_for_close(stream);
     });
-    let (events, error) = ask(&model(&url, None), Options { idle: SHORT, ..Options::default() });
+    let (events, error) = ask(&model(&url, None), Options { idle: SHORT, ..once() });
     let error = error.unwrap();
     assert_eq!(error.to_string(), format!("{url} sent nothing more within 0.05 s"));
     assert_eq!(error.kind(), ApiErrorKind::Timeout);
@@ -271,8 +283,7 @@ fn a_server_that_never_begins_is_given_up() {
             stream.write_all(head.as_bytes()).unwrap();
             wait_for_close(stream);
         });
-        let (_, error) =
-            ask(&model(&url, None), Options { first_byte: SHORT, ..Options::default() });
+        let (_, error) = ask(&model(&url, None), Options { first_byte: SHORT, ..once() });
         let text = format!("{url} did not begin to answer within 0.05 s");
         assert_eq!(error.unwrap().to_string(), text);
     }
@@ -313,7 +324,8 @@ fn dropping_the_stream_hangs_up() {
     let (sender, closed) = channel();
     let (url, _) = serve(move |stream| {
         stream.write_all(STREAM.as_bytes()).unwrap();
-        write_chunks(stream, b"data: {\"id\":\"r\",\"choices\":[]}\n\n", 1000);
+        let begin = &ANSWER[..ANSWER.find("data: {\"id\":\"r\",\"choices\"").unwrap()];
+        write_chunks(stream, begin.as_bytes(), 1000);
         wait_for_close(stream);
         let _ = sender.send(());
     });
@@ -329,8 +341,7 @@ fn dropping_the_stream_hangs_up() {
 
 #[test]
 fn a_key_that_no_header_can_hold_is_an_error_without_it() {
-    let (_, error) =
-        ask(&model("http://127.0.0.1:9/v1", Some("sk-se\ncret-key")), Options::default());
+    let (_, error) = ask(&model("http://127.0.0.1:9/v1", Some("sk-se\ncret-key")), once());
     let error = error.unwrap();
     let text = "the authorization header holds characters that HTTP does not allow";
     assert_eq!(error.to_string(), text);
@@ -345,7 +356,7 @@ fn a_recorded_answer_plays_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("answer.sse");
     std::fs::write(&path, ANSWER).unwrap();
-    let (events, error) = ask(&replay(&path), Options::default());
+    let (events, error) = ask(&replay(&path), once());
     assert_eq!(error, None);
     assert!(folded(&events).complete);
     assert_eq!(folded(&events).message.text(), "Grüße, world");
@@ -355,7 +366,7 @@ fn a_recorded_answer_plays_again() {
 fn a_recorded_answer_that_is_missing_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("none.sse");
-    let (_, error) = ask(&replay(&path), Options::default());
+    let (_, error) = ask(&replay(&path), once());
     let text = format!("cannot read {}: no such file or directory", path.display());
     assert_eq!(error.as_ref().unwrap().to_string(), text);
     assert!(error.as_ref().unwrap().is_not_found());
@@ -381,7 +392,7 @@ fn gemini_gets_its_key_and_its_query() {
         write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
     });
     let model = Model { api: Api::Gemini, ..model(&format!("{url}?route=a"), Some(KEY)) };
-    let (events, error) = ask(&model, Options::default());
+    let (events, error) = ask(&model, once());
     assert_eq!(error, None);
     assert_eq!(folded(&events).message.text(), "Hi");
     let request = requests.recv().unwrap();

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use analects_client::{Client, ClientError, Options, Proxies, Surroundings, resolve};
 use analects_core::{ApiErrorKind, Request};
+use analects_providers::RetryPolicy;
 
 /// Its address, and the first line of what it was asked.
 fn listener() -> (String, Receiver<String>) {
@@ -32,11 +33,17 @@ fn listener() -> (String, Receiver<String>) {
     (address, lines)
 }
 
+/// Options under which nothing is sent twice.
+fn once() -> Options {
+    Options { retries: RetryPolicy { retries: 0, ..RetryPolicy::default() }, ..Options::default() }
+}
+
 fn error_of(base_url: &str, proxies: Proxies) -> ClientError {
-    let surroundings =
-        Surroundings { openai_base_url: Some(base_url.into()), ..Surroundings::default() };
+    let mut surroundings =
+        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| base_url.to_string()));
+    surroundings.allow_http = true;
     let model = resolve("openai/tiny", &surroundings).unwrap();
-    let client = Client::new(Options { proxies, ..Options::default() });
+    let client = Client::new(Options { proxies, ..once() });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(client.stream(&model, &Request::default())).unwrap_err()
 }

@@ -3,12 +3,14 @@
 
 use analects_client::{BaseUrl, ClientError, Key, Model, Surroundings, Transport, resolve};
 use analects_core::ApiErrorKind;
+use analects_providers::vendors;
 
 fn surroundings(base_url: Option<&str>, key: Option<&str>) -> Surroundings {
-    Surroundings {
-        openai_base_url: base_url.map(str::to_string),
-        openai_key: key.and_then(Key::new),
-    }
+    Surroundings::read(|name| match name {
+        "OPENAI_BASE_URL" => base_url.map(str::to_string),
+        "OPENAI_API_KEY" => key.map(str::to_string),
+        _ => None,
+    })
 }
 
 fn shown(error: &ClientError) -> String {
@@ -28,7 +30,7 @@ fn openai_is_the_default_address_and_wants_a_key() {
 
     let model = resolve("openai/gpt", &surroundings(None, Some("secret-key\n"))).unwrap();
     let base_url = BaseUrl::parse("https://api.openai.com/v1").unwrap();
-    let transport = Transport::Http { base_url, key: Key::new("secret-key") };
+    let transport = Transport::Http { base_url, key: Key::new("secret-key"), as_bearer: false };
     assert_eq!(model.transport, transport);
     assert_eq!((model.provider.as_str(), model.name.as_str()), ("openai", "gpt"));
 }
@@ -43,19 +45,78 @@ fn another_server_may_do_without_a_key() {
 
 #[test]
 fn other_names_are_answered_with_what_is_possible() {
-    for name in ["gpt", "openai/", "openai", "replay:", "anthropic/x", ""] {
+    for name in ["no-such-model", "openai/", "openai", "replay:", "nobody/x", ""] {
         let error = resolve(name, &surroundings(None, Some("secret-key"))).unwrap_err();
-        let hint = "name a model as openai/NAME, or replay:FILE";
+        let hint = "name a model as provider/NAME; analects model list has the providers";
         assert_eq!(shown(&error), format!("unknown model \"{name}\"; hint: {hint}"));
     }
 }
 
 #[test]
 fn an_address_has_to_be_one() {
-    for address in ["localhost:8080/v1", "ftp://example.org", "/v1", "http://"] {
+    for address in ["ftp://example.org", "/v1", "http://"] {
         let error = resolve("openai/x", &surroundings(Some(address), None)).unwrap_err();
         assert_eq!(error.kind(), ApiErrorKind::BadRequest, "{address}");
         assert!(error.hint().is_some());
+    }
+}
+
+/// Surroundings in which these variables are set.
+fn with(variables: &[(&str, &str)]) -> Surroundings {
+    Surroundings::read(|name| {
+        let found = variables.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| value.to_string())
+    })
+}
+
+#[test]
+fn every_provider_is_reached_by_its_name_with_its_own_key() {
+    for vendor in vendors() {
+        let name = format!("{}/some-model", vendor.name);
+        let keys: Vec<(&str, &str)> =
+            vendor.key_variables.iter().map(|name| (*name, "its-own-key")).collect();
+        let model = resolve(&name, &with(&keys)).unwrap();
+        assert_eq!((model.provider.as_str(), &*model.name), (vendor.name, "some-model"));
+        let Transport::Http { base_url, key, .. } = &model.transport else { unreachable!() };
+        assert_eq!(base_url.to_string(), vendor.base_url, "{name}");
+        assert_eq!(key.is_some(), !vendor.key_variables.is_empty(), "{name}");
+        let without = resolve(&name, &with(&[]));
+        assert_eq!(without.is_err(), vendor.needs_key, "{name}");
+    }
+}
+
+#[test]
+fn a_token_of_a_gateway_is_shown_as_such() {
+    let bearer = |variables: &[(&str, &str)]| {
+        let model = resolve("anthropic/claude-sonnet-4-5", &with(variables)).unwrap();
+        matches!(model.transport, Transport::Http { as_bearer: true, .. })
+    };
+    assert!(!bearer(&[("ANTHROPIC_API_KEY", "its-own-key")]));
+    assert!(bearer(&[("ANTHROPIC_AUTH_TOKEN", "a-gateways-token")]));
+}
+
+#[test]
+fn a_bare_name_is_its_only_providers() {
+    let surroundings = with(&[("ANTHROPIC_API_KEY", "its-own-key")]);
+    let model = resolve("claude-sonnet-4-5", &surroundings).unwrap();
+    assert_eq!((model.provider.as_str(), &*model.name), ("anthropic", "claude-sonnet-4-5"));
+    assert!(model.facts().unwrap().context_window.is_some());
+}
+
+#[test]
+fn nothing_goes_to_other_machines_in_the_clear_unless_allowed() {
+    for address in
+        ["http://example.org/v1", "http://10.0.0.1:8080/v1", "http://127.0.0.1.nip.io/v1"]
+    {
+        let mut surroundings = with(&[("OPENAI_BASE_URL", address)]);
+        let error = resolve("openai/x", &surroundings).unwrap_err();
+        assert!(matches!(error, ClientError::PlainHttp(_)), "{address}: {error}");
+        assert_eq!(error.hint().unwrap(), "use https://, or allow it with --allow-http");
+        surroundings.allow_http = true;
+        assert!(resolve("openai/x", &surroundings).is_ok(), "{address}");
+    }
+    for address in ["http://127.0.0.1:1/v1", "http://[::1]:1/v1", "http://localhost:1/v1"] {
+        assert!(resolve("openai/x", &with(&[("OPENAI_BASE_URL", address)])).is_ok(), "{address}");
     }
 }
 

@@ -8,11 +8,11 @@ mod models;
 mod schema;
 mod wire;
 
-pub use encode::{encode_count, encode_plain};
+pub use encode::encode_count;
 pub use models::{decode_count, decode_models, list_request};
 
 pub(crate) use decode::Decoder;
-pub(crate) use encode::encode;
+pub(crate) use encode::{encode, path_at_once};
 pub(crate) use error::error_of_body;
 pub(crate) use wire::elements;
 

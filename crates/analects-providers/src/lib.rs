@@ -70,6 +70,7 @@ mod openai_responses;
 mod outgoing;
 mod quirks;
 mod retry;
+mod shapes;
 pub mod sse;
 mod vendors;
 
@@ -82,6 +83,7 @@ pub use http::{Auth, HttpRequest, Method};
 pub use models::{ListedModel, ModelPage, decode_count, decode_models, encode_count, list_request};
 pub use quirks::{MaxTokens, Quirks, ReasoningRequest, SystemRole, Temperature, Thoughts, ToolIds};
 pub use retry::{Retry, RetryHeaders, RetryPolicy, Situation, WhyNot, retry};
+pub use shapes::{at_once, recognise};
 pub use vendors::{Vendor, vendor, vendors};
 
 /// A wire format.

@@ -7,6 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::task::Poll;
+use std::time::Duration;
 
 use analects_client::{Client, Options, Surroundings, resolve};
 use analects_core::{Agent, Delta, StreamEvent};
@@ -35,14 +36,16 @@ fn serve(beginning: String) -> String {
     base_url
 }
 
-/// Asks in `talk.msg.md`, and stops at the first event that `enough` says is one too many.
+/// Asks in `talk.msg.md`, and stops at the first event that `enough` says is one too many, or when
+/// nothing comes for a while.
 async fn stop_at(
     folder: &Path,
     base_url: String,
     enough: impl Fn(&StreamEvent) -> bool,
 ) -> Outcome {
     let places = Places { data: folder.join("data"), state: folder.join("state") };
-    let surroundings = Surroundings { openai_base_url: Some(base_url), openai_key: None };
+    let surroundings =
+        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| base_url.clone()));
     let model = resolve("openai/tiny", &surroundings).unwrap();
     let agent = Agent::of_model("tiny", "openai/tiny");
     let mut conversation = FileConversation::open(&folder.join("talk.msg.md"), &places).unwrap();
@@ -53,7 +56,11 @@ async fn stop_at(
     let stop = Cell::new(false);
     let mut watch = |event: &StreamEvent| stop.set(stop.get() || enough(event));
     // The turn looks at this again after each event, so nobody has to wake it.
-    let stopped = poll_fn(|_| if stop.get() { Poll::Ready(()) } else { Poll::Pending });
+    let enough = poll_fn(|_| if stop.get() { Poll::Ready(()) } else { Poll::Pending });
+    let patience = tokio::time::sleep(Duration::from_millis(300));
+    let stopped = async {
+        tokio::select! { () = enough => {}, () = patience => {} }
+    };
     drive(&asked, &mut conversation, &mut watch, stopped).await.unwrap()
 }
 

@@ -41,7 +41,8 @@ async fn the_way_from_a_file_to_an_answer_in_it() {
     let path = folder.path().join("talk.msg.md");
     std::fs::write(&path, QUESTION).unwrap();
     let (base_url, server) = serve();
-    let surroundings = Surroundings { openai_base_url: Some(base_url), openai_key: None };
+    let surroundings =
+        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| base_url.clone()));
     let model = resolve("openai/tiny", &surroundings).unwrap();
 
     // bytes → messages

@@ -1,6 +1,7 @@
 //! The verbs, one file each.
 
 mod add;
+mod ask;
 mod chat;
 mod check;
 mod completions;
@@ -9,6 +10,7 @@ mod fmt;
 mod get;
 mod list;
 mod man;
+mod model;
 mod new;
 mod reading;
 mod set;
@@ -21,10 +23,12 @@ use crate::failure::Failure;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Add(add::Args),
+    Ask(ask::Args),
     Chat(chat::Args),
     Completions(completions::Args),
     Config(config::Args),
     Man(man::Args),
+    Model(model::Args),
     New(new::Args),
     Set(set::Args),
     List(list::Args),
@@ -38,10 +42,12 @@ impl Command {
     pub fn run(self) -> Result<(), Failure> {
         match self {
             Command::Add(args) => add::run(&args),
+            Command::Ask(args) => ask::run(&args),
             Command::Chat(args) => chat::run(args),
             Command::Completions(args) => completions::run(&args),
             Command::Config(args) => config::run(&args),
             Command::Man(args) => man::run(&args),
+            Command::Model(args) => model::run(&args),
             Command::New(args) => new::run(&args),
             Command::Set(args) => set::run(&args),
             Command::List(args) => list::run(&args),
@@ -56,6 +62,8 @@ impl Command {
     pub fn wants_json(&self) -> bool {
         match self {
             Command::Add(args) => args.json,
+            Command::Ask(args) => args.json,
+            Command::Model(args) => args.wants_json(),
             Command::Chat(_) | Command::Completions(_) | Command::Fmt(_) | Command::Man(_) => false,
             Command::Config(args) => args.wants_json(),
             Command::New(args) => args.json,

@@ -67,6 +67,11 @@ impl Failure {
         Failure::new(Kind::Ours, message, None)
     }
 
+    /// The model's side stopped in the middle of an answer, and did not say why.
+    pub fn broke_off() -> Failure {
+        Failure::new(Kind::Model, "the answer broke off before its end", None)
+    }
+
     /// The person stopped it.
     pub fn interrupted() -> Failure {
         Failure::new(Kind::Interrupted, "interrupted; what came so far is kept", None)

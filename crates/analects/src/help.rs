@@ -8,10 +8,10 @@ use crate::Cli;
 
 /// The verbs, in the order in which people meet them. Every verb stands in one group.
 pub const GROUPS: [(&str, &[&str]); 4] = [
-    ("Talk", &["chat"]),
+    ("Talk", &["chat", "ask"]),
     ("Write", &["new", "add", "set", "fmt"]),
     ("Look", &["list", "get", "show", "check"]),
-    ("Surroundings", &["config", "completions", "man"]),
+    ("Surroundings", &["model", "config", "completions", "man"]),
 ];
 
 /// What `--help` adds to `-h`.

@@ -7,6 +7,7 @@
 
 mod commands;
 mod config;
+mod connection;
 mod failure;
 mod help;
 mod interrupt;

@@ -4,7 +4,8 @@
 use std::env;
 use std::path::PathBuf;
 
-use analects_client::{Key, Proxies};
+use analects_client::Proxies;
+use analects_providers::vendors;
 use analects_store::Places;
 
 use crate::config::{Origin, Setting};
@@ -15,9 +16,6 @@ use crate::failure::{Failure, words};
 const HTTP_PROXY: [&str; 3] = ["http_proxy", "ALL_PROXY", "all_proxy"];
 const HTTPS_PROXY: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
-
-const BASE_URL: [&str; 2] = ["OPENAI_BASE_URL", "OPENAI_API_BASE"];
-const KEY: &str = "OPENAI_API_KEY";
 
 /// Everything that the environment says.
 pub struct Surroundings {
@@ -61,14 +59,8 @@ impl Surroundings {
         let folders = folders()?
             .into_iter()
             .map(|folder| Setting::new(folder.key, folder.path.to_string_lossy(), folder.origin));
-        let base_url = match first_of(&BASE_URL) {
-            Some((name, url)) => (without_secrets(&url), Origin::Variable(name)),
-            None => (analects_client::OPENAI.to_string(), Origin::BuiltIn),
-        };
-        let base_url = Setting::new("openai.base_url", base_url.0, base_url.1);
         let secrets = [
-            ("openai.key", &[KEY][..]),
-            ("proxy.http", &HTTP_PROXY),
+            ("proxy.http", &HTTP_PROXY[..]),
             ("proxy.https", &HTTPS_PROXY),
             ("proxy.none_for", &NO_PROXY),
         ];
@@ -76,7 +68,7 @@ impl Surroundings {
             Some((name, _)) => Setting::new(key, "set", Origin::Variable(name)),
             None => Setting::new(key, "not set", Origin::Unset(names[0])),
         });
-        Ok(folders.chain([base_url]).chain(secrets).collect())
+        Ok(folders.chain(provider_settings()).chain(secrets).collect())
     }
 }
 
@@ -125,10 +117,29 @@ fn folders() -> Result<[Folder; 3], Failure> {
 }
 
 fn models() -> analects_client::Surroundings {
-    analects_client::Surroundings {
-        openai_base_url: first_of(&BASE_URL).map(|(_, url)| url),
-        openai_key: variable(KEY).as_deref().and_then(Key::new),
-    }
+    analects_client::Surroundings::read(variable)
+}
+
+/// The address and the key of each provider: those that are set, and the best known ones.
+fn provider_settings() -> impl Iterator<Item = Setting> {
+    const BEST_KNOWN: [&str; 3] = ["openai", "anthropic", "gemini"];
+    vendors().iter().flat_map(|vendor| {
+        let (address, key) = (first_of(vendor.base_url_variables), first_of(vendor.key_variables));
+        let is_shown = address.is_some() || key.is_some() || BEST_KNOWN.contains(&vendor.name);
+        let address = match address {
+            Some((name, url)) => (without_secrets(&url), Origin::Variable(name)),
+            None => (vendor.base_url.to_string(), Origin::BuiltIn),
+        };
+        let address = Setting::new(format!("{}.base_url", vendor.name), address.0, address.1);
+        let name = format!("{}.key", vendor.name);
+        let key = match (key, vendor.key_variables.first()) {
+            (Some((variable, _)), _) => Some(Setting::new(name, "set", Origin::Variable(variable))),
+            (None, Some(variable)) => Some(Setting::new(name, "not set", Origin::Unset(variable))),
+            (None, None) => None,
+        };
+        let both = [Some(address), key].into_iter().flatten();
+        both.filter(move |_| is_shown).collect::<Vec<_>>()
+    })
 }
 
 fn proxies() -> Proxies {

@@ -7,7 +7,7 @@ const URL: &str = "http://model.internal:8080/v1";
 fn api(status: Option<u16>) -> ClientError {
     let words = "Incorrect API key provided";
     let error = ApiError { status, ..ApiError::new(ApiErrorKind::Auth, words) };
-    ClientError::Api { url: URL.to_string(), error }
+    ClientError::Api { url: URL.to_string(), error, should_retry: None }
 }
 
 fn unreachable(reason: &str) -> ClientError {

@@ -18,11 +18,9 @@ pub(crate) fn encode(request: &Request) -> HttpRequest {
     HttpRequest { left_out, ..HttpRequest::stream(&path, Auth::GoogleKey, body) }
 }
 
-/// Turns a request into a call of `generateContent`, whose answer comes in one piece. The decoder
-/// reads it like a stream.
-pub fn encode_plain(request: &Request) -> HttpRequest {
-    let (body, left_out) = body(request);
-    plain(&request.model, "generateContent", &body, left_out)
+/// The path of a call whose answer comes in one piece. The decoder reads it like a stream.
+pub(crate) fn path_at_once(path: &str) -> String {
+    path.replace(":streamGenerateContent?alt=sse", ":generateContent")
 }
 
 /// Turns a request into a call of `countTokens`: what it would read, instructions and tools

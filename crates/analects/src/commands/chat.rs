@@ -6,6 +6,7 @@ mod who;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+use analects_client::Options;
 use analects_core::{Agent, Ids};
 use analects_formats::msgfile::{Document, frontmatter};
 use analects_runtime::{Conversation, FileConversation, StoredConversation};
@@ -13,6 +14,7 @@ use analects_store::{OsIds, StoreError, Transcript};
 use jiff::Timestamp;
 
 use crate::config::Config;
+use crate::connection::Connection;
 use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
 use crate::writing;
@@ -40,7 +42,7 @@ pub struct Args {
     #[arg(value_name = "FILE] [PROMPT")]
     words: Vec<String>,
 
-    /// The model: openai/NAME; default, task, reasoning, quick or compact for the one that is
+    /// The model: provider/NAME; default, task, reasoning, quick or compact for the one that is
     /// configured so; or replay:FILE for a recorded answer [default: the one that answered last]
     #[arg(short, long)]
     model: Option<String>,
@@ -53,21 +55,27 @@ pub struct Args {
     /// Go on with the last conversation of this folder, instead of starting one
     #[arg(short, long = "continue")]
     continue_last: bool,
+
+    #[command(flatten)]
+    connection: Connection,
 }
 
 pub fn run(args: Args) -> Result<(), Failure> {
-    let surroundings = Surroundings::of_process()?;
+    let mut surroundings = Surroundings::of_process()?;
+    args.connection.allow(&mut surroundings);
+    let options = args.connection.options(&surroundings);
     let (file, words) = split_file(args.words)?;
     let prompt = prompt(&words)?;
     let wanted = Wanted { model: args.model.as_deref(), agent: args.agent.as_deref() };
     let config = Config::read_for(wanted.model, wanted.agent, &surroundings)?;
+    let last = args.continue_last;
     let done = match file {
         Some(_) if args.continue_last => Err(Failure::usage(
             "-c goes on with the last conversation of the store, not with a file",
             "leave out -c: a file always goes on where it ended",
         )),
-        Some(file) => chat_in_file(&surroundings, &config, &file, wanted, prompt),
-        None => chat_in_store(&surroundings, &config, args.continue_last, wanted, prompt),
+        Some(file) => chat_in_file(&surroundings, &config, options, &file, wanted, prompt),
+        None => chat_in_store(&surroundings, &config, options, last, wanted, prompt),
     };
     done.map_err(|failure| surroundings.explain(failure))
 }
@@ -109,6 +117,7 @@ fn prompt(words_given: &[String]) -> Result<Option<String>, Failure> {
 fn chat_in_file(
     surroundings: &Surroundings,
     config: &Config,
+    options: Options,
     path: &Path,
     wanted: Wanted<'_>,
     prompt: Option<String>,
@@ -134,7 +143,7 @@ fn chat_in_file(
     if let Some(prompt) = prompt {
         conversation.say(&prompt, Timestamp::now())?;
     }
-    ask(&who, &surroundings.proxies, &mut conversation, &path.to_string_lossy())
+    ask(&who, options, &mut conversation, &path.to_string_lossy())
 }
 
 /// The agent of the file that the last cell without an answer is meant for, if it says so.
@@ -156,6 +165,7 @@ fn define(path: &Path, agent: &Agent, surroundings: &Surroundings) -> Result<(),
 fn chat_in_store(
     surroundings: &Surroundings,
     config: &Config,
+    options: Options,
     continue_last: bool,
     wanted: Wanted<'_>,
     prompt: Option<String>,
@@ -172,7 +182,7 @@ fn chat_in_store(
     let prompt = prompt.ok_or_else(|| nothing_to_ask(None))?;
     conversation.set_agent(&who.agent);
     conversation.say(&prompt, Timestamp::now())?;
-    ask(&who, &surroundings.proxies, &mut conversation, &path)
+    ask(&who, options, &mut conversation, &path)
 }
 
 fn no_conversation(error: StoreError) -> Failure {

@@ -13,7 +13,7 @@ const RECORDED: &str =
 #[test]
 fn whoever_answered_last_answers() {
     let server =
-        Server::new(vec![answer(&["1"]), answer(&["2"]), error("500 Oops", "{}"), answer(&["4"])]);
+        Server::new(vec![answer(&["1"]), answer(&["2"]), error("400 Oops", "{}"), answer(&["4"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", TWO_AGENTS);
     sandbox.write("r.sse", RECORDED);

@@ -45,6 +45,7 @@ fn every_verb_has_a_short_and_a_long_help() {
         let words = match verb.as_str() {
             "set" => vec!["set", "default"],
             "config" => vec!["config", "show"],
+            "model" => vec!["model", "list"],
             verb => vec![verb],
         };
         let short = sandbox.run(&[&words[..], &["-h"]].concat());

@@ -8,8 +8,8 @@ use analects_core::{
 use proptest::prelude::*;
 
 use super::{blocks as blocks_of, fixture, folded};
-use crate::gemini::{encode_count, encode_plain};
-use crate::{Api, Auth, HttpRequest, Method, encode};
+use crate::gemini::encode_count;
+use crate::{Api, Auth, HttpRequest, Method, at_once, encode};
 
 fn raw(json: &str) -> Raw {
     Raw::parse(json).unwrap()
@@ -103,7 +103,7 @@ fn a_request_has_the_apis_shape() {
             r#""safetySettings":[]}"#,
         )
     );
-    let plain = encode_plain(&request);
+    let plain = at_once(Api::Gemini, http.clone());
     assert_eq!(plain.path, "/models/gemini-2.5-flash:generateContent");
     assert_eq!(plain.body, http.body);
     assert!(plain.headers.contains(&("accept".into(), "application/json".into())));

@@ -1,27 +1,25 @@
 //! The turn as a person sees it: the answer while it comes, then what was odd about it.
 
-use analects_client::{Client, Options, Proxies};
+use analects_client::{Client, Options};
 use analects_core::{Body, Delta, Message, Problem, Severity, StopReason, StreamEvent};
 use analects_runtime::{Asked, Conversation, Outcome, drive};
 
 use super::who::Who;
-use crate::failure::{Failure, words};
+use crate::connection::block_on;
+use crate::failure::Failure;
 use crate::{interrupt, ui};
 
 /// Asks, prints the answer, and says what was odd. `path` is where problems of the conversation are.
 pub fn ask(
     who: &Who,
-    proxies: &Proxies,
+    options: Options,
     conversation: &mut dyn Conversation,
     path: &str,
 ) -> Result<(), Failure> {
-    let client = Client::new(Options { proxies: proxies.clone(), ..Options::default() });
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime =
-        runtime.map_err(|error| Failure::ours(format!("cannot start: {}", words(&error))))?;
+    let client = Client::new(options);
     let mut answer = ui::Answer::new();
     interrupt::exit_on_second();
-    let outcome = runtime.block_on(async {
+    let outcome = block_on(async {
         let asked = Asked { client: &client, model: &who.model, agent: &who.agent };
         let mut watch = |event: &StreamEvent| match event {
             StreamEvent::BlockDelta { delta: Delta::Text(text), .. } => {
@@ -33,7 +31,7 @@ pub fn ask(
             _ => {}
         };
         drive(&asked, conversation, &mut watch, interrupt::first()).await
-    });
+    })?;
     answer.end();
     conclude(outcome?, path)?;
     answer.result()

@@ -1,0 +1,329 @@
+//! `ask`: one question, one answer, nothing kept.
+
+mod files;
+
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use analects_client::{EventStream, Model, ModelAdapter, Transport, cost, resolve};
+use analects_core::{
+    Block, Content, Delta, Fold, Folded, Message, Problem, Raw, Request, Role, StreamEvent, Turn,
+};
+use serde_json::{Value, json};
+
+use crate::config::Config;
+use crate::connection::{Connection, block_on};
+use crate::failure::{Failure, words};
+use crate::surroundings::Surroundings;
+use crate::{interrupt, ui};
+
+/// Ask one question; nothing is kept
+///
+/// The prompt is the arguments, then the files, then what comes on stdin. The answer goes to stdout while it
+/// comes; thoughts, warnings and figures go to stderr. Ctrl-C ends the answer where it is.
+///
+/// A picture (PNG, JPEG, GIF, WebP) or a PDF is sent as such, any other file must be text.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects ask -m openai/gpt-5-mini \"What is a monad?\"
+  git diff | analects ask -s \"You review code.\" \"Review this change\"
+  analects ask -m anthropic/claude-sonnet-4-5 -f chart.png -u \"What does it show?\"
+  analects ask --dry-run -m gemini/gemini-2.5-flash \"Hello\"")]
+pub struct Args {
+    /// What to ask; more may come on stdin
+    prompt: Vec<String>,
+
+    /// The model: provider/NAME, a name that only one provider has, default, task, reasoning, quick or compact for the
+    /// one that is configured so, or replay:FILE for a recorded answer [default: default]
+    #[arg(short, long)]
+    model: Option<String>,
+
+    /// Instructions for the model
+    #[arg(short, long, value_name = "TEXT")]
+    system: Option<String>,
+
+    /// A file to send along; may be given several times
+    #[arg(short, long = "file", value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// The temperature [default: the model's own]
+    #[arg(long, value_name = "T")]
+    temperature: Option<f64>,
+
+    /// The most tokens that the answer may take [default: 8192]
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+
+    /// Let the model think first, if it can
+    #[arg(long)]
+    reasoning: bool,
+
+    /// Say what it took: tokens, cost, time
+    #[arg(short, long)]
+    usage: bool,
+
+    /// Wait for the whole answer, instead of printing it while it comes
+    #[arg(long)]
+    no_stream: bool,
+
+    /// Print the request that would be sent, and send nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Print the answer as JSON, with everything that is known about it
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Tokens that an answer may take, unless the person says otherwise.
+const MAX_TOKENS: u64 = 8192;
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let mut surroundings = Surroundings::of_process()?;
+    args.connection.allow(&mut surroundings);
+    let config = Config::read_for(args.model.as_deref(), None, &surroundings)?;
+    let wanted = args.model.as_deref().unwrap_or("default");
+    let model = resolve(&config.model(wanted)?, &surroundings.models)?;
+    model.check()?;
+    let request = request(args)?;
+    if args.dry_run {
+        return dry_run(&model, &request);
+    }
+    let adapter = ModelAdapter::new(model, args.connection.options(&surroundings));
+    interrupt::exit_on_second();
+    let asked = block_on(ask(args, &adapter, &request))??;
+    conclude(args, adapter.model(), asked)
+}
+
+/// What is asked, before any provider's wire format.
+fn request(args: &Args) -> Result<Request, Failure> {
+    let mut blocks = Vec::new();
+    let prompt = args.prompt.join(" ");
+    blocks.extend((!prompt.trim().is_empty()).then(|| Block::from_text(prompt)));
+    for path in &args.files {
+        blocks.push(files::block(path)?);
+    }
+    let piped = piped()?;
+    blocks.extend((!piped.trim().is_empty()).then(|| Block::from_text(piped)));
+    if blocks.is_empty() {
+        let hint = "give it as an argument or on stdin, such as analects ask \"Hello\"";
+        return Err(Failure::usage("nothing to ask", hint));
+    }
+    let content = match &blocks[..] {
+        [Block::Text(text)] => Content::Text(text.text.clone()),
+        _ => Content::Blocks(blocks),
+    };
+    Ok(Request {
+        system: args.system.as_deref().map(Into::into),
+        turns: vec![Turn { role: Role::User, content, model: None }],
+        temperature: args.temperature,
+        max_output_tokens: Some(args.max_tokens.unwrap_or(MAX_TOKENS)),
+        reasoning: args.reasoning,
+        ..Request::default()
+    })
+}
+
+fn piped() -> Result<String, Failure> {
+    let mut text = String::new();
+    if !std::io::stdin().is_terminal() {
+        let read = std::io::stdin().read_to_string(&mut text);
+        read.map_err(|error| Failure::input(format!("cannot read stdin: {}", words(&error))))?;
+    }
+    Ok(text.trim_end_matches(['\r', '\n']).to_string())
+}
+
+/// Prints the request as it would go out, but for the key.
+fn dry_run(model: &Model, request: &Request) -> Result<(), Failure> {
+    let encoded = model.encode(request);
+    let address = match &model.transport {
+        Transport::Http { base_url, .. } => base_url.to_string(),
+        Transport::Replay(_) => "replay:".to_string(),
+    };
+    let body = String::from_utf8_lossy(&encoded.body).into_owned();
+    let body: Value = serde_json::from_str(&body).unwrap_or(Value::String(body));
+    let headers: serde_json::Map<String, Value> =
+        encoded.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let left_out: Vec<&str> =
+        encoded.left_out.iter().map(|problem| problem.message.as_str()).collect();
+    ui::print_json(&json!({
+        "method": "POST",
+        "url": format!("{address}{}", encoded.path),
+        "headers": headers,
+        "body": body,
+        "not_sent": left_out,
+    }))
+}
+
+/// What came back.
+struct Asked {
+    folded: Folded,
+    problems: Vec<Problem>,
+    first_token: Option<Duration>,
+    took: Duration,
+    /// Whether the person stopped it.
+    stopped: bool,
+    failure: Option<Failure>,
+}
+
+async fn ask(args: &Args, adapter: &ModelAdapter, request: &Request) -> Result<Asked, Failure> {
+    let clock = Instant::now();
+    if args.no_stream {
+        return at_once(args, adapter, request, clock).await;
+    }
+    let opened = tokio::select! {
+        stream = adapter.stream_message(request) => stream,
+        () = interrupt::first() => return Err(Failure::interrupted()),
+    };
+    let mut stream = opened?;
+    let mut answer = (!args.json).then(ui::Answer::new);
+    let mut fold = Fold::default();
+    let mut asked = receive(&mut stream, &mut fold, &mut answer, clock).await;
+    if let Some(mut answer) = answer {
+        answer.end();
+        answer.result()?;
+    }
+    asked.folded = fold.finish(base(adapter.model(), asked.took));
+    asked.problems = stream.left_out().to_vec();
+    Ok(asked)
+}
+
+async fn receive(
+    stream: &mut EventStream,
+    fold: &mut Fold,
+    answer: &mut Option<ui::Answer>,
+    clock: Instant,
+) -> Asked {
+    let (mut first_token, mut stopped, mut failure) = (None, false, None);
+    let stop = interrupt::first();
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let event = tokio::select! {
+            event = stream.next() => event,
+            () = &mut stop => {
+                stopped = true;
+                break;
+            }
+        };
+        match event {
+            None => break,
+            Some(Err(error)) => failure = Some(Failure::from(error)),
+            Some(Ok(event)) => {
+                fold.push(&event);
+                if let StreamEvent::BlockDelta { delta, .. } = &event {
+                    first_token.get_or_insert_with(|| clock.elapsed());
+                    show(answer, delta);
+                }
+            }
+        }
+    }
+    let folded = Fold::default().finish(Message::assistant("", ""));
+    let (problems, took) = (Vec::new(), clock.elapsed());
+    Asked { folded, problems, first_token, took, stopped, failure }
+}
+
+fn show(answer: &mut Option<ui::Answer>, delta: &Delta) {
+    let Some(answer) = answer else { return };
+    match delta {
+        Delta::Text(text) => answer.print(&text.as_str()),
+        Delta::Thinking(text) => answer.think(&text.as_str()),
+        _ => {}
+    }
+}
+
+async fn at_once(
+    args: &Args,
+    adapter: &ModelAdapter,
+    request: &Request,
+    clock: Instant,
+) -> Result<Asked, Failure> {
+    let response = tokio::select! {
+        response = adapter.send_message(request) => response?,
+        () = interrupt::first() => return Err(Failure::interrupted()),
+    };
+    if !args.json {
+        let mut answer = ui::Answer::new();
+        answer.print(&response.message.text());
+        answer.end();
+        answer.result()?;
+    }
+    let (message, complete, error) = (response.message, response.complete, response.error);
+    Ok(Asked {
+        folded: Folded { message, complete, error, problems: Vec::new() },
+        problems: response.problems,
+        first_token: response.first_token,
+        took: clock.elapsed(),
+        stopped: false,
+        failure: None,
+    })
+}
+
+fn base(model: &Model, took: Duration) -> Message {
+    let mut base = Message::assistant("", "");
+    base.model = Some(model.name.clone());
+    base.duration_ms = u64::try_from(took.as_millis()).ok();
+    base
+}
+
+/// Says what was odd, and what it took.
+fn conclude(args: &Args, model: &Model, asked: Asked) -> Result<(), Failure> {
+    let Asked { mut folded, problems, first_token, took, stopped, failure } = asked;
+    folded.message.cost_usd = cost(model, folded.message.usage.as_ref());
+    for problem in &problems {
+        ui::remark(&format!("warning: {}", problem.message));
+    }
+    if args.json {
+        print_json(&folded, &problems, first_token)?;
+    }
+    if args.usage {
+        ui::remark(&figures(&folded.message, first_token, took));
+    }
+    match (stopped, failure, folded.error) {
+        (true, ..) => Err(Failure::interrupted()),
+        (_, Some(failure), _) => Err(failure),
+        (_, _, Some(error)) => Err(analects_client::ClientError::BrokeOff(error).into()),
+        _ if !folded.complete => Err(Failure::broke_off()),
+        _ => Ok(()),
+    }
+}
+
+fn print_json(
+    folded: &Folded,
+    problems: &[Problem],
+    first_token: Option<Duration>,
+) -> Result<(), Failure> {
+    let message = Raw::parse(&analects_core::Json::to_json(&folded.message));
+    let message = message.ok().and_then(|raw| serde_json::from_str::<Value>(raw.as_str()).ok());
+    let problems: Vec<&Problem> = problems.iter().chain(&folded.problems).collect();
+    ui::print_json(&json!({
+        "text": folded.message.text(),
+        "complete": folded.complete,
+        "first_token_ms": first_token.map(|time| time.as_millis() as u64),
+        "message": message,
+        "problems": problems,
+    }))
+}
+
+/// What an answer took, in one line.
+fn figures(message: &Message, first_token: Option<Duration>, took: Duration) -> String {
+    let mut parts = Vec::new();
+    let usage = message.usage.clone().unwrap_or_default();
+    let mut count = |tokens: Option<u64>, what: &str| {
+        parts.extend(tokens.map(|tokens| format!("{tokens} {what}")));
+    };
+    count(usage.input_tokens, "tokens in");
+    count(usage.cache_read_input_tokens.filter(|tokens| *tokens > 0), "from the cache");
+    count(usage.cache_creation_input_tokens.filter(|tokens| *tokens > 0), "to the cache");
+    count(usage.output_tokens, "tokens out");
+    count(usage.reasoning_tokens.filter(|tokens| *tokens > 0), "of them thinking");
+    if parts.is_empty() {
+        parts.push("tokens unknown".to_string());
+    }
+    parts.push(message.cost_usd.map_or("cost unknown".into(), |cost| format!("${cost:.6}")));
+    parts.extend(first_token.map(|time| format!("first token {:.2} s", time.as_secs_f64())));
+    parts.push(format!("{:.2} s in all", took.as_secs_f64()));
+    parts.join(", ")
+}

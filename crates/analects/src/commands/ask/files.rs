@@ -1,0 +1,64 @@
+//! Files that go along with a question: text, pictures and PDFs.
+
+use std::path::Path;
+
+use analects_core::{Block, Document, Image, RawMap, Source};
+use analects_formats::msgfile::base64;
+
+use crate::failure::{Failure, words};
+
+/// The largest file, in bytes; providers take less.
+const MAX_SIZE: u64 = 30_000_000;
+
+/// A file as a block of a message.
+pub fn block(path: &Path) -> Result<Block, Failure> {
+    let name = path.display();
+    let fail = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => Failure::not_found(format!("{name}: not found")),
+        _ => Failure::input(format!("{name}: cannot read: {}", words(&error))),
+    };
+    let facts = std::fs::metadata(path).map_err(fail)?;
+    if !facts.is_file() {
+        return Err(Failure::input(format!("{name}: not a regular file")));
+    }
+    if facts.len() > MAX_SIZE {
+        return Err(Failure::input(format!("{name}: larger than 30 MB")));
+    }
+    let bytes = std::fs::read(path).map_err(fail)?;
+    if let Some(media_type) = picture(&bytes) {
+        return Ok(Block::Image(Image {
+            source: source(media_type, &bytes),
+            extra: RawMap::new(),
+        }));
+    }
+    if bytes.starts_with(b"%PDF-") {
+        let source = source("application/pdf", &bytes);
+        return Ok(Block::Document(Document { source, extra: RawMap::new() }));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => {
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            Ok(Block::from_text(format!("{file}:\n\n{text}")))
+        }
+        Err(_) => {
+            let failure = Failure::input(format!("{name}: neither text nor a picture nor a PDF"));
+            Err(failure.or_hint("convert it to text first"))
+        }
+    }
+}
+
+fn source(media_type: &str, bytes: &[u8]) -> analects_core::Raw {
+    let (media_type, data) = (media_type.to_string(), base64::encode_line(bytes));
+    Source::Base64 { media_type, data }.to_raw()
+}
+
+/// The type of a picture, by how its bytes begin.
+fn picture(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
