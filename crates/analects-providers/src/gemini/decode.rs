@@ -425,7 +425,10 @@ fn token_usage(map: &RawMap, before: &TokenUsage) -> TokenUsage {
     let read = sum(prompt, tools);
     let cached = usage.cache_read_input_tokens.unwrap_or(0);
     usage.input_tokens = read.map(|read| read.saturating_sub(cached));
-    usage.output_tokens = sum(written, usage.reasoning_tokens);
+    // Some gateways count the thoughts among the answer; their total gives it away.
+    let inclusive = usage.total_tokens.is_some() && usage.total_tokens == sum(read, written);
+    let thoughts = usage.reasoning_tokens.filter(|_| !inclusive);
+    usage.output_tokens = sum(written, thoughts);
     // A total that is no more than the sum says nothing, unless it corrects one that was told.
     let total = sum(read, usage.output_tokens);
     let corrects = before.total_tokens.is_some();

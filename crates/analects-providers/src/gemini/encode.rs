@@ -10,6 +10,9 @@ use super::schema;
 use super::wire::{self, object};
 use crate::{Auth, HttpRequest};
 
+/// More than these are an error to Gemini.
+const MOST_STOPS: usize = 5;
+
 /// Turns a request into a call of `streamGenerateContent`.
 pub(crate) fn encode(request: &Request) -> HttpRequest {
     let (body, left_out) = body(request);
@@ -83,10 +86,16 @@ fn generation_config<'a>(
     request: &'a Request,
     left_out: &mut Vec<Problem>,
 ) -> wire::GenerationConfig<'a> {
+    let stops = &request.stop_sequences;
+    let taken = stops.len().min(MOST_STOPS);
+    if taken < stops.len() {
+        let text = format!("Gemini takes {MOST_STOPS} stop sequences; the others do not go out");
+        leave_out(left_out, text);
+    }
     wire::GenerationConfig {
         temperature: request.temperature.filter(|value| value.is_finite()),
         max_output_tokens: request.max_output_tokens,
-        stop_sequences: &request.stop_sequences,
+        stop_sequences: &stops[..taken],
         thinking_config: thinking_config(request, left_out),
     }
 }

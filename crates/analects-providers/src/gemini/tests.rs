@@ -242,6 +242,21 @@ fn counts_have_the_cores_names() {
 }
 
 #[test]
+fn thoughts_are_not_counted_twice_where_the_answer_includes_them() {
+    let output = |total: u32| {
+        let usage = format!(
+            r#"{{"promptTokenCount":10,"candidatesTokenCount":30,"thoughtsTokenCount":20,"totalTokenCount":{total}}}"#
+        );
+        let bytes = stream_of(&format!(r#"{{"responseId":"r","usageMetadata":{usage}}}"#));
+        let usage = folded(&bytes).message.usage.unwrap();
+        (usage.output_tokens, usage.reasoning_tokens, usage.total_tokens)
+    };
+    assert_eq!(output(60), (Some(50), Some(20), None));
+    assert_eq!(output(40), (Some(30), Some(20), None));
+    assert_eq!(output(99), (Some(50), Some(20), Some(99)));
+}
+
+#[test]
 fn a_total_is_corrected_by_a_later_one() {
     let chunk = |total: u32, rest: &str| {
         let usage = format!(r#"{{"promptTokenCount":5,"totalTokenCount":{total}{rest}}}"#);

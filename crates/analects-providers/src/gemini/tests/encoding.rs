@@ -175,6 +175,18 @@ fn tool_choice_is_named_in_the_apis_words() {
 }
 
 #[test]
+fn stop_sequences_that_are_too_many_are_told() {
+    let stops = |count: usize| {
+        let stop_sequences = (0..count).map(|n| n.to_string()).collect();
+        let request = Request { stop_sequences, ..request(vec![]) };
+        (field(&request, "generationConfig"), left_out(&request).len())
+    };
+    let five = r#"{"stopSequences":["0","1","2","3","4"]}"#;
+    assert_eq!(stops(5), (five.into(), 0));
+    assert_eq!(stops(6), (five.into(), 1));
+}
+
+#[test]
 fn parallel_calls_and_their_results_go_out_in_order() {
     let error = ToolResult { is_error: Some(true), ..result("c2", "no such city") };
     let turns = vec![
