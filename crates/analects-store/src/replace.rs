@@ -195,6 +195,9 @@ pub(crate) fn clear_up(vfs: &dyn Vfs, path: &Path) {
         let name = aside.file_name().unwrap_or_default().to_string_lossy();
         let hashes = name.strip_prefix(&start).and_then(|rest| rest.strip_suffix(SUFFIX));
         let Some(hashes) = hashes else { continue };
+        if !is_plain_file(vfs, &aside) {
+            continue;
+        }
         let Ok(text) = read(vfs, &aside) else { continue };
         let _ = match hashes.split('-').any(|known| known == format!("{:016x}", fingerprint(&text)))
         {
@@ -202,6 +205,12 @@ pub(crate) fn clear_up(vfs: &dyn Vfs, path: &Path) {
             false => keep(vfs, &aside, path).map(|_| ()),
         };
     }
+}
+
+/// Whether a path is a regular file itself. Nothing else under such a name is ours, and reading it
+/// may never end: a pipe, a link to a device.
+fn is_plain_file(vfs: &dyn Vfs, path: &Path) -> bool {
+    vfs.read_link(path).is_err() && vfs.facts(path).is_ok_and(|facts| facts.is_file)
 }
 
 /// Gives a text that is not ours a name that people see, and says so.
@@ -219,4 +228,39 @@ fn free_name(vfs: &dyn Vfs, path: &Path) -> PathBuf {
         (1..).map(|number| path.with_file_name(format!("{stem}.kept-{number}.{extension}")));
     let mut free = names.filter(|name| vfs.facts(name).is_err());
     free.next().unwrap_or_else(|| path.with_extension("kept"))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    //! What stands beside a file under a name of ours, and is not ours.
+
+    use std::os::unix::fs::symlink;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+    use crate::vfs::Disk;
+
+    #[test]
+    fn a_pipe_a_link_and_a_folder_beside_a_file_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("talk.msg.md");
+        let aside = |what| folder.path().join(format!("{}{what}{SUFFIX}", of(&path)));
+        mknodat(CWD, aside("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        symlink("/dev/zero", aside("device")).unwrap();
+        symlink("/etc/hostname", aside("link")).unwrap();
+        std::fs::create_dir(aside("folder")).unwrap();
+        std::fs::write(aside("text"), "somebody's").unwrap();
+        let (done, is_done) = channel();
+        let path = path.clone();
+        std::thread::spawn(move || done.send(clear_up(&Disk, &path)));
+        is_done.recv_timeout(Duration::from_secs(20)).unwrap();
+        for what in ["pipe", "device", "link", "folder"] {
+            assert!(aside(what).symlink_metadata().is_ok(), "{what}");
+        }
+        let kept = folder.path().join("talk.kept-1.msg.md");
+        assert_eq!(std::fs::read_to_string(kept).unwrap(), "somebody's");
+    }
 }
