@@ -126,7 +126,7 @@ impl Redo {
                 .and_then(|()| file.sync());
             completed.map_err(to("complete the last change of", path))?;
         }
-        let file = vfs.open(&self.path, Open::Append);
+        let file = vfs.open(&self.path, Open::Private);
         let cleared = file.and_then(|mut file| file.truncate(0).map(|()| file));
         self.file = Some(cleared.map_err(to("clear the record of changes", &self.path))?);
         Ok(())

@@ -349,3 +349,26 @@ fn pictures_come_from_beside_the_file_only() {
         assert!(read_picture(&file, path).is_err(), "{path}");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_link_in_the_state_folder_leads_nowhere() {
+    let disk = Disk::new();
+    drop(disk.open("a.msg.md").unwrap());
+    fs::write(disk.path("precious"), "all mine").unwrap();
+    let locks = fs::read_dir(disk.places.state.join("locks")).unwrap();
+    let lock = locks.map(|entry| entry.unwrap().path()).next().unwrap();
+    let record = lock.with_extension("append");
+    std::os::unix::fs::symlink(disk.path("precious"), &record).unwrap();
+    let mut file = disk.open("a.msg.md").unwrap();
+    file.append(|_| NewCell::message("1", "x")).unwrap();
+    let mut file = file.with_large(0);
+    file.append(|_| NewCell::message("2", "x")).unwrap_err();
+    drop(file);
+    assert_eq!(disk.contents("a.msg.md"), ["x"]);
+    fs::remove_file(&lock).unwrap();
+    std::os::unix::fs::symlink(disk.path("new"), &lock).unwrap();
+    disk.open("a.msg.md").unwrap_err();
+    assert!(!disk.path("new").exists());
+    assert_eq!(disk.text("precious"), "all mine");
+}

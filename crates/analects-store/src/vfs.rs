@@ -97,7 +97,8 @@ pub enum Open {
     Read,
     /// For writing at its end, and reading.
     Append,
-    /// As `Append`; if it is not there, it is made, for its owner's eyes only. For files of ours.
+    /// As `Append`; if it is not there, it is made, for its owner's eyes only. For files of ours, so
+    /// that a symbolic link is refused where the system can.
     Private,
 }
 

@@ -166,10 +166,11 @@ fn say(what: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
+/// A file of ours: for its owner's eyes only, and never a link, which could lead to anything.
 fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
+    system::follow_no_link(options)
 }
 
 #[cfg(unix)]

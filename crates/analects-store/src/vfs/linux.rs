@@ -2,9 +2,10 @@
 //! step, extended attributes.
 
 use std::ffi::CStr;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::{
@@ -38,6 +39,11 @@ pub(super) fn create_unnamed(folder: &Path) -> io::Result<Option<File>> {
 pub(super) fn link_unnamed(file: &File, path: &Path) -> io::Result<()> {
     let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
     Ok(linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// Lets a symbolic link be an error.
+pub(super) fn follow_no_link(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
 }
 
 /// Swaps two files in one step.

@@ -1,7 +1,7 @@
 //! What systems other than Linux have instead: drafts have names, two files cannot be swapped, and
 //! extended attributes are not looked at.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
@@ -13,6 +13,11 @@ pub(super) fn create_unnamed(_: &Path) -> io::Result<Option<File>> {
 /// Every draft has a name here.
 pub(super) fn link_unnamed(_: &File, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Links are followed, as the standard library does it.
+pub(super) fn follow_no_link(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
 }
 
 /// Two files cannot be swapped in one step.
