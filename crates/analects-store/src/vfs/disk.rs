@@ -141,12 +141,11 @@ impl VfsFile for DiskFile {
         match self.draft.take() {
             None => system::link_unnamed(&self.file, path),
             Some(draft) => {
-                let linked = fs::hard_link(&draft, path);
-                if linked.is_ok() {
-                    return fs::remove_file(&draft);
+                let named = give_name(&draft, path);
+                if named.is_err() {
+                    self.draft = Some(draft);
                 }
-                self.draft = Some(draft);
-                linked
+                named
             }
         }
     }
@@ -158,6 +157,29 @@ impl Drop for DiskFile {
             // Nothing can be done about a draft that stays.
             let _ = fs::remove_file(draft);
         }
+    }
+}
+
+/// Gives a draft another name, unless another file has it. Not every file system has hard links: FAT
+/// has none, nor have many that a program serves.
+fn give_name(draft: &Path, path: &Path) -> io::Result<()> {
+    match fs::hard_link(draft, path) {
+        Ok(()) => fs::remove_file(draft),
+        Err(error) if is_refused(&error) => system::rename_to_free_name(draft, path),
+        failed => failed,
+    }
+}
+
+/// Whether the system will not do that here, whatever the name.
+fn is_refused(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported)
+}
+
+/// A rename where the system can only look first, and rename then.
+pub(super) fn look_and_rename(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(to) {
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(from, to),
     }
 }
 

@@ -14,6 +14,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::disk::look_and_rename;
+
 /// Attributes that sign a file's bytes, and are the system's to set.
 const NOT_TO_COPY: [&CStr; 2] = [c"security.ima", c"security.evm"];
 
@@ -52,6 +54,14 @@ pub(super) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             Err(io::ErrorKind::Unsupported.into())
         }
+        done => Ok(done?),
+    }
+}
+
+/// Renames a file, unless another file has that name.
+pub(super) fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => look_and_rename(from, to),
         done => Ok(done?),
     }
 }

@@ -25,6 +25,11 @@ pub(super) fn exchange(_: &Path, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Renames a file, unless another file has that name.
+pub(super) fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
+    super::disk::look_and_rename(from, to)
+}
+
 /// Nothing is known of them.
 pub(super) fn adopt_attributes(_: &File, _: &Path) -> io::Result<()> {
     Ok(())

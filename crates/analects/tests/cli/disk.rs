@@ -93,6 +93,59 @@ fn a_large_file_on_a_full_disk_is_as_before() {
     assert!(sandbox.read("disk/a.msg.md").starts_with(&before), "the file has changed");
 }
 
+/// Runs the command where some calls of the system fail: `CALL:error=ERROR`, also for the n-th only.
+fn with_failing_calls(sandbox: &Sandbox, failing: &[&str], args: &[&str]) -> Option<Run> {
+    let command = sandbox.command(args);
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-o"]).arg(sandbox.path("home/trace"));
+    strace.args(failing.iter().map(|call| format!("-einject={call}")));
+    strace.arg("--").arg(command.get_program()).args(args);
+    strace.current_dir(sandbox.path("")).stdin(std::process::Stdio::null());
+    strace.env("ANALECTS_HOME", sandbox.path("home"));
+    Some(strace.output().ok()?.into())
+}
+
+/// Adds to a file, and gives the call that opens the file without a name, as one that fails.
+fn nameless(sandbox: &Sandbox, file: &str) -> Option<String> {
+    let run = with_failing_calls(sandbox, &[], &["add", file, "two"])?;
+    if run.code != Some(0) {
+        return None;
+    }
+    let trace = sandbox.read("home/trace");
+    let call = |line: &str| {
+        let mut words = line.split([' ', '(']).map(str::to_string);
+        words.find(|word| word.starts_with("open"))
+    };
+    let opened = trace.lines().position(|line| line.contains("O_TMPFILE"))?;
+    let name = call(trace.lines().nth(opened)?)?;
+    let earlier = trace.lines().take(opened).filter(|line| call(line).as_ref() == Some(&name));
+    Some(format!("{name}:error=EOPNOTSUPP:when={}", earlier.count() + 1))
+}
+
+#[test]
+fn file_systems_without_hard_links_and_nameless_files_will_do() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["add", "a.msg.md", "one"]).assert_answer("1\n");
+    let Some(old) = nameless(&sandbox, "a.msg.md") else {
+        return skip("disk::links", "strace is not there, or may not trace");
+    };
+    let new = nameless(&sandbox, "new.msg.md").unwrap();
+    let (links, swaps) = ("linkat:error=EPERM", "renameat2:error=EINVAL");
+    for (at, failing) in [&[][..], &[links], &[links, swaps], &[swaps]].into_iter().enumerate() {
+        for (file, nameless) in [("a.msg.md", &old), (&*format!("new-{at}.msg.md"), &new)] {
+            let failing: Vec<&str> = [&[nameless.as_str()], failing].concat();
+            let run = with_failing_calls(&sandbox, &failing, &["add", file, "more"]).unwrap();
+            assert_eq!(run.code, Some(0), "{failing:?}: {}", run.stderr);
+            assert_eq!(sandbox.texts(file).last().unwrap(), "more", "{failing:?}");
+        }
+    }
+    assert_eq!(sandbox.texts("a.msg.md").len(), 6);
+    let names =
+        std::fs::read_dir(sandbox.path("")).unwrap().map(|entry| entry.unwrap().file_name());
+    let hidden: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with('.')).collect();
+    assert!(hidden.is_empty(), "{hidden:?}");
+}
+
 /// Runs the command as somebody without rights.
 fn as_nobody(sandbox: &Sandbox, args: &[&str]) -> Option<Run> {
     if !is_root() {
