@@ -46,11 +46,18 @@ impl Splice {
 
 impl Document {
     /// The id that a new cell gets: one more than the number of cells and than every number that an
-    /// id starts with.
+    /// id starts with. The empty cell whose place it takes does not count.
     pub fn next_id(&self) -> String {
         let numbers = || self.cells().filter_map(|cell| leading_number(cell.id()?));
         let largest = *self.largest_id.get_or_init(|| numbers().max().unwrap_or(0));
-        (largest.max(self.scan.cells.len() as u64) + 1).to_string()
+        let staying = self.scan.cells.len() - usize::from(self.ready_cell().is_some());
+        (largest.max(staying as u64) + 1).to_string()
+    }
+
+    /// Whether a new cell cannot have that name. That of the empty cell whose place it takes is free.
+    pub fn is_taken(&self, name: &str) -> bool {
+        let ready = self.ready_cell().map(Cell::ordinal);
+        self.cell(name).is_some_and(|cell| Some(cell.ordinal()) != ready)
     }
 
     /// The number of `#` of new cells: one more than their section's heading, at most five.

@@ -38,7 +38,7 @@ fn what_is_added_takes_the_place_of_the_empty_cell() {
     let sandbox = Sandbox::new();
     for name in ["talk.msg.md", "notes.md"] {
         made(&sandbox, &[name, "-m", "openai/x"]);
-        assert_eq!(sandbox.run(&["add", name, "hello"]).code, Some(0));
+        sandbox.run(&["add", name, "hello"]).assert_answer("1\n");
         let show = sandbox.show(name);
         assert_eq!(show["cells"].as_array().unwrap().len(), 1);
         assert_eq!(
@@ -46,6 +46,8 @@ fn what_is_added_takes_the_place_of_the_empty_cell() {
             (&"hello".into(), &"x".into())
         );
     }
+    made(&sandbox, &["named.msg.md"]);
+    sandbox.run(&["add", "named.msg.md", "--id", "1", "hello"]).assert_answer("1\n");
 }
 
 #[test]

@@ -211,7 +211,7 @@ fn new_id(document: &Document, args: &Args) -> Result<String, Failure> {
         let message = format!("{id}: a dot is for ids that follow from another cell's");
         return Err(Failure::usage(message, "leave out the dot"));
     }
-    if document.cell(id).is_some() {
+    if document.is_taken(id) {
         let message = format!("{}: there is already a cell {id}", args.file.display());
         return Err(Failure::input(message).or_hint("leave out --id for the next number"));
     }

@@ -21,7 +21,7 @@ pub(super) fn name(document: &Document, naming: &Naming, given: &str) -> Result<
             error.hinting("a name has at most 64 characters; give the message a shorter one")
         );
     }
-    if document.cell(&name).is_some() {
+    if document.is_taken(&name) {
         let text = format!("there is already a cell of the name {}", shown(&name));
         return Err(ItemError::new(ItemErrorKind::Duplicate, text).hinting("choose another name"));
     }

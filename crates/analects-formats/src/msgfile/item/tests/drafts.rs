@@ -163,7 +163,7 @@ fn sections_line_ends_and_marks_are_kept() {
 fn the_ready_cell_is_filled() {
     let mut draft = draft("# %% [^1]\n\nOne?\n\n# %%\n");
     draft.add_output("1", &reply("First.")).unwrap();
-    assert_eq!(ids_of(draft.document()), ["1", "3"]);
+    assert_eq!(ids_of(draft.document()), ["1", "2"]);
     assert_eq!(draft.appended(), None);
 }
 

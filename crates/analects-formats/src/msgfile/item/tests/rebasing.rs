@@ -132,7 +132,7 @@ fn the_ready_cell_may_be_filled_by_either_side() {
     draft.set_default_agent("quick").unwrap();
     let theirs = with(&format!("{ONE}\n# %% [^2]\n\n[^2]: [markdown]\n\nTheirs\n"));
     let (rebased, renames) = draft.rebase(theirs).unwrap();
-    assert_eq!(renames.get("3"), Some("3"));
+    assert_eq!(renames.get("2"), Some("3"));
     assert_eq!(ids_of(rebased.document()), ["1", "2", "3"]);
 }
 
