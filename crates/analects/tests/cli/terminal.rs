@@ -174,3 +174,19 @@ fn binary_content_is_nothing_for_a_terminal() {
         )
     );
 }
+
+#[test]
+fn help_fits_the_terminal() {
+    let sandbox = Sandbox::new();
+    for verb in ["add", "check", "list", "chat"] {
+        for flag in ["-h", "--help"] {
+            let Some((seen, code)) = on_terminal(&sandbox, &[verb, flag], true) else {
+                return skip("terminal::help", "there is no Python to make a terminal");
+            };
+            assert_eq!(code, 0, "{seen}");
+            let (help, _) = seen.split_once("Examples:").unwrap_or((&seen, ""));
+            let wide = help.lines().find(|line| line.chars().count() > 60);
+            assert_eq!(wide, None, "{verb} {flag}");
+        }
+    }
+}
