@@ -46,7 +46,7 @@ use std::time::Duration;
 
 pub use error::StoreError;
 pub use ids::OsIds;
-pub use locked_file::{LockedFile, read_message_file};
+pub use locked_file::{LockedFile, create_file, read_message_file};
 pub use message_file::MessageFile;
 pub use picture::read_picture;
 pub use places::Places;

@@ -45,6 +45,18 @@ pub(crate) fn read_on(vfs: &dyn Vfs, path: &Path) -> Result<(Document, Facts), S
     Err(StoreError::Changing { path: path.to_path_buf() })
 }
 
+/// Makes a file that must not be there yet; `false` if something has its name. A kill leaves all of it
+/// or nothing. When this returns, it survives a power cut.
+pub fn create_file(path: &Path, bytes: &[u8]) -> Result<bool, StoreError> {
+    match replace(&Disk, path, bytes, None) {
+        // Only its folder can be missing.
+        Err(StoreError::NotFound { .. }) => {
+            Err(StoreError::NotFound { path: folder_of(path).to_path_buf() })
+        }
+        created => created,
+    }
+}
+
 /// A message file that only this process writes to, until it is dropped.
 #[derive(Debug)]
 pub struct LockedFile {

@@ -1,15 +1,15 @@
 //! `new`: makes a message file that is ready to type into.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use analects_core::Agent;
 use analects_formats::msgfile::{Document, Kind, Splice, decode_named, frontmatter};
 use analects_runtime::agent_name;
+use analects_store::create_file;
 
 use crate::config::{Config, check_model};
-use crate::failure::{Failure, words};
+use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::ui;
 
@@ -185,30 +185,12 @@ fn check(document: &Document, section: Option<&str>, agent: Option<&Agent>) -> R
 
 /// Writes a file that must not be there yet.
 fn write_new(path: &Path, text: &[u8]) -> Result<(), Failure> {
-    let mut file = File::create_new(path).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => is_there(path),
-        ErrorKind::NotFound => {
-            let folder = path.parent().unwrap_or(Path::new(".")).display();
-            Failure::not_found(format!("{folder}: not found")).or_hint("make the folder first")
+    match create_file(path, text) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(is_there(path)),
+        Err(error) if error.is_not_found() => {
+            Err(Failure::from(error).or_hint("make the folder first"))
         }
-        _ => Failure::input(format!("{}: cannot create: {}", path.display(), words(&error))),
-    })?;
-    let written = file.write_all(text).and_then(|()| file.sync_all()).and_then(|()| sync(path));
-    written.map_err(|error| {
-        // Half a file is worse than none; the error that matters is the one above.
-        let _ = fs::remove_file(path);
-        Failure::input(format!("{}: cannot write: {}", path.display(), words(&error)))
-    })
-}
-
-/// A new name survives a power cut only if its folder was synced, too.
-#[cfg(unix)]
-fn sync(path: &Path) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync(_: &Path) -> std::io::Result<()> {
-    Ok(())
+        Err(error) => Err(error.into()),
+    }
 }

@@ -78,9 +78,12 @@ fn check(sandbox: &Sandbox, before: &[String], large: bool, what: &str) {
     assert!(litter.iter().all(known), "{what}: {litter:?}");
 }
 
+/// What is tried where nothing else is said.
+const ADD: [&str; 3] = ["add", "a.msg.md", KILLED];
+
 /// The command under strace, with these options.
-fn traced(sandbox: &Sandbox, options: &[&str]) -> Command {
-    let add = sandbox.command(&["add", "a.msg.md", KILLED]);
+fn traced(sandbox: &Sandbox, options: &[&str], args: &[&str]) -> Command {
+    let add = sandbox.command(args);
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-o", "trace"]).args(options).arg("--").arg(add.get_program());
     command.args(add.get_args()).current_dir(sandbox.path("")).stdin(std::process::Stdio::null());
@@ -93,9 +96,9 @@ fn traced(sandbox: &Sandbox, options: &[&str]) -> Command {
     command
 }
 
-/// How often each call happens in one `add`.
-fn counts(sandbox: &Sandbox) -> Option<BTreeMap<&'static str, usize>> {
-    let status = traced(sandbox, &[]).output().ok()?.status;
+/// How often each call happens in one command.
+fn counts(sandbox: &Sandbox, args: &[&str]) -> Option<BTreeMap<&'static str, usize>> {
+    let status = traced(sandbox, &[], args).output().ok()?.status;
     let trace = std::fs::read_to_string(sandbox.path("trace")).ok()?;
     let names = trace.lines().filter_map(|line| {
         let call = line.split_whitespace().nth(1)?.split('(').next()?;
@@ -106,10 +109,18 @@ fn counts(sandbox: &Sandbox) -> Option<BTreeMap<&'static str, usize>> {
     (status.success() && !counts.is_empty()).then_some(counts)
 }
 
+/// Kills a command at its n-th call of that name; whether it was still alive.
+fn kill(sandbox: &Sandbox, call: &str, when: usize, args: &[&str]) -> bool {
+    let inject = format!("inject={call}:signal=KILL:when={when}");
+    let trace = format!("trace={call}");
+    let status = traced(sandbox, &["-e", &trace, "-e", &inject], args).output().unwrap().status;
+    !status.success()
+}
+
 fn kill_at_every_call(large: bool) {
     let sandbox = Sandbox::new();
     prepare(&sandbox, large);
-    let Some(counts) = counts(&sandbox) else {
+    let Some(counts) = counts(&sandbox, &ADD) else {
         return skip("syscalls", "strace is not there, or may not trace");
     };
     let saved = prepare(&sandbox, large);
@@ -119,10 +130,7 @@ fn kill_at_every_call(large: bool) {
     for (call, count) in counts.into_iter().filter(|(call, _)| all || CHANGING.contains(call)) {
         for when in 1..=count {
             sandbox.write("a.msg.md", &text);
-            let inject = format!("inject={call}:signal=KILL:when={when}");
-            let trace = format!("trace={call}");
-            let status = traced(&sandbox, &["-e", &trace, "-e", &inject]).output().unwrap().status;
-            kills += usize::from(!status.success());
+            kills += usize::from(kill(&sandbox, call, when, &ADD));
             check(&sandbox, &saved, large, &format!("{call} number {when}"));
         }
     }
@@ -137,6 +145,28 @@ fn every_system_call_of_a_save_may_be_the_last() {
 #[test]
 fn every_system_call_of_a_growth_in_place_may_be_the_last() {
     kill_at_every_call(true);
+}
+
+#[test]
+fn a_new_file_is_there_as_a_whole_or_not_at_all() {
+    let sandbox = Sandbox::new();
+    let new = ["new", "n.msg.md", "-m", "openai/x"];
+    let Some(counts) = counts(&sandbox, &new) else {
+        return skip("syscalls::new", "strace is not there, or may not trace");
+    };
+    let whole = sandbox.read("n.msg.md");
+    let (mut kills, mut made) = (0, 0);
+    for (call, count) in counts {
+        for when in 1..=count {
+            let _ = std::fs::remove_file(sandbox.path("n.msg.md"));
+            kills += usize::from(kill(&sandbox, call, when, &new));
+            if sandbox.path("n.msg.md").exists() {
+                assert_eq!(sandbox.read("n.msg.md"), whole, "{call} number {when}");
+                made += 1;
+            }
+        }
+    }
+    assert!(kills > 10 && made > 0, "{kills} kills, {made} files");
 }
 
 #[test]
