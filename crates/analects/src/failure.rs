@@ -113,9 +113,10 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         let kind = match &error {
             StoreError::NotFound { .. } => Kind::NotFound,
-            StoreError::Locked { .. } | StoreError::Changing { .. } | StoreError::Kept { .. } => {
-                Kind::Locked
-            }
+            StoreError::Locked { .. }
+            | StoreError::Changing { .. }
+            | StoreError::Conflict { .. }
+            | StoreError::Kept { .. } => Kind::Locked,
             StoreError::NotAMessageFile { .. } => Kind::Usage,
             _ => Kind::Input,
         };
@@ -151,4 +152,30 @@ pub fn words(error: &io::Error) -> String {
     let text = text.split(" (os error").next().unwrap_or_default();
     let mut chars = text.chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    //! The classes of errors.
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_changed_on_disk_is_told_apart() {
+        let (path, kept) = (PathBuf::from("a"), PathBuf::from("b"));
+        let conflict = analects_formats::msgfile::item::Conflict {
+            reason: String::new(),
+            base: Vec::new(),
+            ours: Vec::new(),
+            theirs: Vec::new(),
+        };
+        for error in [
+            StoreError::Locked { path: path.clone() },
+            StoreError::Changing { path: path.clone() },
+            StoreError::Conflict { path: path.clone(), conflict: Box::new(conflict) },
+            StoreError::Kept { path, kept },
+        ] {
+            assert_eq!(Failure::from(error).exit_code(), 4);
+        }
+    }
 }
