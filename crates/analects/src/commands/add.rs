@@ -114,6 +114,8 @@ fn add(
         // The store knows nothing of verbs.
         match failure.exit_code() {
             2 => failure.and_hint("new NOTES.md makes such a file"),
+            // The file need not be there; its folder must.
+            3 => failure.or_hint("make the folder first"),
             _ => failure,
         }
     })?;

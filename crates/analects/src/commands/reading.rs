@@ -6,15 +6,22 @@ use std::path::Path;
 
 use analects_core::{Problem, Severity};
 use analects_formats::msgfile::{self, Cell, Document, Kind, invoke};
-use analects_store::read_message_file;
+use analects_store::{StoreError, read_message_file};
 
 use crate::failure::Failure;
 use crate::ui;
 
 /// Reads a message file.
 pub fn read(path: &Path) -> Result<Document, Failure> {
-    read_message_file(path)
-        .map_err(|error| Failure::from(error).or_hint("check the name; chat makes a new file"))
+    read_message_file(path).map_err(|error| match error {
+        StoreError::NotFound { .. } => {
+            Failure::from(error).or_hint("check the name; chat makes a new file")
+        }
+        StoreError::NotAFile { .. } if path.is_dir() => {
+            Failure::from(error).or_hint("name a file in it; check looks through whole folders")
+        }
+        _ => error.into(),
+    })
 }
 
 /// Everything that is odd about a file: its text, its cells as messages, and their chain.

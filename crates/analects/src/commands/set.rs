@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use analects_core::nearest;
 use analects_formats::msgfile::{Document, frontmatter};
-use analects_store::read_message_file;
 use clap::Subcommand;
 
+use super::reading;
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::{ui, writing};
@@ -54,8 +54,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let What::Default(args) = &args.what;
     let surroundings = Surroundings::of_process()?;
     // Opening to write would take a file that is not there for a new one.
-    read_message_file(&args.file)
-        .map_err(|error| Failure::from(error).or_hint("check the name; new makes a new file"))?;
+    reading::read(&args.file)?;
     set_default(args, &surroundings).map_err(|failure| surroundings.explain(failure))?;
     match args.json {
         true => ui::print_json(&serde_json::json!({

@@ -52,6 +52,11 @@ fn no_such_file() {
     assert!(run.stderr.contains("gone.sse"), "{}", run.stderr);
     let run = sandbox.run(&["chat", "no/folder/a.msg.md", "-m", "replay:x", "hi"]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
+    for verb in ["add", "new"] {
+        let args: &[&str] = if verb == "add" { &["hi"] } else { &[] };
+        let run = sandbox.run(&[&[verb, "no/folder/a.msg.md"], args].concat());
+        run.assert_failure(3, "analects: no/folder: not found\nhint: make the folder first\n");
+    }
 }
 
 #[test]

@@ -66,7 +66,9 @@ fn wrong_names_are_told_apart() {
     std::fs::create_dir(sandbox.path("folder")).unwrap();
     let run = sandbox.run(&["list", "folder"]);
     assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{}", run.stderr);
-    assert!(run.stderr.starts_with("analects: folder: not a regular file"), "{}", run.stderr);
+    let expected = "analects: folder: not a regular file\n\
+                    hint: name a file in it; check looks through whole folders\n";
+    assert_eq!(run.stderr, expected);
     for name in ["folder/agent", "./tools", "folder/gone.msg.md"] {
         let run = sandbox.run(&["list", name]);
         let expected = format!("analects: {name}: not found\n");

@@ -73,7 +73,7 @@ fn unknown_agents_and_files() {
             "gone.msg.md",
             "x",
             3,
-            "analects: gone.msg.md: not found\nhint: check the name; new makes a new file\n",
+            "analects: gone.msg.md: not found\nhint: check the name; chat makes a new file\n",
         ),
         (
             "notes.md",
