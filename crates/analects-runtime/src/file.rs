@@ -42,6 +42,14 @@ impl FileConversation {
         }
     }
 
+    /// Other versions of the file that were found beside it: see [`LockedFile::kept`].
+    pub fn kept(&self) -> &[PathBuf] {
+        match &self.state {
+            State::Resting(file) => file.kept(),
+            _ => &[],
+        }
+    }
+
     /// Chooses who answers this time, and writes no agent into the file: for an answer that no later
     /// call could ask for by that name, such as a recorded one.
     pub fn set_author(&mut self, name: &str) {

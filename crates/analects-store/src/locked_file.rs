@@ -68,6 +68,8 @@ pub struct LockedFile {
     /// What the file looked like when the document was read; `None` while there is no file.
     seen: Option<Facts>,
     redo: Redo,
+    /// What somebody else wrote, and a kill left beside the file.
+    kept: Vec<PathBuf>,
     /// The length beyond which the file grows in place.
     large: usize,
     _lock: Lock,
@@ -102,7 +104,7 @@ impl LockedFile {
         let lock = lock.ok_or(StoreError::Locked { path: name.clone() })?;
         let mut redo = Redo::of(&*vfs, places, &path)?;
         redo.complete(&*vfs, &path)?;
-        clear_up(&*vfs, &path);
+        let kept = clear_up(&*vfs, &path);
         let (document, seen) = read_or_new(&*vfs, &path)?;
         if document.kind() == Kind::Plain {
             return Err(StoreError::NotAMessageFile { path: name });
@@ -112,7 +114,7 @@ impl LockedFile {
             vfs.open(&path, Open::Append).map_err(to("write to", &name))?;
         }
         let large = LARGE;
-        let file = LockedFile { vfs, name, path, document, seen, redo, large, _lock: lock };
+        let file = LockedFile { vfs, name, path, document, seen, redo, kept, large, _lock: lock };
         file.check_writable()?;
         Ok(file)
     }
@@ -126,6 +128,12 @@ impl LockedFile {
     /// The file's path, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Other versions of the file, which somebody saved at the very moment when a write of ours was
+    /// killed. They were found on opening, and have these names now; the person should compare them.
+    pub fn kept(&self) -> &[PathBuf] {
+        &self.kept
     }
 
     /// What the file holds.

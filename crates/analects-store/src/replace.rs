@@ -99,12 +99,13 @@ impl Swap<'_> {
 
     /// An editor saved between our reading and the swap: its text goes back to its place.
     fn swap_back(&self) -> Result<bool, StoreError> {
-        let kept = || StoreError::Kept { path: self.path.into(), kept: self.aside.into() };
-        self.vfs.exchange(self.aside, self.path).map_err(|_| kept())?;
+        let kept = |kept: PathBuf| StoreError::Kept { path: self.path.into(), kept };
+        let exchanged = self.vfs.exchange(self.aside, self.path);
+        exchanged.map_err(|_| kept(self.aside.into()))?;
         match read(self.vfs, self.aside) {
             Ok(text) if text == self.bytes => Ok(false),
             // In the meantime somebody wrote into our version as well.
-            _ => Err(keep(self.vfs, self.aside, self.path).unwrap_or_else(|_| kept())),
+            _ => Err(kept(keep(self.vfs, self.aside, self.path).unwrap_or(self.aside.into()))),
         }
     }
 
@@ -186,11 +187,13 @@ fn of(path: &Path) -> String {
 }
 
 /// Removes what a kill left beside a file: our own new text, or the old text that it was to replace.
-/// What somebody else wrote is kept under a name that people see. Called under the file's lock.
-pub(crate) fn clear_up(vfs: &dyn Vfs, path: &Path) {
+/// What somebody else wrote is kept under a name that people see; these names are the answer. Called
+/// under the file's lock.
+pub(crate) fn clear_up(vfs: &dyn Vfs, path: &Path) -> Vec<PathBuf> {
     // What cannot be cleared up does no harm, and the next writer tries again.
-    let Ok(names) = vfs.list(folder_of(path)) else { return };
+    let Ok(names) = vfs.list(folder_of(path)) else { return Vec::new() };
     let start = of(path);
+    let mut all_kept = Vec::new();
     for aside in names {
         let name = aside.file_name().unwrap_or_default().to_string_lossy();
         let hashes = name.strip_prefix(&start).and_then(|rest| rest.strip_suffix(SUFFIX));
@@ -199,12 +202,13 @@ pub(crate) fn clear_up(vfs: &dyn Vfs, path: &Path) {
             continue;
         }
         let Ok(text) = read(vfs, &aside) else { continue };
-        let _ = match hashes.split('-').any(|known| known == format!("{:016x}", fingerprint(&text)))
-        {
-            true => vfs.remove(&aside).map_err(to("remove", &aside)),
-            false => keep(vfs, &aside, path).map(|_| ()),
-        };
+        if hashes.split('-').any(|known| known == format!("{:016x}", fingerprint(&text))) {
+            let _ = vfs.remove(&aside);
+        } else {
+            all_kept.extend(keep(vfs, &aside, path));
+        }
     }
+    all_kept
 }
 
 /// Whether a path is a regular file itself. Nothing else under such a name is ours, and reading it
@@ -213,11 +217,11 @@ fn is_plain_file(vfs: &dyn Vfs, path: &Path) -> bool {
     vfs.read_link(path).is_err() && vfs.facts(path).is_ok_and(|facts| facts.is_file)
 }
 
-/// Gives a text that is not ours a name that people see, and says so.
-fn keep(vfs: &dyn Vfs, aside: &Path, path: &Path) -> Result<StoreError, StoreError> {
+/// Gives a text that is not ours a name that people see.
+fn keep(vfs: &dyn Vfs, aside: &Path, path: &Path) -> io::Result<PathBuf> {
     let kept = free_name(vfs, path);
-    vfs.rename(aside, &kept).map_err(to("keep", aside))?;
-    Ok(StoreError::Kept { path: path.into(), kept })
+    vfs.rename(aside, &kept)?;
+    Ok(kept)
 }
 
 /// A name for another version of a file: `talk.kept-1.msg.md`.
@@ -256,11 +260,12 @@ mod tests {
         let (done, is_done) = channel();
         let path = path.clone();
         std::thread::spawn(move || done.send(clear_up(&Disk, &path)));
-        is_done.recv_timeout(Duration::from_secs(20)).unwrap();
+        let all_kept = is_done.recv_timeout(Duration::from_secs(20)).unwrap();
         for what in ["pipe", "device", "link", "folder"] {
             assert!(aside(what).symlink_metadata().is_ok(), "{what}");
         }
         let kept = folder.path().join("talk.kept-1.msg.md");
-        assert_eq!(std::fs::read_to_string(kept).unwrap(), "somebody's");
+        assert_eq!(std::fs::read_to_string(&kept).unwrap(), "somebody's");
+        assert_eq!(all_kept, [kept]);
     }
 }

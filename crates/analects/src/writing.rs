@@ -1,19 +1,32 @@
 //! How a verb changes a message file: it waits for its turn, and what it cannot change it explains.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_formats::msgfile::Refusal;
 use analects_store::{LockedFile, Places};
 
 use crate::failure::Failure;
+use crate::ui;
 
 /// How long we wait for another process that writes to the file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens a message file for writing, and waits a while if another process writes to it.
 pub fn open(path: &Path, places: &Places) -> Result<LockedFile, Failure> {
-    Ok(LockedFile::open_within(path, places, PATIENCE)?)
+    let file = LockedFile::open_within(path, places, PATIENCE)?;
+    remark_kept(path, file.kept());
+    Ok(file)
+}
+
+/// Tells of versions of a file that somebody saved while a write of ours was killed.
+pub fn remark_kept(path: &Path, kept: &[PathBuf]) {
+    for kept in kept {
+        let (path, kept) = (path.display(), kept.display());
+        ui::remark(&format!(
+            "{path}: a write was killed while somebody else saved; that is in {kept}"
+        ));
+    }
 }
 
 /// Frontmatter that cannot be changed: the person can do it, and is told the lines.

@@ -123,6 +123,7 @@ fn chat_in_file(
     prompt: Option<String>,
 ) -> Result<(), Failure> {
     let mut conversation = FileConversation::open(path, &surroundings.places)?;
+    writing::remark_kept(path, conversation.kept());
     let document = conversation.document().ok_or_else(|| Failure::ours("the file is not open"))?;
     if prompt.is_none() && document.unanswered().is_empty() {
         return Err(nothing_to_ask(Some(document)));

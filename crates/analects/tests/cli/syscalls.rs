@@ -148,6 +148,29 @@ fn every_system_call_of_a_growth_in_place_may_be_the_last() {
 }
 
 #[test]
+fn what_an_editor_saved_while_a_write_was_killed_is_kept_and_told() {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/hello.sse");
+    let chat = ["chat", "a.msg.md", "-m", &format!("replay:{recording}"), "hi"];
+    for next in [&["add", "a.msg.md", "next"][..], &["fmt", "a.msg.md"], &chat] {
+        let sandbox = Sandbox::new();
+        prepare(&sandbox, false);
+        if counts(&sandbox, &ADD).is_none() {
+            return skip("syscalls::kept", "strace is not there, or may not trace");
+        }
+        assert!(kill(&sandbox, "renameat2", 1, &ADD));
+        let names = std::fs::read_dir(sandbox.path("")).unwrap().map(|entry| entry.unwrap().path());
+        let aside =
+            names.into_iter().find(|path| path.extension().is_some_and(|end| end == "swap"));
+        std::fs::write(aside.unwrap(), "saved by an editor").unwrap();
+        let run = sandbox.run(next);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let told = run.stderr.lines().filter(|line| line.ends_with("a.kept-1.msg.md")).count();
+        assert_eq!(told, 1, "{}", run.stderr);
+        assert_eq!(sandbox.read("a.kept-1.msg.md"), "saved by an editor");
+    }
+}
+
+#[test]
 fn a_new_file_is_there_as_a_whole_or_not_at_all() {
     let sandbox = Sandbox::new();
     let new = ["new", "n.msg.md", "-m", "openai/x"];
