@@ -97,6 +97,12 @@ fn folders() -> Result<[Folder; 3], Failure> {
         ("folders.config", "config", "XDG_CONFIG_HOME", ".config"),
     ];
     if let Some(home) = variable("ANALECTS_HOME").map(PathBuf::from) {
+        if home.is_relative() {
+            // Two calls in two folders would not see each other's locks.
+            let message =
+                format!("ANALECTS_HOME is {}, which depends on the folder", home.display());
+            return Err(Failure::usage(message, "set it to a path from the root on"));
+        }
         let origin = Origin::Variable("ANALECTS_HOME");
         return Ok(FOLDERS.map(|(key, name, ..)| Folder {
             key,
@@ -107,9 +113,11 @@ fn folders() -> Result<[Folder; 3], Failure> {
     let home = env::home_dir().ok_or_else(|| {
         Failure::usage("cannot find your home folder", "set ANALECTS_HOME to a folder of your own")
     })?;
-    Ok(FOLDERS.map(|(key, _, name, usual)| match variable(name) {
+    // The standard says to ignore them if they depend on the folder.
+    let base = |name| variable(name).map(PathBuf::from).filter(|base| base.is_absolute());
+    Ok(FOLDERS.map(|(key, _, name, usual)| match base(name) {
         Some(base) => {
-            let path = PathBuf::from(base).join("analects");
+            let path = base.join("analects");
             Folder { key, path, origin: Origin::Variable(name) }
         }
         None => Folder { key, path: home.join(usual).join("analects"), origin: Origin::BuiltIn },

@@ -150,6 +150,21 @@ fn the_usual_folders_count_without_a_home_of_ours() {
 }
 
 #[test]
+fn folders_do_not_depend_on_where_the_command_is_called() {
+    let sandbox = Sandbox::new();
+    let mut add = sandbox.command(&["add", "a.msg.md", "x"]);
+    Run::from(add.env("ANALECTS_HOME", "mine").output().unwrap()).assert_failure(
+        2,
+        "analects: ANALECTS_HOME is mine, which depends on the folder\n\
+         hint: set it to a path from the root on\n",
+    );
+    let mut add = sandbox.command(&["add", "a.msg.md", "x"]);
+    add.env_remove("ANALECTS_HOME").env("HOME", sandbox.path("")).env("XDG_STATE_HOME", "mine");
+    Run::from(add.output().unwrap()).assert_answer("1\n");
+    assert!(sandbox.path(".local/state/analects/locks").is_dir() && !sandbox.path("mine").exists());
+}
+
+#[test]
 fn chat_asks_the_configured_model_if_nobody_else_is_named() {
     let server = Server::new(vec![answer(&["1"]), answer(&["2"]), answer(&["3"]), answer(&["4"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
