@@ -24,6 +24,11 @@
 //!   change in the file.
 //! - A hard link to a message file is split by a write, and a program that keeps the file open all the
 //!   time and writes into it writes into the old version after a write of ours.
+//! - Where files without a name are not to be had, a kill may leave a file `.analects-….draft`, which can be
+//!   removed. Where there are no hard links either, as on FAT, and no rename that refuses a name that is
+//!   taken, a file that somebody else makes in the microseconds before ours is replaced.
+//! - While somebody else changes a file into which a reply grows, the rest of the reply is only in memory
+//!   until it ends.
 //! - On systems other than Linux, two files cannot be swapped in one step: an editor that saves in the
 //!   microseconds between our last look and the rename loses that save. Extended attributes are kept
 //!   on Linux only.

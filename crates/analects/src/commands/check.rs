@@ -153,7 +153,8 @@ impl Findings {
         let files = if self.files == 1 { "1 file" } else { &format!("{} files", self.files) };
         let summary = format!("checked {files}: {}", ui::count(&self.counted));
         if let Some(failure) = self.unread {
-            if !args.json {
+            // Of nothing, it would be wrong to say that it has no problems.
+            if !args.json && self.files > 0 {
                 ui::remark(&summary);
             }
             return Err(failure);

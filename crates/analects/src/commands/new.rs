@@ -84,6 +84,9 @@ fn section(args: &Args) -> Result<Option<String>, Failure> {
             Err(Failure::usage(message, "leave out --section, or name the file notes.md"))
         }
         _ if name.ends_with(".msg.md") => Ok(None),
+        Some(section) if section.trim().is_empty() => {
+            Err(Failure::usage("the section has no name", "such as --section Questions"))
+        }
         section if name.ends_with(".md") => Ok(Some(section.as_deref().unwrap_or(SECTION).into())),
         _ => {
             let message = format!("{}: not the name of a message file", args.file.display());

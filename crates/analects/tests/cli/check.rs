@@ -123,6 +123,7 @@ fn another_kind_of_file_is_said_to_be_one() {
 fn what_is_not_there_does_not_hide_the_rest() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", WARNING);
+    sandbox.run(&["check", "gone.md"]).assert_failure(3, "analects: gone.md: not found\n");
     let run = sandbox.run(&["check", "gone.msg.md", "a.msg.md", "gone.jsonl"]);
     assert_eq!(run.code, Some(3));
     for text in

@@ -116,14 +116,15 @@ fn the_umask_decides_the_mode() {
 #[test]
 fn wrong_names_are_explained_and_make_nothing() {
     let sandbox = Sandbox::new();
-    let cases: [(&[&str], i32, &str); 15] = [
+    let cases: [(&[&str], i32, &str); 16] = [
         (&["talk.txt"], 2, "hint: name it talk.msg.md, or talk.md"),
         (&["talk"], 2, "hint: name it talk.msg.md, or talk.md"),
         (&[""], 2, "a value is required for '<FILE>'"),
         (&["a.msg.md", "--section", "x"], 2, "hint: leave out --section"),
         (&["a.md", "--section", "%% x"], 2, "must be the text of a heading"),
         (&["a.md", "--section", "a\nb"], 2, "must be the text of a heading"),
-        (&["a.md", "--section", " "], 2, "must be the text of a heading"),
+        (&["a.md", "--section", " "], 2, "the section has no name"),
+        (&["a.md", "--section", ""], 2, "the section has no name"),
         (&["a.msg.md", "--agent", "nobody"], 3, "hint: define it as [agents.nobody]"),
         (&["a.msg.md", "--agent", "tool", "-m", "openai/x"], 2, "is a type of cell"),
         (&["a.msg.md", "--agent", "a]b", "-m", "openai/x"], 2, "cannot be the name of an agent"),
