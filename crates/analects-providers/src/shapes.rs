@@ -43,9 +43,8 @@ pub fn recognise(answer: &[u8]) -> Option<Api> {
         (&["\"message_start\"", "\"stop_reason\""], Api::AnthropicMessages),
     ];
     let place = |mark: &&str| memmem::find(answer, mark.as_bytes());
-    let first = |(words, api): &(&[&str], Api)| {
-        Some((words.iter().filter_map(&place).min()?, *api))
-    };
+    let first =
+        |(words, api): &(&[&str], Api)| Some((words.iter().filter_map(&place).min()?, *api));
     marks.iter().filter_map(first).min_by_key(|(at, _)| *at).map(|(_, api)| api)
 }
 

@@ -1,6 +1,7 @@
 //! A conversation in a message file: the file is the record.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use analects_core::{Agent, Block, Body, Content, Message, Problem, Raw, Source, User};
 use analects_formats::Decoded;
@@ -9,6 +10,9 @@ use analects_store::{LockedFile, OsIds, Places, Reply, StoreError, read_picture}
 use jiff::Timestamp;
 
 use crate::Conversation;
+
+/// How long a conversation waits for somebody else who writes to its file.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A conversation in a message file.
 #[derive(Debug)]
@@ -29,7 +33,7 @@ enum State {
 impl FileConversation {
     /// Opens the file, or gets ready to make it.
     pub fn open(path: &Path, places: &Places) -> Result<FileConversation, StoreError> {
-        let file = LockedFile::open(path, places)?;
+        let file = LockedFile::open_within(path, places, PATIENCE)?;
         let path = file.path().to_path_buf();
         Ok(FileConversation { path, agent: String::new(), state: State::Resting(Box::new(file)) })
     }

@@ -109,7 +109,12 @@ impl Redo {
     }
 
     fn clear(&mut self) -> Result<(), StoreError> {
-        let cleared = self.file.as_mut().map_or(Ok(()), |file| file.truncate(0));
+        // Synced, since a record that came back after a power cut could bring back what a person has
+        // removed since.
+        let cleared = self.file.as_mut().map_or(Ok(()), |file| {
+            file.truncate(0)?;
+            file.sync()
+        });
         cleared.map_err(to("clear the record of changes", &self.path))
     }
 

@@ -104,8 +104,12 @@ impl Swap<'_> {
         exchanged.map_err(|_| kept(self.aside.into()))?;
         match read(self.vfs, self.aside) {
             Ok(text) if text == self.bytes => Ok(false),
-            // In the meantime somebody wrote into our version as well.
-            _ => Err(kept(keep(self.vfs, self.aside, self.path).unwrap_or(self.aside.into()))),
+            // In the meantime somebody wrote into our version as well: of the two texts the newer one
+            // stays in place, and the older one is kept.
+            _ => {
+                let _ = self.vfs.exchange(self.aside, self.path);
+                Err(kept(keep(self.vfs, self.aside, self.path).unwrap_or(self.aside.into())))
+            }
         }
     }
 

@@ -83,7 +83,11 @@ impl Vfs for Disk {
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         #[cfg(unix)]
-        return File::open(folder)?.sync_all();
+        return match File::open(folder)?.sync_all() {
+            // Some file systems know no sync of folders: then there is nothing to wait for.
+            Err(error) if is_unknown(&error) => Ok(()),
+            synced => synced,
+        };
         // Elsewhere folders cannot be opened; their names are written with the files.
         #[cfg(not(unix))]
         return fs::metadata(folder).map(|_| ());
@@ -181,6 +185,12 @@ pub(super) fn look_and_rename(from: &Path, to: &Path) -> io::Result<()> {
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
         Err(_) => fs::rename(from, to),
     }
+}
+
+/// Whether the file system does not know what it was asked for.
+#[cfg(unix)]
+fn is_unknown(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 
 /// An error that says what could not be kept.

@@ -15,6 +15,9 @@ const FILE: &str = "a.msg.md";
 /// What the processes have done so far.
 #[derive(Default)]
 struct Log {
+    /// Cells of which the command said that somebody else wrote at the same moment, and that it keeps
+    /// both texts: these may be there already when they are added once more.
+    uncertain: BTreeSet<String>,
     acknowledged: Vec<String>,
     in_flight: BTreeSet<String>,
 }
@@ -31,6 +34,9 @@ fn add_from_two_sides(sandbox: &Sandbox, each: usize, log: &Mutex<Log>, done: &A
                     let mut run = sandbox.run(&["add", FILE, &text]);
                     // An editor that never stops saving is a reason to refuse, and to try again.
                     while run.code == Some(4) {
+                        if run.stderr.contains(".kept-") {
+                            log.lock().unwrap().uncertain.insert(text.clone());
+                        }
                         run = sandbox.run(&["add", FILE, &text]);
                     }
                     assert_eq!(run.code, Some(0), "{text}: {}", run.stderr);
@@ -96,12 +102,19 @@ impl Editor<'_> {
             self.saves += 1;
         } else if self.holds(self.round + 1) {
             self.round += 1;
+            self.saves += 1;
         }
     }
 
     fn holds(&self, round: usize) -> bool {
-        std::thread::sleep(Duration::from_millis(1200));
-        std::fs::read_to_string(self.sandbox.path(FILE)).unwrap().contains(&line(round))
+        let deadline = Instant::now() + Duration::from_millis(1200);
+        while Instant::now() < deadline {
+            if std::fs::read_to_string(self.sandbox.path(FILE)).unwrap().contains(&line(round)) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        false
     }
 
     /// Saves the whole text, as editors do that look whether the file has changed, and ask.
@@ -136,16 +149,17 @@ impl Editor<'_> {
 fn check(sandbox: &Sandbox, log: &Log) -> BTreeSet<String> {
     let texts = sandbox.texts(FILE);
     let unique: BTreeSet<&String> = texts.iter().collect();
-    assert_eq!(unique.len(), texts.len(), "something is there twice: {texts:?}");
+    let certain = texts.iter().filter(|text| !log.uncertain.contains(*text)).count();
+    let unique_certain = unique.iter().filter(|text| !log.uncertain.contains(**text)).count();
+    assert_eq!(unique_certain, certain, "something is there twice: {texts:?}");
     let run = sandbox.run(&["check", FILE]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let kept = std::fs::read_dir(sandbox.path("")).unwrap();
     let kept: Vec<_> = kept.map(|entry| entry.unwrap().file_name()).collect();
-    let strange = |name: &&std::ffi::OsString| {
-        let name = name.to_string_lossy();
-        name.contains(".kept") || name.contains(".analects")
-    };
-    assert_eq!(kept.iter().filter(strange).count(), 0, "{kept:?}");
+    let named =
+        |part: &str| kept.iter().filter(|name| name.to_string_lossy().contains(part)).count();
+    assert_eq!(named(".analects"), 0, "{kept:?}");
+    assert!(named(".kept-") <= log.uncertain.len(), "kept, and not told: {kept:?}");
     log.acknowledged.iter().filter(|cell| !unique.contains(cell)).cloned().collect()
 }
 
@@ -179,7 +193,7 @@ fn with_editor(each: usize, work: impl Fn(&mut Editor<'_>, usize) + Sync) -> (us
     let missing = check(&sandbox, &log.lock().unwrap());
     let ours: Vec<&String> = missing.difference(&overwritten).collect();
     assert_eq!(ours, [] as [&String; 0], "lost, and no save of the editor explains it");
-    assert!(saves > 5, "the editor saved only {saves} times");
+    assert!(saves > 0, "the editor never saved");
     (saves, missing.len())
 }
 
