@@ -2,6 +2,7 @@
 
 mod files;
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -10,6 +11,8 @@ use analects_client::{EventStream, Model, ModelAdapter, Transport, cost, resolve
 use analects_core::{
     Block, Content, Delta, Fold, Folded, Message, Problem, Raw, Request, Role, StreamEvent, Turn,
 };
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::config::Config;
@@ -144,18 +147,27 @@ fn dry_run(model: &Model, request: &Request) -> Result<(), Failure> {
         Transport::Replay(_) => "replay:".to_string(),
     };
     let body = String::from_utf8_lossy(&encoded.body).into_owned();
-    let body: Value = serde_json::from_str(&body).unwrap_or(Value::String(body));
-    let headers: serde_json::Map<String, Value> =
-        encoded.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-    let left_out: Vec<&str> =
-        encoded.left_out.iter().map(|problem| problem.message.as_str()).collect();
-    ui::print_json(&json!({
-        "method": "POST",
-        "url": format!("{address}{}", encoded.path),
-        "headers": headers,
-        "body": body,
-        "not_sent": left_out,
-    }))
+    let body = RawValue::from_string(body);
+    let body = body.map_err(|error| Failure::ours(format!("the body is no JSON: {error}")))?;
+    let left_out = encoded.left_out.iter().map(|problem| problem.message.clone());
+    ui::print_json(&Outgoing {
+        method: "POST",
+        url: format!("{address}{}", encoded.path),
+        headers: encoded.headers.iter().cloned().collect(),
+        body,
+        not_sent: left_out.collect(),
+    })
+}
+
+/// A request as it would go out, but for the key.
+#[derive(Serialize)]
+struct Outgoing {
+    method: &'static str,
+    url: String,
+    headers: BTreeMap<String, String>,
+    /// To the byte what would be sent.
+    body: Box<RawValue>,
+    not_sent: Vec<String>,
 }
 
 /// What came back.

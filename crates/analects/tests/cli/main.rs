@@ -3,6 +3,7 @@
 
 mod add;
 mod agents;
+mod ask;
 mod chat;
 mod check;
 mod completions;
@@ -17,6 +18,7 @@ mod get;
 mod help;
 mod kills;
 mod list;
+mod model;
 mod new;
 mod output;
 #[cfg(target_os = "linux")]

@@ -74,7 +74,11 @@ impl Sandbox {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_analects"));
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
-        command.env_remove("OPENAI_API_KEY").env_remove("OPENAI_API_BASE");
+        for vendor in analects_providers::vendors() {
+            for name in vendor.key_variables.iter().chain(vendor.base_url_variables) {
+                command.env_remove(name);
+            }
+        }
         command.env_remove("HTTP_PROXY").env_remove("http_proxy").env_remove("ALL_PROXY");
         command.env("ANALECTS_HOME", self.path("home"));
         command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env("TERM", "xterm");

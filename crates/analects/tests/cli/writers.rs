@@ -97,10 +97,7 @@ impl Editor<'_> {
         file.seek(SeekFrom::Start(at as u64)).unwrap();
         file.write_all(line(self.round + 1).as_bytes()).unwrap();
         // An editor that was kept waiting for long wrote into a file that has no name any more.
-        if file.metadata().unwrap().nlink() > 0 {
-            self.round += 1;
-            self.saves += 1;
-        } else if self.holds(self.round + 1) {
+        if file.metadata().unwrap().nlink() > 0 || self.holds(self.round + 1) {
             self.round += 1;
             self.saves += 1;
         }

@@ -1,0 +1,52 @@
+//! `model`: providers and models.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+use crate::server::{Server, Step};
+
+#[test]
+fn providers_are_listed_with_their_keys_names_and_not_the_keys() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&["model", "list"]);
+    let output = command.env("ANTHROPIC_API_KEY", "sk-never-shown-anywhere").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(!text.contains("sk-never-shown"), "{text}");
+    let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_string();
+    assert!(row("anthropic ").contains("ready") && row("openai ").contains("no key"), "{text}");
+    assert!(row("ollama ").contains("ready"), "{text}");
+    let found: Value =
+        serde_json::from_str(&sandbox.run(&["model", "list", "--json"]).stdout).unwrap();
+    let openai = found["providers"].as_array().unwrap().iter().find(|row| row["name"] == "openai");
+    assert_eq!(
+        openai.unwrap(),
+        &json!({"name": "openai", "ready": false, "needs_key": true, "key_variables": ["OPENAI_API_KEY"],
+            "base_url_variables": ["OPENAI_BASE_URL", "OPENAI_API_BASE"], "tried": false})
+    );
+}
+
+#[test]
+fn a_provider_is_asked_for_its_models() {
+    let body = "{\"object\":\"list\",\"data\":[{\"id\":\"small\"},{\"id\":\"big\"}]}";
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+    let server = Server::new(vec![vec![Step::Send(head + body)]]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.run(&["model", "list", "openai"]).assert_answer("openai/big\nopenai/small\n");
+    assert_eq!(sandbox.run(&["model", "list", "nobody"]).code, Some(3));
+}
+
+#[test]
+fn what_is_known_about_a_model_is_shown() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(&["model", "info", "claude-sonnet-4-5"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(
+        run.stdout.starts_with("anthropic/claude-sonnet-4-5\ncontext window   200000 tokens\n"),
+        "{}",
+        run.stdout
+    );
+    let run = sandbox.run(&["model", "info", "openai/no-such-model", "--json"]);
+    let found: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(found, json!({"provider": "openai", "name": "no-such-model", "facts": null}));
+    assert_eq!(sandbox.run(&["model", "info", "no-such-model"]).code, Some(2));
+}
