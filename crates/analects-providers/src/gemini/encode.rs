@@ -129,7 +129,7 @@ fn tools<'a>(specs: &'a [ToolSpec], left_out: &mut Vec<Problem>) -> Vec<wire::To
             let removed: Vec<_> = removed.into_iter().collect();
             let (name, removed) = (&spec.name, removed.join(", "));
             let text = format!("the schema of the tool {name} goes without {removed}");
-            left_out.push(Problem::warning("left-out", text).with(Severity::Hint));
+            left_out.push(Problem::warning("not-sent", text).with(Severity::Hint));
         }
         wire::Function { name: &spec.name, description: &spec.description, parameters }
     };
@@ -199,7 +199,7 @@ fn chained(ours: &Raw, theirs: &Raw) -> Raw {
 
 /// Tells what does not go out; once, however often it happens.
 fn leave_out(left_out: &mut Vec<Problem>, text: String) {
-    let problem = Problem::warning("left-out", text);
+    let problem = Problem::warning("not-sent", text);
     if !left_out.contains(&problem) {
         left_out.push(problem);
     }

@@ -126,6 +126,10 @@ impl Writer<'_> {
             Block::Image(image) => self.file(MODEL, block, extra(&image.extra)),
             Block::Document(document) => self.file(MODEL, block, extra(&document.extra)),
             Block::Other(raw) => match own_part(raw) {
+                // Nobody can have answered a call of which only a part came.
+                Some(part) if part.get("functionCall").is_some() => {
+                    self.leave_out("a call that broke off");
+                }
                 Some(part) => self.push(MODEL, part),
                 None => self.leave_out("a block of an unknown type"),
             },
