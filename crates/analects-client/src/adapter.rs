@@ -77,7 +77,7 @@ impl ModelAdapter {
 
     /// What is known about the model: what fits into it, and what it can do.
     pub fn capabilities(&self) -> ModelFacts {
-        self.model.facts().unwrap_or_default()
+        self.model.facts.clone().unwrap_or_default()
     }
 
     /// Asks, and waits for all of the answer.
@@ -158,7 +158,7 @@ async fn collect(
 
 /// What an answer cost; `None` where the price or the usage is unknown.
 pub fn cost(model: &Model, usage: Option<&TokenUsage>) -> Option<f64> {
-    analects_providers::cost(usage?, &model.facts()?)
+    analects_providers::cost(usage?, model.facts.as_ref()?)
 }
 
 /// Whether an event brings something that the model said.

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use analects_core::{ModelFacts, Request};
 use analects_providers::{
-    Api, HttpRequest, Quirks, Vendor, encode_for, facts, recognise, vendor, vendors,
+    Api, Catalogue, HttpRequest, Quirks, Vendor, encode_for, recognise, vendor, vendors,
 };
 
 use crate::{BaseUrl, ClientError, Key, ModelAdapter, Options};
@@ -19,6 +20,8 @@ pub struct Surroundings {
     addresses: BTreeMap<&'static str, String>,
     /// Whether `http://` may lead to other machines.
     pub allow_http: bool,
+    /// What is known about models, if a person knows more than the program.
+    catalogue: Option<Arc<Catalogue>>,
 }
 
 impl Surroundings {
@@ -36,6 +39,16 @@ impl Surroundings {
             }
         }
         found
+    }
+
+    /// Lets what a person knows about models count before what the program knows.
+    pub fn set_catalogue(&mut self, catalogue: Catalogue) {
+        self.catalogue = Some(Arc::new(catalogue));
+    }
+
+    /// What is known about models.
+    pub fn catalogue(&self) -> &Catalogue {
+        self.catalogue.as_deref().unwrap_or(Catalogue::built_in())
     }
 
     /// The names of the keys that are set.
@@ -61,7 +74,7 @@ impl Surroundings {
 }
 
 /// A model and the way to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// The provider, such as `openai`.
     pub provider: String,
@@ -71,16 +84,13 @@ pub struct Model {
     pub api: Api,
     /// In what the provider differs from others of the same wire format.
     pub quirks: Quirks,
+    /// What is known about it; `None` where nothing is.
+    pub facts: Option<ModelFacts>,
     /// The way.
     pub transport: Transport,
 }
 
 impl Model {
-    /// What is known about it; `None` where nothing is.
-    pub fn facts(&self) -> Option<ModelFacts> {
-        facts(&self.provider, &self.name)
-    }
-
     /// A request for this model as it goes out, without the key.
     pub fn encode(&self, request: &Request) -> HttpRequest {
         let request = Request { model: self.name.clone(), ..request.clone() };
@@ -136,13 +146,13 @@ pub fn resolve(name: &str, surroundings: &Surroundings) -> Result<Model, ClientE
     let named = name.split_once('/').filter(|(_, model)| !model.is_empty());
     match named.and_then(|(provider, model)| Some((vendor(provider)?, model))) {
         Some((vendor, model)) => reach(vendor, model, surroundings),
-        None => reach(bare(name)?, name, surroundings),
+        None => reach(bare(name, surroundings.catalogue())?, name, surroundings),
     }
 }
 
 /// The one provider that is known to have a model of that name.
-fn bare(name: &str) -> Result<&'static Vendor, ClientError> {
-    let knows = |vendor: &&Vendor| facts(vendor.name, name).is_some();
+fn bare(name: &str, catalogue: &Catalogue) -> Result<&'static Vendor, ClientError> {
+    let knows = |vendor: &&Vendor| catalogue.facts(vendor.name, name).is_some();
     let known: Vec<&Vendor> = vendors().iter().filter(knows).collect();
     match known[..] {
         [vendor] => Ok(vendor),
@@ -189,6 +199,7 @@ fn reach(
         name: name.to_string(),
         api: vendor.api,
         quirks: vendor.quirks,
+        facts: surroundings.catalogue().facts(vendor.name, name),
         transport: Transport::Http { base_url, key, as_bearer },
     })
 }
@@ -206,6 +217,7 @@ fn replay(path: &Path) -> Model {
         name: "replay".to_string(),
         api: recorded_api(path).unwrap_or(Api::OpenAiChat),
         quirks: Quirks::default(),
+        facts: None,
         transport: Transport::Replay(path.to_path_buf()),
     }
 }

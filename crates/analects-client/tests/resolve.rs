@@ -100,7 +100,7 @@ fn a_bare_name_is_its_only_providers() {
     let surroundings = with(&[("ANTHROPIC_API_KEY", "its-own-key")]);
     let model = resolve("claude-sonnet-4-5", &surroundings).unwrap();
     assert_eq!((model.provider.as_str(), &*model.name), ("anthropic", "claude-sonnet-4-5"));
-    assert!(model.facts().unwrap().context_window.is_some());
+    assert!(model.facts.unwrap().context_window.is_some());
 }
 
 #[test]

@@ -2,10 +2,10 @@
 //! environment, apart from the colours of `ui`.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use analects_client::Proxies;
-use analects_providers::vendors;
+use analects_providers::{Catalogue, vendors};
 use analects_store::Places;
 
 use crate::config::{Origin, Setting};
@@ -41,7 +41,7 @@ impl Surroundings {
             .map_err(Failure::input)?;
         let [data, state, config] = folders()?.map(|folder| folder.path);
         let places = Places { data, state };
-        let (models, proxies) = (models(), proxies());
+        let (models, proxies) = (models(&config)?, proxies());
         Ok(Surroundings { places, config, home: env::home_dir(), folder, models, proxies })
     }
 
@@ -124,8 +124,18 @@ fn folders() -> Result<[Folder; 3], Failure> {
     }))
 }
 
-fn models() -> analects_client::Surroundings {
-    analects_client::Surroundings::read(variable)
+fn models(config: &Path) -> Result<analects_client::Surroundings, Failure> {
+    let mut models = analects_client::Surroundings::read(variable);
+    let path = config.join("models.json");
+    if let Ok(text) = std::fs::read_to_string(&path) {
+        let catalogue = Catalogue::with_overrides(&text).map_err(|errors| {
+            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            let failure = Failure::input(format!("{}: {}", path.display(), errors.join("; ")));
+            failure.or_hint("correct it, or remove it: then what the program knows counts")
+        })?;
+        models.set_catalogue(catalogue);
+    }
+    Ok(models)
 }
 
 /// The address and the key of each provider: those that are set, and the best known ones.

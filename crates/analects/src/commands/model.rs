@@ -134,7 +134,7 @@ fn info(args: &Info) -> Result<(), Failure> {
     let config = Config::read_for(Some(&args.name), None, &surroundings)?;
     let name = config.model(&args.name)?;
     let (provider, model) = provider_of(&name, &surroundings)?;
-    let facts = analects_providers::facts(provider, &model);
+    let facts = surroundings.models.catalogue().facts(provider, &model);
     if args.json {
         let facts = serde_json::to_value(&facts).unwrap_or(Value::Null);
         return ui::print_json(&json!({ "provider": provider, "name": model, "facts": facts }));
@@ -158,7 +158,9 @@ fn provider_of(name: &str, surroundings: &Surroundings) -> Result<(&'static str,
         Err(analects_client::ClientError::NoKey(_)) | Ok(_) => {}
         Err(error) => return Err(error.into()),
     }
-    let known = vendors().iter().find(|v| analects_providers::facts(v.name, name).is_some());
+    let known = vendors()
+        .iter()
+        .find(|vendor| surroundings.models.catalogue().facts(vendor.name, name).is_some());
     let vendor = known.ok_or_else(|| Failure::not_found(format!("unknown model {name:?}")))?;
     Ok((vendor.name, name.to_string()))
 }

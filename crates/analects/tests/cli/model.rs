@@ -50,3 +50,18 @@ fn what_is_known_about_a_model_is_shown() {
     assert_eq!(found, json!({"provider": "openai", "name": "no-such-model", "facts": null}));
     assert_eq!(sandbox.run(&["model", "info", "no-such-model"]).code, Some(2));
 }
+
+#[test]
+fn a_person_may_know_more_about_a_model() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir_all(sandbox.path("home/config")).unwrap();
+    let own = r#"{"models":[{"provider":"openai","patterns":["tiny"],"context_window":4096,"prices":{"date":"2026-01-01","rates":{"input":1.5,"output":2.5}}}]}"#;
+    sandbox.write("home/config/models.json", own);
+    let run = sandbox.run(&["model", "info", "openai/tiny"]);
+    assert!(run.stdout.contains("context window   4096 tokens\n"), "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("input            $1.5 a million tokens\n"), "{}", run.stdout);
+    sandbox.write("home/config/models.json", r#"{"models":[{"provider":"openai"}]}"#);
+    let run = sandbox.run(&["model", "info", "openai/tiny"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("models.json: "), "{}", run.stderr);
+}
