@@ -3,6 +3,7 @@
 
 mod command;
 mod message_file;
+mod wire;
 
 use std::process::ExitCode;
 
@@ -22,6 +23,12 @@ const ROWS: &[fn() -> Row] = &[
     command::start_up,
     command::start_up_per_nothing,
     command::list,
+    wire::chat,
+    wire::anthropic,
+    wire::responses,
+    wire::gemini,
+    wire::large_event,
+    wire::loopback,
 ];
 
 fn main() -> ExitCode {
