@@ -7,11 +7,14 @@
 //! # Types, in reading order
 //!
 //! 1. [`resolve`] turns a name such as `openai/gpt-x` into a [`Model`]: a wire format and a
-//!    [`Transport`], with what the [`Surroundings`] hold: [`BaseUrl`] and [`Key`].
-//! 2. [`Client`] sends: [`Client::send`] takes bytes and gives a [`ByteStream`]; [`Client::stream`]
+//!    [`Transport`], with what the [`Surroundings`] hold: [`BaseUrl`] and [`Key`]. A [`Resolver`] also
+//!    knows pointers such as `quick`.
+//! 2. [`ModelAdapter`] asks a model, whatever its provider: send, stream, count tokens, list models;
+//!    [`blocking`] has the same calls for programs without a runtime.
+//! 3. [`Client`] is what it sends with: [`Client::send`] takes bytes and gives a [`ByteStream`]; [`Client::stream`]
 //!    takes a request and gives an [`EventStream`]. Dropping either stream cancels the request.
-//! 3. [`Options`] say how long to wait and through which [`Proxies`] to go.
-//! 4. [`ClientError`] is everything that can go wrong; callers branch on what it answers.
+//! 4. [`Options`] say how long to wait, how often to try, and through which [`Proxies`] to go.
+//! 5. [`ClientError`] is everything that can go wrong; callers branch on what it answers.
 //!
 //! ```
 //! use analects_client::{Client, Options, Surroundings, resolve};
@@ -37,8 +40,9 @@
 //!
 //! # Limitations
 //!
-//! - Nothing is sent twice: there are no retries yet.
-//! - Only `openai/NAME` and `replay:FILE`. Calls are async; blocking ones are to come.
+//! - A stream is given only when something of the answer has come, or its end: until then the request
+//!   may still be sent again.
+//! - A recording is written when the answer ends, not while it comes.
 //! - HTTP/1.1 only. Redirects are not followed, so that no key travels to another host.
 //! - `https` addresses trust the certificates of the operating system. [`Proxies`] speak HTTP, not
 //!   SOCKS, and addresses of this machine never go through one.
