@@ -1,16 +1,16 @@
 //! Fuzz functions, one file each, and what runs them on stable Rust: over a committed corpus, and
 //! over seeded mutations of it. Not a search for coverage; any fuzzer can call the same functions.
 //!
-//! To add a target: write `src/<name>.rs` with a `TARGET`, name it in [`TARGETS`], and put a dozen
+//! To add a target: write a file of `src` with its `TARGET`, name it in [`TARGETS`], and put a dozen
 //! small files into `corpus/<name>/`. `tests/corpus.rs` does the rest.
 
 use std::path::PathBuf;
 
-mod chat_stream;
 mod message_file;
 mod message_json;
 mod mutate;
 mod run;
+mod streams;
 
 pub use mutate::{Random, mutate};
 pub use run::{Failure, Seed, corpus, run};
@@ -18,7 +18,7 @@ pub use run::{Failure, Seed, corpus, run};
 /// A property that must hold for any bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// The name of its file and of its corpus.
+    /// Its name, and that of its corpus.
     pub name: &'static str,
     /// Panics where the property does not hold.
     pub run: fn(&[u8]),
@@ -27,7 +27,14 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: &[Target] = &[message_json::TARGET, message_file::TARGET, chat_stream::TARGET];
+pub const TARGETS: &[Target] = &[
+    message_json::TARGET,
+    message_file::TARGET,
+    streams::OPENAI_CHAT,
+    streams::OPENAI_RESPONSES,
+    streams::ANTHROPIC,
+    streams::GEMINI,
+];
 
 /// What troubles most readers of text: line ends, a byte order mark, broken UTF-8, separators.
 pub const TOKENS: &[&[u8]] = &[

@@ -2,7 +2,7 @@
 
 use analects_fuzz::{Random, Seed, TARGETS, Target, corpus, corpus_dir, mutate, run};
 
-/// Enough to notice a careless change within a second; `cargo xtask torture` does more.
+/// Enough to notice a careless change within seconds; `cargo xtask torture` does more.
 const ITERATIONS: usize = 2000;
 
 fn iterations() -> usize {

@@ -83,8 +83,9 @@ fn time<T>(work: &mut impl FnMut() -> T) -> Duration {
     start.elapsed()
 }
 
-/// Builds and runs the measurements; false if a bar was missed.
-pub fn run(root: &Path) -> bool {
+/// Builds and runs the measurements, all or those that have one of the words in their names; false
+/// if a bar was missed.
+pub fn run(root: &Path, wanted: &[&str]) -> bool {
     // Some of the measurements run the command itself.
     if !succeeds(&mut cargo(root, &["build", "--release", "--package", "analects"])) {
         eprintln!("error: the command does not build");
@@ -96,8 +97,8 @@ pub fn run(root: &Path) -> bool {
         eprintln!("hint: cargo bench --package xtask --no-run");
         return false;
     }
-    let status =
-        cargo(root, &["bench", "--quiet", "--package", "xtask", "--bench", "ratios"]).status();
+    let run = ["bench", "--quiet", "--package", "xtask", "--bench", "ratios", "--"];
+    let status = cargo(root, &[&run, wanted].concat()).status();
     status.is_ok_and(|status| status.success())
 }
 

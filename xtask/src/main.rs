@@ -9,7 +9,7 @@ usage: cargo xtask <verb>
 
   setup    get what the tests need; the first time takes some minutes
   test     run every check; the one test command
-  bench    measure, and compare with the bars
+  bench    measure, and compare with the bars; `bench WORD` only what is called so
   torture  run the tests with far more cases
   tidy     check the tree's own rules
 ";
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let ok = match args.as_slice() {
         ["setup"] => setup::run(&root()),
         ["test"] => test::run(&root()),
-        ["bench"] => bench::run(&root()),
+        ["bench", wanted @ ..] => bench::run(&root(), wanted),
         ["torture"] => torture::run(&root()),
         ["tidy"] => tidy::run(&root()),
         ["--help" | "-h" | "help"] => {

@@ -77,9 +77,7 @@ impl Decoder {
     /// Takes the next bytes and gives what they complete.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<StreamEvent> {
         let events = self.splitter.push(bytes);
-        if !self.seen_event && self.head.len() < DEFAULT_LIMIT {
-            self.head.extend_from_slice(bytes);
-        }
+        self.keep_head(bytes);
         self.take(events)
     }
 
@@ -93,6 +91,20 @@ impl Decoder {
         }
         self.answer.finish(&mut out);
         out
+    }
+
+    /// Keeps what came before the first event, unless it looks like a stream, whose events may be
+    /// large. Blanks before it, with which some servers keep a connection alive, say nothing.
+    fn keep_head(&mut self, bytes: &[u8]) {
+        const ENOUGH_TO_TELL: usize = 64;
+        if self.seen_event || self.head.len() > DEFAULT_LIMIT {
+            return;
+        }
+        let start = String::from_utf8_lossy(&self.head[..self.head.len().min(ENOUGH_TO_TELL)]);
+        if start.len() < ENOUGH_TO_TELL || !is_stream_start(&start) {
+            let blank = if self.head.is_empty() { bytes.trim_ascii_start() } else { bytes };
+            self.head.extend_from_slice(blank);
+        }
     }
 
     fn take(&mut self, events: Vec<Result<SseEvent, TooLong>>) -> Vec<StreamEvent> {

@@ -62,7 +62,7 @@ impl Splitter {
         if !rest.is_empty() && std::mem::take(&mut self.after_cr) {
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
         }
-        while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
             let (line, end) = rest.split_at(at);
             self.extend_line(line, &mut out);
             self.end_line(&mut out);

@@ -11,7 +11,14 @@ use analects_core::{Json, Message};
 use serde_json::value::RawValue;
 use xtask::bench::{Bar, Row, ratio, table};
 
-const ROWS: &[fn() -> Row] = &[
+type Measure = fn() -> Row;
+
+macro_rules! rows {
+    ($($row:path,)*) => { &[$((stringify!($row), $row)),*] };
+}
+
+/// The rows, each with its path, by which one can ask for it alone.
+const ROWS: &[(&str, Measure)] = rows![
     message_json,
     message_file::english_20k,
     message_file::chinese_20k,
@@ -37,7 +44,17 @@ fn main() -> ExitCode {
         message_file::check_once(size);
         return ExitCode::SUCCESS;
     }
-    let rows: Vec<Row> = ROWS.iter().map(|row| row()).collect();
+    // Cargo adds an option of its own.
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part));
+    let rows: Vec<Row> =
+        ROWS.iter().filter(|(name, _)| is_wanted(name)).map(|(_, row)| row()).collect();
+    if rows.is_empty() {
+        let names: Vec<&str> = ROWS.iter().map(|(name, _)| *name).collect();
+        eprintln!("error: no measurement is called so; there are {}", names.join(", "));
+        return ExitCode::FAILURE;
+    }
     print!("{}", table(&rows));
     if rows.iter().all(Row::holds) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -183,3 +183,28 @@ fn what_an_error_says_beyond_its_words_is_kept() {
     assert_eq!(folded.error.unwrap().status, Some(502));
     assert_eq!(folded.message.extra.get("error").unwrap().as_str(), error);
 }
+
+/// Some servers send blanks while they think, then the whole answer.
+#[test]
+fn blanks_before_a_plain_answer_mean_nothing_in_pieces_of_any_size() {
+    let answer = r#"{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}]}"#;
+    let body = format!("{}{answer}", " \n".repeat(200));
+    for size in [1, 7, 64, 399, 400, 401, 4096] {
+        let mut decoder = decoder(Api::OpenAiChat);
+        let mut events: Vec<_> =
+            body.as_bytes().chunks(size).flat_map(|piece| decoder.push(piece)).collect();
+        events.extend(decoder.finish());
+        assert_eq!(folded(&events).message.text(), "Hello", "pieces of {size}");
+    }
+}
+
+#[test]
+fn a_large_event_that_is_cut_off_is_no_plain_answer() {
+    let text = chunk(&format!("{{\"content\":\"{}\"}}", "x".repeat(100_000)));
+    let mut decoder = decoder(Api::OpenAiChat);
+    let mut events: Vec<_> =
+        text.as_bytes()[..90_000].chunks(1400).flat_map(|piece| decoder.push(piece)).collect();
+    events.extend(decoder.finish());
+    assert!(!events.iter().any(|event| matches!(event, StreamEvent::Error(_))), "{events:?}");
+    assert!(!folded(&events).complete);
+}
