@@ -58,10 +58,12 @@ fn request() -> Request {
     Request { system: Some("Be brief".into()), turns: vec![turn], ..Request::default() }
 }
 
-fn count(name: &str, url: &str) -> Result<u64, ClientError> {
+fn count(name: &str, url: &str) -> Result<u64, Box<ClientError>> {
     let retries = RetryPolicy { retries: 1, first_ms: 1, ..RetryPolicy::default() };
     let options = Options { retries, ..Options::default() };
-    blocking::ModelAdapter::new(model(name, url), options).count_tokens(&request())
+    blocking::ModelAdapter::new(model(name, url), options)
+        .count_tokens(&request())
+        .map_err(Box::new)
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn join(open: &[Option<&str>], name: &str) -> String {
     outer.chain([name]).collect::<Vec<_>>().join("/")
 }
 
-/// A fuzz target is one file: `fuzz/src/<target>.rs`, with its corpus in `fuzz/corpus/<target>/`.
+/// A fuzz target has its name in a file of `fuzz/src`, and its corpus in `fuzz/corpus/<name>/`.
 fn corpora(files: &[File]) -> Vec<Finding> {
     let corpus = |file: &File| {
         let (target, _) = file.path.strip_prefix("fuzz/corpus/")?.split_once('/')?;
@@ -95,8 +95,8 @@ fn corpora(files: &[File]) -> Vec<Finding> {
     };
     let targets: BTreeSet<String> = files.iter().filter_map(corpus).collect();
     let is_there = |target: &String| {
-        let source = format!("fuzz/src/{target}.rs");
-        files.iter().any(|file| file.path == source)
+        let name = format!("name: \"{target}\"");
+        files.iter().any(|file| file.path.starts_with("fuzz/src/") && file.text.contains(&name))
     };
     let missing = targets.into_iter().filter(|target| !is_there(target));
     let finding = |target| {

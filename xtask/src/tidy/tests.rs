@@ -155,7 +155,8 @@ fn a_forgotten_file_is_found() {
 
 #[test]
 fn a_corpus_has_its_target() {
-    let source = [("fuzz/src/lib.rs", "//! F.\nmod json;"), ("fuzz/src/json.rs", "//! J.")];
+    let source =
+        [("fuzz/src/lib.rs", "//! F.\nmod json;"), ("fuzz/src/json.rs", "//! J.\nname: \"json\",")];
     let mut files = tree(&source);
     files.push(File::new("fuzz/corpus/json/1", "{}"));
     check(modules::check(&files), &[]);

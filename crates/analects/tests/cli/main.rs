@@ -4,6 +4,7 @@
 mod add;
 mod agents;
 mod ask;
+mod asking;
 mod chat;
 mod check;
 mod completions;
@@ -23,6 +24,7 @@ mod new;
 mod output;
 #[cfg(target_os = "linux")]
 mod power;
+mod pseudo_terminal;
 mod sandbox;
 mod server;
 mod set;

@@ -2,53 +2,8 @@
 //! content stays away.
 #![cfg(unix)]
 
-use std::process::{Command, Stdio};
-
+use crate::pseudo_terminal::on_terminal;
 use crate::sandbox::{Sandbox, skip};
-
-/// Runs a command on a pseudo terminal of 60 columns, and prints what the terminal got.
-const PTY: &str = "
-import fcntl, os, pty, struct, sys, termios
-pid, terminal = pty.fork()
-if pid == 0:
-    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 60, 0, 0))
-    os.execv(sys.argv[1], sys.argv[1:])
-seen = b''
-while True:
-    try:
-        piece = os.read(terminal, 65536)
-    except OSError:
-        break
-    if not piece:
-        break
-    seen += piece
-_, status = os.waitpid(pid, 0)
-sys.stdout.buffer.write(seen)
-sys.exit(os.waitstatus_to_exitcode(status))
-";
-
-/// What the terminal got, and the exit code; `None` where there is no Python to make a terminal.
-fn on_terminal(sandbox: &Sandbox, args: &[&str], no_colour: bool) -> Option<(String, i32)> {
-    let command = sandbox.command(args);
-    let mut python = Command::new("python3");
-    python.arg("-c").arg(PTY).arg(command.get_program()).args(command.get_args());
-    python.current_dir(sandbox.path("")).stdin(Stdio::null());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => python.env(name, value),
-            None => python.env_remove(name),
-        };
-    }
-    if no_colour {
-        python.env("NO_COLOR", "1");
-    }
-    let output = python.output().ok()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.is_empty(), "{said}");
-    // What is not UTF-8 did not come from us either.
-    let seen = String::from_utf8(output.stdout).unwrap();
-    Some((seen.replace("\r\n", "\n"), output.status.code().unwrap()))
-}
 
 /// Control characters and others that a terminal would obey or hide.
 fn is_harmful(c: char) -> bool {
