@@ -20,6 +20,9 @@ pub struct Surroundings {
     addresses: BTreeMap<&'static str, String>,
     /// Whether `http://` may lead to other machines.
     pub allow_http: bool,
+    /// Whether a model may be named whose key is missing: it cannot be asked, but what it would be
+    /// asked can be shown.
+    pub allow_no_key: bool,
     /// What is known about models, if a person knows more than the program.
     catalogue: Option<Arc<Catalogue>>,
 }
@@ -187,7 +190,7 @@ fn reach(
     let key = surroundings.key(vendor);
     // Other servers may well do without a key.
     let is_own = base_url == BaseUrl::parse(vendor.base_url)?;
-    if key.is_none() && vendor.needs_key && is_own {
+    if key.is_none() && vendor.needs_key && is_own && !surroundings.allow_no_key {
         let variable = vendor.key_variables.first().copied().unwrap_or("a key");
         return Err(ClientError::NoKey(variable));
     }

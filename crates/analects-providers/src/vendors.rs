@@ -69,6 +69,7 @@ static VENDORS: [Vendor; 16] = [
         name: "deepseek",
         title: "DeepSeek",
         base_url: "https://api.deepseek.com/v1",
+        base_url_variables: &["DEEPSEEK_BASE_URL"],
         key_variables: &["DEEPSEEK_API_KEY"],
         quirks: Quirks { reasoning: ReasoningRequest::Thinking, ..COMMON },
         ..COMPATIBLE
@@ -88,6 +89,7 @@ static VENDORS: [Vendor; 16] = [
         name: "groq",
         title: "Groq",
         base_url: "https://api.groq.com/openai/v1",
+        base_url_variables: &["GROQ_BASE_URL"],
         base_path: "/openai/v1",
         key_variables: &["GROQ_API_KEY"],
         quirks: Quirks {
@@ -102,6 +104,7 @@ static VENDORS: [Vendor; 16] = [
         title: "llama.cpp",
         aliases: &["llama.cpp", "llama-server"],
         base_url: "http://127.0.0.1:8080/v1",
+        base_url_variables: &["LLAMACPP_BASE_URL"],
         key_variables: &["LLAMA_API_KEY"],
         quirks: Quirks { reasoning: ReasoningRequest::ChatTemplate, ..COMMON },
         tried: true,
@@ -112,6 +115,7 @@ static VENDORS: [Vendor; 16] = [
         title: "LM Studio",
         aliases: &["lm-studio"],
         base_url: "http://127.0.0.1:1234/v1",
+        base_url_variables: &["LMSTUDIO_BASE_URL"],
         ..LOCAL
     },
     Vendor {
@@ -119,6 +123,7 @@ static VENDORS: [Vendor; 16] = [
         title: "Mistral",
         aliases: &["mistralai"],
         base_url: "https://api.mistral.ai/v1",
+        base_url_variables: &["MISTRAL_BASE_URL"],
         key_variables: &["MISTRAL_API_KEY"],
         // It sends the counts without being asked, and refuses fields that it does not know.
         quirks: Quirks { stream_options: false, tool_ids: ToolIds::Exactly(9), ..COMMON },
@@ -168,6 +173,7 @@ static VENDORS: [Vendor; 16] = [
         name: "openrouter",
         title: "OpenRouter",
         base_url: "https://openrouter.ai/api/v1",
+        base_url_variables: &["OPENROUTER_BASE_URL"],
         base_path: "/api/v1",
         key_variables: &["OPENROUTER_API_KEY"],
         quirks: Quirks {
@@ -192,6 +198,7 @@ static VENDORS: [Vendor; 16] = [
         name: "vllm",
         title: "vLLM",
         base_url: "http://127.0.0.1:8000/v1",
+        base_url_variables: &["VLLM_BASE_URL"],
         key_variables: &["VLLM_API_KEY"],
         quirks: Quirks { reasoning: ReasoningRequest::ChatTemplate, ..COMMON },
         ..LOCAL
@@ -201,6 +208,7 @@ static VENDORS: [Vendor; 16] = [
         title: "xAI",
         aliases: &["grok", "x.ai"],
         base_url: "https://api.x.ai/v1",
+        base_url_variables: &["XAI_BASE_URL"],
         key_variables: &["XAI_API_KEY"],
         quirks: Quirks { reasoning: ReasoningRequest::Effort, ..COMMON },
         ..COMPATIBLE

@@ -1,5 +1,5 @@
 //! The table is sound, and variables mean what their vendors mean by them.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 
@@ -92,5 +92,22 @@ fn variables_mean_what_their_vendors_mean() {
     }
     for row in vendors() {
         assert_eq!(row.base_url_from(row.base_url), row.base_url, "{}", row.name);
+    }
+}
+
+#[test]
+fn the_guide_has_every_vendor_with_its_variables() {
+    for guide in ["docs/guide/models.md", "docs/zh/guide/models.md"] {
+        let path = format!("{}/../../{guide}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let rows = text.lines().filter(|line| line.starts_with("| `"));
+        assert_eq!(rows.count(), vendors().len(), "{guide}");
+        for vendor in vendors() {
+            let start = format!("| `{}` | {} | ", vendor.name, vendor.title);
+            let row = text.lines().find(|line| line.starts_with(&start));
+            let row = row.unwrap_or_else(|| panic!("{guide} has no row {start}"));
+            let words: Vec<&str> = row.split('`').skip(3).step_by(2).collect();
+            assert_eq!(words, [vendor.key_variables, vendor.base_url_variables].concat(), "{row}");
+        }
     }
 }

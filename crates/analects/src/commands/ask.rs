@@ -70,7 +70,7 @@ pub struct Args {
     #[arg(long)]
     no_stream: bool,
 
-    /// Print the request that would be sent, and send nothing
+    /// Print the request that would be sent, and send nothing; needs no key
     #[arg(long)]
     dry_run: bool,
 
@@ -88,6 +88,7 @@ const MAX_TOKENS: u64 = 8192;
 pub fn run(args: &Args) -> Result<(), Failure> {
     let mut surroundings = Surroundings::of_process()?;
     args.connection.allow(&mut surroundings);
+    surroundings.models.allow_no_key |= args.dry_run;
     let config = Config::read_for(args.model.as_deref(), None, &surroundings)?;
     let wanted = args.model.as_deref().unwrap_or("default");
     let model = resolve(&config.model(wanted)?, &surroundings.models)?;

@@ -94,6 +94,20 @@ fn a_dry_run_shows_the_request_and_sends_nothing() {
 }
 
 #[test]
+fn a_dry_run_needs_no_key() {
+    let sandbox = Sandbox::new();
+    for (model, host) in [
+        ("anthropic/claude-sonnet-4-5", "https://api.anthropic.com/"),
+        ("gemini/gemini-2.5-flash", "https://generativelanguage.googleapis.com/"),
+    ] {
+        let run = sandbox.run(&["ask", "--dry-run", "-m", model, "Hi"]);
+        assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+        assert!(body(&run.stdout)["url"].as_str().unwrap().starts_with(host), "{}", run.stdout);
+        assert_ne!(sandbox.run(&["ask", "-m", model, "Hi"]).code, Some(0));
+    }
+}
+
+#[test]
 fn an_answer_at_once() {
     let json = "{\"id\":\"r\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"All of it\"},\"finish_reason\":\"stop\"}]}";
     let length = json.len();
