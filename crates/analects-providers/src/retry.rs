@@ -97,8 +97,8 @@ pub enum WhyNot {
     /// The same request would fail again.
     #[error("the same request would fail again")]
     Permanent,
-    /// There is no credit left, or a limit of spending is reached.
-    #[error("the account has no credit left, or has reached its spending limit")]
+    /// There is no credit left, or a limit of spending or of the day is reached.
+    #[error("the account has no credit left, or has reached a limit")]
     Spent,
     /// The server says so.
     #[error("the server says that another try is of no use")]
@@ -201,7 +201,7 @@ pub(crate) fn why_never(error: &ApiError) -> Option<WhyNot> {
 
 /// No credit comes as a rate limit too, and no waiting helps.
 fn is_spent(error: &ApiError) -> bool {
-    let names = ["insufficient_quota", "spend_limit", "billing", "insufficient_credit"];
+    let names = ["insufficient_quota", "spend_limit", "billing", "insufficient_credit", "PerDay"];
     let words = ["enforced_spend_limit_reached", "spend limit", "usage limit", "credit balance"];
     let name = error.error_type.as_deref().unwrap_or_default();
     let message = error.message.to_lowercase();

@@ -43,7 +43,7 @@ fn error_of(error: &Raw, status: Option<u16>) -> ApiError {
         .or_else(|| status.map(kind_of_status));
     ApiError {
         status,
-        error_type: name,
+        error_type: details.daily_quota.or(name),
         request_id: details.request_id,
         retry_after_ms: details.retry_after_ms,
         ..ApiError::new(kind.unwrap_or(ApiErrorKind::Server), message)
@@ -56,6 +56,9 @@ struct Details {
     reason: Option<String>,
     retry_after_ms: Option<u64>,
     request_id: Option<String>,
+    /// The name of a quota that is used up for the day. The wait that is advised with it is that of
+    /// the minute, after which the same happens again.
+    daily_quota: Option<String>,
 }
 
 impl Details {
@@ -70,12 +73,19 @@ impl Details {
                 Some("RetryInfo") => {
                     read.retry_after_ms = string("retryDelay").and_then(|delay| millis(&delay));
                 }
+                Some("QuotaFailure") => read.daily_quota = daily_quota(map.get("violations")),
                 Some("RequestInfo") => read.request_id = string("requestId"),
                 _ => {}
             }
         }
         read
     }
+}
+
+fn daily_quota(violations: Option<&Raw>) -> Option<String> {
+    let violations = violations.and_then(Raw::as_array).unwrap_or_default();
+    let ids = violations.iter().filter_map(|it| it.as_object()?.get("quotaId")?.as_string());
+    ids.into_iter().find(|id| id.contains("PerDay"))
 }
 
 /// A duration as Google writes it: seconds, with or without a fraction, and an `s`.

@@ -31,6 +31,18 @@ fn a_rate_limit_says_how_long_to_wait() {
     }
 }
 
+/// The advised wait is that of the minute's limit; the day's would still be used up after it.
+#[test]
+fn a_quota_of_the_day_is_not_waited_for() {
+    let body = String::from_utf8(fixture("error-rate-limit.json")).unwrap();
+    let daily = body.replace("PerMinute", "PerDay");
+    let limited = error(429, daily.as_bytes());
+    assert_eq!(limited.kind, ApiErrorKind::RateLimit);
+    let name = limited.error_type.as_deref();
+    assert_eq!(name, Some("GenerateRequestsPerDayPerProjectPerModel-FreeTier"));
+    assert!(!is_retryable(&limited));
+}
+
 #[test]
 fn a_wrong_key_is_not_a_bad_request() {
     let wrong = error(400, &fixture("error-key.json"));
