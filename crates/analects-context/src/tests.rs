@@ -1,7 +1,8 @@
 //! Plans: what goes out, in which turns, and what stays.
 
 use analects_core::{
-    Agent, Block, Body, Content, History, Json, Message, Progress, Raw, System, ToolResult, chain,
+    Agent, Block, Body, Content, History, Json, Message, Notification, Raw, System, ToolResult,
+    chain,
 };
 
 use super::*;
@@ -54,15 +55,15 @@ fn what_is_not_for_the_model_stays_with_its_reason() {
     let error = Message { is_api_error_message: true, ..Message::assistant("e", "overloaded") };
     let hidden = Message { history: History::Exclude, ..Message::user("h", "secret") };
     let short = Message { history: History::Summary, ..Message::user("s", "long") };
-    let progress = Message::new("p", Body::Progress(Progress::default()));
+    let notice = Message::new("n", Body::Notification(Notification::default()));
     let empty = Message::assistant("m", "");
     check(
-        vec![hidden, short, progress, error, empty, Message::user("u", "hi")],
+        vec![hidden, short, notice, error, empty, Message::user("u", "hi")],
         &[
             "user: \"hi\"",
             "h: history=exclude",
             "s: history=summary, and it has no summary yet",
-            "p: not part of what a model reads",
+            "n: not part of what a model reads",
             "e: reports an error",
             "m: empty",
         ],

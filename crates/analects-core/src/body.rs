@@ -30,6 +30,8 @@ pub enum Body {
     CompactBoundary(CompactBoundary),
     /// Hides a message; nothing is ever deleted.
     Tombstone(Tombstone),
+    /// A change of the session's state.
+    State(StateChange),
     /// A type that this version does not know; its fields are among the message's unknown ones.
     Other(Other),
 }
@@ -142,6 +144,15 @@ pub struct Tombstone {
     pub target_parent: Option<MessageId>,
 }
 
+/// Body of a `state` message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateChange {
+    /// What changes, as a merge patch: an object in which `null` removes.
+    pub changes: Raw,
+    /// Whether this is the state as a whole, and not a change to what was before.
+    pub is_snapshot: bool,
+}
+
 /// A type of message that this version does not know.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Other {
@@ -164,6 +175,7 @@ impl Body {
             Body::Summary(_) => "summary",
             Body::CompactBoundary(_) => "compact_boundary",
             Body::Tombstone(_) => "tombstone",
+            Body::State(_) => "state",
             Body::Other(other) => other.type_name.as_deref().unwrap_or(""),
         }
     }
@@ -181,6 +193,7 @@ impl Body {
             | Body::Progress(_)
             | Body::CompactBoundary(_)
             | Body::Tombstone(_)
+            | Body::State(_)
             | Body::Other(_) => Role::System,
         }
     }
@@ -232,6 +245,7 @@ impl Body {
                 &["trigger", "tokens_before", "tokens_after", "summary_id", "kept_from"]
             }
             Body::Tombstone(_) => &["target", "target_parent"],
+            Body::State(_) => &["state", "snapshot"],
             Body::Other(_) => &[],
         }
     }
@@ -263,6 +277,10 @@ impl Body {
             Body::Tombstone(body) => {
                 writer.string("target", &body.target);
                 writer.opt_string("target_parent", body.target_parent.as_deref());
+            }
+            Body::State(body) => {
+                writer.json("state", &body.changes);
+                writer.flag("snapshot", body.is_snapshot);
             }
             Body::Other(_) => {}
         }
@@ -305,6 +323,12 @@ fn read_known(name: &str, fields: &mut RawMap, problems: &mut Vec<Problem>) -> O
             let target = take_id(fields, "target")?;
             let target_parent = take_id(fields, "target_parent");
             Body::Tombstone(Tombstone { target, target_parent })
+        }
+        "state" => {
+            let object = |raw: &Raw| raw.as_str().starts_with('{').then(|| raw.clone());
+            let changes = fields.take("state", object)?;
+            let is_snapshot = fields.take("snapshot", flag).is_some();
+            Body::State(StateChange { changes, is_snapshot })
         }
         _ => return None,
     })

@@ -1,73 +1,62 @@
-//! Which messages the model is to see, in order: the way from the newest message back to the first.
+//! Which messages the model is to see, in order: the way from the newest message back to the first, as
+//! far as the last compaction. The ways through all branches are those of a [`Tree`].
 
-use std::collections::{HashMap, HashSet};
+mod effective;
+mod link;
+mod pairs;
+mod resolve;
+mod tree;
 
-use crate::{Body, Message, Problem};
+pub use effective::Effective;
+pub use link::{Link, LinkKind};
+pub use pairs::{Pairs, Said};
+pub use resolve::Finding;
+pub use tree::{Branch, Tree};
+
+use crate::{Message, Problem};
 
 /// The effective chain of a conversation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Chain<'a> {
-    /// The messages, oldest first.
+    /// The messages, oldest first: the summary of the last compaction before all others.
     pub messages: Vec<&'a Message>,
+    /// The message that the next one follows. It need not be among the messages: it may be the
+    /// boundary of a compaction.
+    pub leaf: Option<&'a Message>,
+    /// The boundary from which the messages are seen, if one counts.
+    pub boundary: Option<&'a Message>,
     /// Broken links and what else was found on the way.
     pub problems: Vec<Problem>,
 }
 
-/// Follows the parents from the last message of the main chain to its root.
+/// The messages of the main chain that the model is to see, up to the last one.
 ///
 /// Progress is nobody's parent and no leaf. An unknown parent, a repeated id and a circle are
 /// problems, and what can be read is read: the chain then starts where the link broke.
 pub fn chain(messages: &[Message]) -> Chain<'_> {
-    let mut chain = Chain::default();
-    let by_id = index(messages, &mut chain.problems);
-    let mut seen = HashSet::new();
-    let mut next = messages.iter().rev().find(|message| is_leaf(message));
-    while let Some(message) = next {
-        if !seen.insert(&*message.id) {
-            let text = format!("message {} is its own ancestor", &*message.id);
-            chain.problems.push(Problem::error("parent-cycle", text));
-            break;
-        }
-        report_unsupported(message, &mut chain.problems);
-        chain.messages.push(message);
-        next = message.parent_id.as_ref().and_then(|parent| {
-            let found = by_id.get(&**parent).copied();
-            if found.is_none() {
-                let text = format!("the parent of message {} is not there", &*message.id);
-                chain.problems.push(Problem::error("unknown-parent", text));
-            }
-            found
-        });
+    let tree = Tree::of(messages);
+    chain_to(messages, &tree, tree.leaf(None))
+}
+
+/// The same for any chain and branch of a conversation, by the position of its last message.
+pub fn chain_to<'a>(messages: &'a [Message], tree: &Tree<'_>, leaf: Option<usize>) -> Chain<'a> {
+    let effective = leaf.map(|leaf| tree.effective(leaf)).unwrap_or_default();
+    let findings = tree.findings().iter().chain(&effective.findings);
+    Chain {
+        messages: effective.positions.iter().filter_map(|at| messages.get(*at)).collect(),
+        leaf: leaf.and_then(|at| messages.get(at)),
+        boundary: effective.boundary.and_then(|at| messages.get(at)),
+        problems: findings.map(|finding| finding.problem.clone()).collect(),
     }
-    chain.messages.reverse();
-    chain
 }
 
-fn is_leaf(message: &Message) -> bool {
-    message.agent_id.is_none() && !matches!(message.body, Body::Progress(_))
-}
-
-/// Messages by name. Of a repeated id the first counts, as nothing is said twice on purpose.
-fn index<'a>(
-    messages: &'a [Message],
-    problems: &mut Vec<Problem>,
-) -> HashMap<&'a str, &'a Message> {
-    let mut by_id = HashMap::with_capacity(messages.len());
-    for message in messages {
-        if by_id.contains_key(&*message.id) {
-            let text = format!("message id {} is used twice; the first one counts", &*message.id);
-            problems.push(Problem::error("duplicate-message-id", text));
-        } else {
-            by_id.insert(&*message.id, message);
+impl Chain<'_> {
+    /// Calls without results, results without calls, and messages that say nothing.
+    pub fn unpaired(&self) -> Vec<Finding> {
+        let mut pairs = Pairs::default();
+        for (at, message) in self.messages.iter().enumerate() {
+            pairs.push(at, &Said::of(message));
         }
-    }
-    by_id
-}
-
-fn report_unsupported(message: &Message, problems: &mut Vec<Problem>) {
-    if matches!(message.body, Body::CompactBoundary(_) | Body::Tombstone(_)) {
-        let kind = message.body.type_name();
-        let text = format!("a {kind} is in this conversation and is not honoured yet");
-        problems.push(Problem::warning("unsupported-message", text));
+        pairs.finish()
     }
 }

@@ -9,7 +9,8 @@
 //!    [`Block`]s, as in the Anthropic Messages API.
 //! 2. [`Raw`] is JSON that came from elsewhere and leaves as it came; [`Text`] is a string that may
 //!    hold half a surrogate pair.
-//! 3. [`chain`](chain()) gives the messages that a model is to see, in order.
+//! 3. [`chain`](chain()) gives the messages that a model is to see, in order; a [`Tree`] holds all
+//!    branches of a conversation. [`SessionState`] is what else is known about it.
 //! 4. [`Request`] is what is asked of a model; [`StreamEvent`]s are what comes back, and
 //!    [`fold`](fold()) makes a message of them. [`ModelFacts`] are what is known about a model.
 //! 5. [`validate`](validate()) says where a body on its way to a provider breaks that API's rules.
@@ -33,7 +34,7 @@
 //!   between tokens of a [`Raw`] become blanks, so that every message fits on one line.
 //! - The serde implementations work with `serde_json` only, and not below `#[serde(flatten)]`,
 //!   `tag` or `untagged`, which cannot carry raw JSON.
-//! - The chain does not yet honour compaction boundaries and tombstones; it reports them.
+//! - In a merge patch `null` removes, so a state cannot hold a `null` outside of arrays.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod agent;
@@ -51,6 +52,7 @@ mod nearest;
 mod problem;
 mod raw;
 mod request;
+mod state;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod text;
@@ -64,10 +66,12 @@ pub use block::{
     ToolUse,
 };
 pub use body::{
-    Assistant, Attachment, Body, CompactBoundary, Notification, Other, Progress, Summary, System,
-    Tombstone, User,
+    Assistant, Attachment, Body, CompactBoundary, Notification, Other, Progress, StateChange,
+    Summary, System, Tombstone, User,
 };
-pub use chain::{Chain, chain};
+pub use chain::{
+    Branch, Chain, Effective, Finding, Link, LinkKind, Pairs, Said, Tree, chain, chain_to,
+};
 pub use error::{ApiError, ApiErrorKind};
 pub use event::{BlockStart, Delta, StreamEvent};
 pub use facts::{ModelFacts, Prices, PricesAbove, Rates};
@@ -79,6 +83,7 @@ pub use nearest::nearest;
 pub use problem::{LineIndex, Problem, Severity, Span};
 pub use raw::{Raw, RawMap};
 pub use request::{Request, ToolChoice, ToolSpec, Turn};
+pub use state::{Rebuilding, SessionState};
 pub use text::Text;
 pub use usage::TokenUsage;
 pub use validate::{Rules, Violation, validate};

@@ -141,6 +141,15 @@ impl RawMap {
         self.entries.iter().map(|(key, value)| (key, value))
     }
 
+    /// Removes all entries of a key, and gives the value of the last.
+    pub fn remove(&mut self, key: &str) -> Option<Raw> {
+        let last = self.get(key).cloned();
+        if last.is_some() {
+            self.entries.retain(|(raw, _)| !is_key(raw, key));
+        }
+        last
+    }
+
     /// The object as one JSON value.
     pub fn to_raw(&self) -> Raw {
         let mut out = String::new();

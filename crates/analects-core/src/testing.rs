@@ -201,6 +201,9 @@ fn event_body() -> BoxedStrategy<Body> {
         (id(), of(id())).prop_map(|(target, target_parent)| {
             Body::Tombstone(Tombstone { target, target_parent })
         }),
+        (raw_map(), any::<bool>()).prop_map(|(changes, is_snapshot)| {
+            Body::State(StateChange { changes: changes.to_raw(), is_snapshot })
+        }),
         string_regex("(future_[a-z]{1,5})?").unwrap().prop_map(|name| {
             Body::Other(Other { type_name: (!name.is_empty()).then_some(name) })
         }),

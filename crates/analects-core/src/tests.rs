@@ -7,5 +7,7 @@ use crate::*;
 
 mod chains;
 mod folds;
+mod growth;
 mod round_trips;
+mod states;
 mod texts;
