@@ -16,8 +16,8 @@
 //! # Limitations
 //!
 //! - Everything is taken to fit: tokens are not counted, nothing is trimmed or compacted.
-//! - A result without its call is left out; a call without its result is sent as it is, which
-//!   providers refuse.
+//! - A result without its call is left out. A call without its result is in the plan as it is; whoever
+//!   writes the request for a provider adds one, and says so.
 //! - A message of which only a summary may be sent, and that has none, is left out.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -159,10 +159,11 @@ fn calls_in(content: &Content) -> impl Iterator<Item = String> {
     })
 }
 
-/// Adds a message to the turns; what one side says in several messages is one turn.
+/// Adds a message to the turns; what one side says in several messages is one turn. Two models are two
+/// sides: the thoughts of one must not pass for the other's.
 fn add_turn(turns: &mut Vec<Turn>, role: Role, content: Content, model: Option<&String>) {
     match turns.last_mut() {
-        Some(last) if last.role == role => {
+        Some(last) if last.role == role && (role == Role::User || last.model.as_ref() == model) => {
             let mut blocks = into_blocks(std::mem::take(&mut last.content));
             blocks.extend(into_blocks(content));
             last.content = Content::Blocks(blocks);

@@ -1,8 +1,8 @@
 //! Plans: what goes out, in which turns, and what stays.
 
 use analects_core::{
-    Agent, Block, Body, Content, History, Json, Message, Notification, Raw, System, ToolResult,
-    chain,
+    Agent, Block, Body, Content, History, Json, Message, Notification, Raw, System, Thinking,
+    ToolResult, chain,
 };
 
 use super::*;
@@ -108,4 +108,35 @@ fn a_result_without_its_call_is_not_sent() {
     let result = ToolResult { tool_use_id: "gone".into(), ..ToolResult::default() };
     let content = Content::Blocks(vec![Block::ToolResult(result), Block::from_text("hi")]);
     check(vec![Message::user("a", content)], &[r#"user: [{"type":"text","text":"hi"}]"#]);
+}
+
+#[test]
+fn what_two_models_said_is_two_turns() {
+    let by = |id: &str, model: &str, thought: &str| {
+        let thought =
+            Thinking { thinking: thought.into(), signature: Some("s".into()), ..<_>::default() };
+        let content = Content::Blocks(vec![Block::Thinking(thought), Block::from_text(id)]);
+        Message { model: Some(model.into()), ..Message::assistant(id, content) }
+    };
+    let talk = vec![
+        Message::user("a", "one"),
+        by("b", "gpt-5", "x"),
+        by("c", "gpt-5", "y"),
+        by("d", "claude-opus-4-1", "z"),
+    ];
+    let said = |text: &str, thought: &str| {
+        format!(
+            r#"{{"type":"thinking","thinking":"{thought}","signature":"s"}},{{"type":"text","text":"{text}"}}"#
+        )
+    };
+    let plan = check(
+        talk,
+        &[
+            "user: \"one\"",
+            &format!("assistant: [{},{}]", said("b", "x"), said("c", "y")),
+            &format!("assistant: [{}]", said("d", "z")),
+        ],
+    );
+    let models: Vec<_> = plan.request.turns.iter().map(|turn| turn.model.as_deref()).collect();
+    assert_eq!(models, [None, Some("gpt-5"), Some("claude-opus-4-1")]);
 }

@@ -13,7 +13,8 @@
 //!    branches of a conversation. [`SessionState`] is what else is known about it.
 //! 4. [`Request`] is what is asked of a model; [`StreamEvent`]s are what comes back, and
 //!    [`fold`](fold()) makes a message of them. [`ModelFacts`] are what is known about a model.
-//! 5. [`validate`](validate()) says where a body on its way to a provider breaks that API's rules.
+//! 5. [`sendable`](sendable()) mends the turns of a request that every API would refuse;
+//!    [`validate`](validate()) says where a body on its way to a provider breaks that API's rules.
 //! 6. [`Problem`] and [`Span`] say what is wrong and where; [`Ids`] gives names to new things.
 //!
 //! ```
@@ -52,6 +53,7 @@ mod nearest;
 mod problem;
 mod raw;
 mod request;
+mod sendable;
 mod state;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -83,6 +85,7 @@ pub use nearest::nearest;
 pub use problem::{LineIndex, Problem, Severity, Span};
 pub use raw::{Raw, RawMap};
 pub use request::{Request, ToolChoice, ToolSpec, Turn};
+pub use sendable::{Sendable, sendable};
 pub use state::{Rebuilding, SessionState};
 pub use text::Text;
 pub use usage::TokenUsage;

@@ -9,5 +9,6 @@ mod chains;
 mod folds;
 mod growth;
 mod round_trips;
+mod sending;
 mod states;
 mod texts;

@@ -1,0 +1,310 @@
+//! A conversation as every provider accepts it: a view for sending, which leaves the record as it is.
+//! What a single API refuses beyond that (names, pictures, thoughts of others) is up to its encoder.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use crate::{Block, Content, Problem, Role, ToolResult, ToolUse, Turn};
+
+/// The result of a call that has none.
+const INTERRUPTED: &str = "The call was interrupted; there is no result.";
+/// What a conversation begins with that the model began.
+const BEGINNING: &str = "(The conversation begins with your words.)";
+
+/// A conversation that obeys the law of [`sendable()`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Sendable {
+    /// The turns.
+    pub turns: Vec<Turn>,
+    /// What was added, and what stays out. Turns are counted as they were given, from 1.
+    pub mended: Vec<Problem>,
+}
+
+/// Makes a conversation fit for sending; one that is in order comes back as it is.
+///
+/// The law: nobody's turn is empty, and no text is blank. The first to speak is the user, but for instructions. A turn of the
+/// model with calls is followed directly by one of the user that begins with a result for each of them,
+/// in their order, and there are no other results. No two calls have the same id. Turns of one role that
+/// follow each other are one turn; but what two models said stays apart, since each has thoughts and
+/// seals that would pass for the other's. An API in which roles have to alternate joins them when it is
+/// known whose is whose.
+///
+/// Instructions in the middle stay where they are, but for those between a call and its result, which
+/// come after it. A result that comes late goes to its call. The first result of a call counts; once a
+/// later turn makes a call of the same id, results are that one's.
+///
+/// ```
+/// use analects_core::{Block, Raw, RawMap, Role, ToolUse, Turn, sendable};
+///
+/// let call = ToolUse {
+///     id: "c1".into(),
+///     name: "weather".into(),
+///     input: Raw::empty_object(),
+///     extra: RawMap::new(),
+/// };
+/// let turn = |role, content| Turn { role, content, model: None };
+/// let cut_off = vec![
+///     turn(Role::User, "How is the weather?".into()),
+///     turn(Role::Assistant, vec![Block::ToolUse(call)].into()),
+/// ];
+/// let sent = sendable(cut_off);
+/// assert_eq!(sent.turns.len(), 3);
+/// assert_eq!(sent.mended[0].message, "turn 2: a call has no result; one that says so is sent");
+/// ```
+pub fn sendable(turns: Vec<Turn>) -> Sendable {
+    if is_in_order(&turns) {
+        return Sendable { turns, mended: Vec::new() };
+    }
+    let mut mender = Mender::default();
+    for (number, turn) in turns.into_iter().enumerate() {
+        mender.add(number, turn);
+    }
+    mender.finish()
+}
+
+/// Whether the law holds.
+fn is_in_order(turns: &[Turn]) -> bool {
+    let mut ids = HashSet::new();
+    let (mut open, mut made): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    let mut begun = false;
+    let mut before: Option<&Turn> = None;
+    for turn in turns {
+        let first = begun || turn.role != Role::Assistant;
+        let joins = before.is_some_and(|before| are_one(before, turn));
+        if says_nothing(&turn.content) || joins || !first {
+            return false;
+        }
+        let (mut answered, mut spoken) = (0, false);
+        for block in blocks(&turn.content) {
+            match block {
+                Block::ToolUse(call) => {
+                    if turn.role != Role::Assistant || !ids.insert(call.id.as_str()) {
+                        return false;
+                    }
+                    made.push(&call.id);
+                }
+                Block::ToolResult(result) => {
+                    let next = open.get(answered).is_some_and(|id| **id == result.tool_use_id);
+                    if turn.role != Role::User || spoken || !next {
+                        return false;
+                    }
+                    answered += 1;
+                }
+                block if is_blank(block) => return false,
+                _ => spoken = true,
+            }
+        }
+        if answered != open.len() {
+            return false;
+        }
+        open.clear();
+        std::mem::swap(&mut open, &mut made);
+        begun |= turn.role != Role::System;
+        before = Some(turn);
+    }
+    open.is_empty()
+}
+
+/// Whether two turns that follow each other are one.
+fn are_one(left: &Turn, right: &Turn) -> bool {
+    left.role == right.role && (left.role != Role::Assistant || left.model == right.model)
+}
+
+fn blocks(content: &Content) -> &[Block] {
+    if let Content::Blocks(blocks) = content { blocks } else { &[] }
+}
+
+fn into_blocks(content: Content) -> Vec<Block> {
+    match content {
+        Content::Empty => Vec::new(),
+        Content::Text(text) => vec![Block::from_text(text)],
+        Content::Blocks(blocks) => blocks,
+    }
+}
+
+fn says_nothing(content: &Content) -> bool {
+    match content {
+        Content::Empty => true,
+        Content::Text(text) => text.as_str().trim().is_empty(),
+        Content::Blocks(blocks) => blocks.is_empty(),
+    }
+}
+
+/// Whether a block is blank text. One with other fields may carry a seal, and counts.
+fn is_blank(block: &Block) -> bool {
+    match block {
+        Block::Text(block) => block.extra.is_empty() && block.text.as_str().trim().is_empty(),
+        _ => false,
+    }
+}
+
+/// A turn in the making, and the calls in it. Their results follow it.
+#[derive(Debug)]
+struct Draft {
+    turn: Turn,
+    calls: Vec<Call>,
+    /// Whether a result has come, so that the model's next words are a turn of their own.
+    answered: bool,
+}
+
+#[derive(Debug)]
+struct Call {
+    /// Its id as it is sent.
+    id: String,
+    /// The number of the turn in which it was made.
+    number: usize,
+    result: Option<ToolResult>,
+}
+
+/// Calls of one id that wait for their results: the draft in which they are, and their places in it.
+#[derive(Debug, Default)]
+struct Waiting {
+    draft: usize,
+    calls: VecDeque<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Mender {
+    drafts: Vec<Draft>,
+    /// By the id that the record has.
+    waiting: HashMap<String, Waiting>,
+    ids: Ids,
+    mended: Vec<Problem>,
+}
+
+impl Mender {
+    fn add(&mut self, number: usize, turn: Turn) {
+        let Turn { role, content, model } = turn;
+        let is_tool = |block: &Block| matches!(block, Block::ToolUse(_) | Block::ToolResult(_));
+        if !blocks(&content).iter().any(is_tool) {
+            return self.push(Turn { role, content, model });
+        }
+        for block in into_blocks(content) {
+            match block {
+                Block::ToolResult(result) => self.answer(number, result),
+                Block::ToolUse(call) if role == Role::Assistant => {
+                    self.call(number, call, model.clone());
+                }
+                Block::ToolUse(_) => {
+                    self.leave_out(number, "a tool call is not sent: it is not the model's");
+                }
+                block => {
+                    let content = Content::Blocks(vec![block]);
+                    self.push(Turn { role, content, model: model.clone() });
+                }
+            }
+        }
+    }
+
+    fn leave_out(&mut self, number: usize, what: &str) {
+        let text = format!("turn {}: {what}", number + 1);
+        self.mended.push(Problem::warning("not-sent", text));
+    }
+
+    /// Adds what somebody says to the turn before, or as a new one.
+    fn push(&mut self, mut turn: Turn) {
+        if let Content::Blocks(blocks) = &mut turn.content {
+            blocks.retain(|block| !is_blank(block));
+        }
+        if says_nothing(&turn.content) {
+            return;
+        }
+        match self.drafts.last_mut() {
+            Some(last) if !last.answered && are_one(&last.turn, &turn) => {
+                join(&mut last.turn.content, turn.content);
+            }
+            _ => self.drafts.push(Draft { turn, calls: Vec::new(), answered: false }),
+        }
+    }
+
+    fn call(&mut self, number: usize, mut call: ToolUse, model: Option<String>) {
+        let given = call.id.clone();
+        let id = self.ids.new_for(&given);
+        call.id.clone_from(&id);
+        let content = Content::Blocks(vec![Block::ToolUse(call)]);
+        self.push(Turn { role: Role::Assistant, content, model });
+        let draft = self.drafts.len() - 1;
+        let waiting = self.waiting.entry(given).or_default();
+        if waiting.draft != draft {
+            *waiting = Waiting { draft, calls: VecDeque::new() };
+        }
+        let calls = &mut self.drafts[draft].calls;
+        waiting.calls.push_back(calls.len());
+        calls.push(Call { id, number, result: None });
+    }
+
+    fn answer(&mut self, number: usize, mut result: ToolResult) {
+        let waiting = self.waiting.get_mut(&result.tool_use_id);
+        let found = waiting.and_then(|waiting| Some((waiting.draft, waiting.calls.pop_front()?)));
+        let Some((draft, call)) = found else {
+            return self.leave_out(number, "a result is not sent: no call before it waits for one");
+        };
+        let draft = &mut self.drafts[draft];
+        let call = &mut draft.calls[call];
+        result.tool_use_id.clone_from(&call.id);
+        call.result = Some(result);
+        draft.answered = true;
+    }
+
+    fn finish(self) -> Sendable {
+        let Mender { drafts, mut mended, .. } = self;
+        let mut turns: Vec<Turn> = Vec::with_capacity(drafts.len());
+        for Draft { turn, calls, .. } in drafts {
+            match turns.last_mut() {
+                // Only words of the user that follow on results come here.
+                Some(last) if are_one(last, &turn) => join(&mut last.content, turn.content),
+                _ => turns.push(turn),
+            }
+            if !calls.is_empty() {
+                let results = calls.into_iter().map(|call| result_of(call, &mut mended)).collect();
+                let content = Content::Blocks(results);
+                turns.push(Turn { role: Role::User, content, model: None });
+            }
+        }
+        let first = turns.iter().position(|turn| turn.role != Role::System);
+        if let Some(first) = first.filter(|at| turns[*at].role == Role::Assistant) {
+            let text = "the model spoke first, so a line of the user is sent before it";
+            mended.push(Problem::warning("sent-otherwise", text));
+            let (role, content) = (Role::User, BEGINNING.into());
+            turns.insert(first, Turn { role, content, model: None });
+        }
+        Sendable { turns, mended }
+    }
+}
+
+fn join(content: &mut Content, more: Content) {
+    let mut blocks = into_blocks(std::mem::take(content));
+    blocks.extend(into_blocks(more));
+    *content = Content::Blocks(blocks);
+}
+
+fn result_of(call: Call, mended: &mut Vec<Problem>) -> Block {
+    let Call { id, number, result } = call;
+    Block::ToolResult(result.unwrap_or_else(|| {
+        let text = format!("turn {}: a call has no result; one that says so is sent", number + 1);
+        mended.push(Problem::warning("sent-otherwise", text));
+        let (content, is_error) = (INTERRUPTED.into(), Some(true));
+        ToolResult { tool_use_id: id, content, is_error, ..ToolResult::default() }
+    }))
+}
+
+/// Ids in use. Some vendors begin to count anew in every answer.
+#[derive(Debug, Default)]
+struct Ids {
+    taken: HashSet<String>,
+    /// How often each was asked for.
+    asked: HashMap<String, usize>,
+}
+
+impl Ids {
+    /// The id to send for a call that has this one. What stands before it decides alone, so that a
+    /// longer conversation begins with the same bytes, and can be cached.
+    fn new_for(&mut self, id: &str) -> String {
+        let mut candidate = id.to_string();
+        while !self.taken.insert(candidate.clone()) {
+            let count = self.asked.entry(id.to_string()).or_insert(1);
+            *count += 1;
+            candidate = format!("{id}_{count}");
+        }
+        candidate
+    }
+}
