@@ -42,6 +42,18 @@ impl Default for Agent {
 }
 
 impl Agent {
+    /// What an agent may say about itself beside its name, wherever it is written: in frontmatter, or in
+    /// a configuration.
+    pub const PROPERTIES: [&str; 7] = [
+        "models",
+        "context_window",
+        "max_output_tokens",
+        "reasoning",
+        "use_temperature",
+        "temperature",
+        "system_prompt",
+    ];
+
     /// An agent of that name that asks one model.
     pub fn of_model(name: impl Into<String>, model: impl Into<String>) -> Agent {
         Agent { name: name.into(), models: vec![model.into()], ..Agent::default() }

@@ -17,7 +17,7 @@ use analects_core::{Agent, nearest};
 use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
 use crate::ui;
-use read::{Layer, Owner, PROPERTIES};
+use read::{Layer, Owner};
 
 /// The words that stand for models of the person's choice.
 const POINTERS: [&str; 5] = ["default", "task", "reasoning", "quick", "compact"];
@@ -197,7 +197,7 @@ impl Config {
             let value = json.get(*property).cloned().unwrap_or_default();
             Setting { key: format!("agents.{name}.{property}"), value, origin }
         };
-        Ok(PROPERTIES.iter().map(setting).collect())
+        Ok(Agent::PROPERTIES.iter().map(setting).collect())
     }
 }
 

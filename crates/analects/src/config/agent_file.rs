@@ -3,10 +3,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use analects_core::Severity;
+use analects_core::{Agent, Severity};
 use analects_formats::msgfile::{decode_named, frontmatter};
 
-use super::read::{KnownAgent, PROPERTIES};
+use super::read::KnownAgent;
 use super::read_text;
 use crate::failure::Failure;
 
@@ -84,7 +84,7 @@ fn lines_of_properties(yaml: &str) -> Vec<(&'static str, usize)> {
         };
         Some((*property, yaml.lines().position(starts)? + 2))
     };
-    PROPERTIES.iter().filter_map(line_of).collect()
+    Agent::PROPERTIES.iter().filter_map(line_of).collect()
 }
 
 #[cfg(test)]

@@ -14,17 +14,6 @@ use crate::failure::Failure;
 /// The keys that a configuration file has.
 const KEYS: [&str; 2] = ["models", "agents"];
 
-/// What an agent may say about itself, as in a message file.
-pub const PROPERTIES: [&str; 7] = [
-    "models",
-    "context_window",
-    "max_output_tokens",
-    "reasoning",
-    "use_temperature",
-    "temperature",
-    "system_prompt",
-];
-
 /// Parts of names of things that a project must not decide for the person who works in it.
 const NOT_FOR_PROJECTS: [&str; 15] = [
     "url", "endpoint", "host", "key", "token", "secret", "password", "command", "exec", "hook",
@@ -219,9 +208,14 @@ impl Reader<'_> {
             return Err(self.failure(key.span().start, &refusal.message));
         }
         for (property, value) in self.table(key, value)? {
-            let name = PROPERTIES.iter().find(|name| **name == property.get_ref().as_ref());
+            let name = Agent::PROPERTIES.iter().find(|name| **name == property.get_ref().as_ref());
             let Some(name) = name else {
-                self.unknown(property, value, &format!("agents.{}.", key.get_ref()), &PROPERTIES)?;
+                self.unknown(
+                    property,
+                    value,
+                    &format!("agents.{}.", key.get_ref()),
+                    &Agent::PROPERTIES,
+                )?;
                 continue;
             };
             self.property(&mut known.agent, name, property, value)?;

@@ -6,17 +6,6 @@ use analects_core::{Agent, Severity, nearest};
 use super::Reader;
 use super::yaml::{Entry, Yaml, shortened};
 
-/// What an agent may say about itself.
-const KEYS: [&str; 7] = [
-    "models",
-    "context_window",
-    "max_output_tokens",
-    "reasoning",
-    "use_temperature",
-    "temperature",
-    "system_prompt",
-];
-
 impl Reader {
     /// The agents of `agents:`; those whose names cannot be used are left out.
     pub(super) fn agents(&mut self, entry: &Entry) -> Vec<Agent> {
@@ -54,7 +43,7 @@ impl Reader {
 
     fn property(&mut self, agent: &mut Agent, entry: &Entry) {
         // A key without a value says nothing.
-        if entry.value == Yaml::Null && KEYS.contains(&entry.key.as_str()) {
+        if entry.value == Yaml::Null && Agent::PROPERTIES.contains(&entry.key.as_str()) {
             return;
         }
         match entry.key.as_str() {
@@ -116,9 +105,9 @@ impl Reader {
 
     fn unknown_key(&mut self, entry: &Entry) {
         let message = format!("unknown agent property {:?}", shortened(&entry.key));
-        let hint = match nearest(&entry.key, KEYS) {
+        let hint = match nearest(&entry.key, Agent::PROPERTIES) {
             Some(known) => format!("did you mean {known}?"),
-            None => format!("expected one of {}", KEYS.join(", ")),
+            None => format!("expected one of {}", Agent::PROPERTIES.join(", ")),
         };
         self.report("unknown-agent-key", Severity::Hint, entry.at, message).hint = Some(hint);
     }
