@@ -1,11 +1,15 @@
 //! Gemini's `generateContent`: turns alternate, and a turn of function calls is followed by one with as
-//! many responses of the same names.
+//! many responses of the same names and with nothing else; what the user says besides is a turn of its
+//! own. The last word is the user's: newer models refuse any other, and say of a turn in which words
+//! follow responses that it is the model's.
 
-use super::names::{in_range, positive, tool_names};
+use super::names::{in_range, object_schema, positive, tool_names};
 use super::{Node, Report};
 
 const LONGEST_NAME: usize = 64;
 const MOST_STOPS: usize = 5;
+/// Numbers of tokens are of 32 bits.
+const MOST_TOKENS: f64 = i32::MAX as f64;
 
 /// What a part may hold, in both spellings of which the API knows.
 const DATA: [[&str; 2]; 7] = [
@@ -23,6 +27,7 @@ const RESPONSE: [&str; 2] = DATA[4];
 pub(super) fn check(body: &Node, report: &mut Report) {
     if let Some(config) = body.either(["generationConfig", "generation_config"]) {
         positive(&config, "maxOutputTokens", report);
+        in_range(&config, "maxOutputTokens", 0.0..=MOST_TOKENS, report);
         in_range(&config, "temperature", 0.0..=2.0, report);
         let few = config.list("stopSequences").len() <= MOST_STOPS;
         report.expect(few, &config, "stops", "more than five stop sequences");
@@ -47,8 +52,25 @@ fn tools(body: &Node, report: &mut Report) {
     let lists = tools
         .iter()
         .filter_map(|tool| tool.either(["functionDeclarations", "function_declarations"])?.items());
-    let named = lists.flatten().map(|tool| (tool.clone(), tool.word("name")));
-    tool_names(named, is_name, report);
+    let functions: Vec<Node> = lists.flatten().collect();
+    for function in &functions {
+        // A choice may stand in the place of an object.
+        let choice = function.get("parameters").is_some_and(|it| it.get("anyOf").is_some());
+        if !choice {
+            object_schema(function, "parameters", report);
+        }
+    }
+    let named = functions.into_iter().map(|tool| (tool.clone(), tool.word("name")));
+    let names = tool_names(named, is_name, report);
+    let config = body.either(["toolConfig", "tool_config"]);
+    let Some(choice) = config.and_then(|it| it.get("functionCallingConfig")) else { return };
+    report.expect(!names.is_empty(), &choice, "tool-choice", "there are no functions");
+    let allowed = choice.list("allowedFunctionNames");
+    let known = |name: &Node| name.string().is_some_and(|name| names.contains(&name));
+    report.expect(allowed.iter().all(known), &choice, "tool-choice", "there is no such function");
+    let mode = choice.word("mode").unwrap_or_default();
+    let fits = allowed.is_empty() || matches!(mode.as_str(), "ANY" | "VALIDATED");
+    report.expect(fits, &choice, "tool-choice", "only a forced call has allowed functions");
 }
 
 fn is_name(name: &str) -> bool {
@@ -67,14 +89,21 @@ fn role(content: &Node) -> String {
 
 fn turns(contents: &[Node], report: &mut Report) {
     let mut before = String::new();
+    let mut answered = false;
     for content in contents {
         let role = role(content);
         let known = matches!(role.as_str(), "user" | "model");
         report.expect(known, content, "role", "not user or model");
         let first = !before.is_empty() || role == "user";
         report.expect(first, content, "first-turn", "the first turn is not the user's");
-        report.expect(role != before, content, "alternation", "two turns of the same role");
+        let answers = !names(Some(content), RESPONSE).is_empty();
+        let alternates = role != before || (answered && !answers);
+        report.expect(alternates, content, "alternation", "two turns of the same role");
         before = role;
+        answered = answers;
+    }
+    if let Some(last) = contents.last() {
+        report.expect(before == "user", last, "last-turn", "the last turn is not the user's");
     }
 }
 
@@ -82,6 +111,9 @@ fn parts(content: &Node, report: &mut Report) {
     let parts = content.list("parts");
     report.expect(!parts.is_empty(), content, "empty-turn", "a turn without parts");
     let model = role(content) == "model";
+    let responses = parts.iter().filter(|part| part.either(RESPONSE).is_some()).count();
+    let alone = responses == 0 || responses == parts.len();
+    report.expect(alone, content, "result-alone", "responses stand in a turn of their own");
     for part in &parts {
         let held = DATA.into_iter().filter(|keys| part.either(*keys).is_some()).count();
         report.expect(held <= 1, part, "part", "a part that holds two things");
@@ -102,11 +134,12 @@ fn parts(content: &Node, report: &mut Report) {
     }
 }
 
-/// The names of the calls or responses of a turn, in a fixed order.
-fn names(content: Option<&Node>, keys: [&str; 2]) -> Vec<String> {
+/// The names of the calls or responses of a turn, with their ids, in a fixed order.
+fn names(content: Option<&Node>, keys: [&str; 2]) -> Vec<(String, Option<String>)> {
     let parts = content.map(|content| content.list("parts")).unwrap_or_default();
     let functions = parts.iter().filter_map(|part| part.either(keys));
-    let mut names: Vec<_> = functions.filter_map(|function| function.word("name")).collect();
+    let named = |function: Node| Some((function.word("name")?, function.word("id")));
+    let mut names: Vec<_> = functions.filter_map(named).collect();
     names.sort();
     names
 }

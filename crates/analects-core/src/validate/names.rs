@@ -26,6 +26,17 @@ pub(super) fn tool_names(
     names
 }
 
+/// Checks that the schema of a tool's arguments, if it is there, is one of an object.
+pub(super) fn object_schema(tool: &Node, key: &str, report: &mut Report) {
+    if let Some(schema) = tool.get(key) {
+        let kind = schema.word("type").unwrap_or_default();
+        let is_object = kind.eq_ignore_ascii_case("object");
+        report.expect(is_object, tool, "tool-schema", "the schema's type is not \"object\"");
+        let listed = schema.get("properties").is_some_and(|properties| properties.is_object());
+        report.expect(listed, tool, "tool-schema", "the schema lists no properties");
+    }
+}
+
 /// Checks that a member, if it is there, is a number in a range.
 pub(super) fn in_range(
     body: &Node,
@@ -42,9 +53,16 @@ pub(super) fn in_range(
 
 /// Checks that a limit, if it is there, is a whole number above 0.
 pub(super) fn positive(body: &Node, key: &str, report: &mut Report) {
+    at_least(1, body, key, report);
+}
+
+/// Checks that a limit, if it is there, is a whole number and not below the smallest.
+pub(super) fn at_least(smallest: u32, body: &Node, key: &str, report: &mut Report) {
     if let Some(value) = body.get(key) {
-        let fits = value.number().is_some_and(|number| number >= 1.0 && number.fract() == 0.0);
-        report.expect(fits, &value, "limit", "not a whole number above 0");
+        let whole = |number: f64| number >= f64::from(smallest) && number.fract() == 0.0;
+        let fits = value.number().is_some_and(whole);
+        let message = format!("not a whole number of at least {smallest}");
+        report.expect(fits, &value, "limit", &message);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::names::{in_range, is_plain, model, positive, tool_names};
+use super::names::{in_range, is_plain, model, object_schema, positive, tool_names};
 use super::{Node, Report};
 
 const LONGEST_NAME: usize = 64;
@@ -31,10 +31,15 @@ pub(super) fn check(body: &Node, report: &mut Report) {
 fn tools(body: &Node, report: &mut Report) {
     let tools: Vec<Node> =
         body.list("tools").iter().filter_map(|tool| tool.get("function")).collect();
+    tools.iter().for_each(|tool| object_schema(tool, "parameters", report));
     let named = tools.into_iter().map(|tool| (tool.clone(), tool.word("name")));
     let names = tool_names(named, |name| is_plain(name, LONGEST_NAME), report);
     let Some(choice) = body.get("tool_choice") else { return };
     report.expect(!body.list("tools").is_empty(), &choice, "tool-choice", "there are no tools");
+    let word = choice.string();
+    let words = ["auto", "none", "required"];
+    let fits = word.is_none_or(|word| words.contains(&word.as_str()));
+    report.expect(fits, &choice, "tool-choice", "not auto, none or required");
     let function = choice.get("function").and_then(|function| function.word("name"));
     let known = function.is_none_or(|name| names.contains(&name));
     report.expect(known, &choice, "tool-choice", "there is no such tool");
@@ -53,7 +58,10 @@ fn one_message(message: &Node, report: &mut Report) {
     if content.is_none() && (role != "assistant" || (calls.is_none() && !refuses(message))) {
         report.add(&message.path, "empty-turn", "a message without content");
     }
-    for part in content.iter().filter_map(Node::items).flatten() {
+    let parts = content.as_ref().and_then(Node::items);
+    let filled = parts.as_ref().is_none_or(|parts| !parts.is_empty());
+    report.expect(filled, message, "empty-turn", "a message without content");
+    for part in parts.unwrap_or_default() {
         report.expect(
             may_say(&role, &part.word("type").unwrap_or_default()),
             &part,

@@ -3,15 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use super::names::{in_range, is_plain, model, positive, tool_names};
+use super::names::{at_least, in_range, is_plain, model, object_schema, tool_names};
 use super::{Node, Report};
 
 const LONGEST_NAME: usize = 64;
 const LONGEST_ID: usize = 64;
+const SMALLEST_LIMIT: u32 = 16;
 
 pub(super) fn check(body: &Node, report: &mut Report) {
     model(body, report);
-    positive(body, "max_output_tokens", report);
+    at_least(SMALLEST_LIMIT, body, "max_output_tokens", report);
     in_range(body, "temperature", 0.0..=2.0, report);
     tools(body, report);
     let Some(input) = body.get("input") else {
@@ -25,14 +26,26 @@ pub(super) fn check(body: &Node, report: &mut Report) {
     for item in &items {
         one_item(item, report);
     }
+    ids(&items, report);
     calls(&items, report);
     reasoning(&items, report);
+}
+
+/// An item that says what it was called is there once.
+fn ids(items: &[Node], report: &mut Report) {
+    let mut seen = BTreeSet::new();
+    for item in items {
+        let new = item.word("id").is_none_or(|id| seen.insert(id));
+        report.expect(new, item, "item-id", "two items have the same id");
+    }
 }
 
 fn tools(body: &Node, report: &mut Report) {
     let tools = body.list("tools");
     let functions = tools.iter().filter(|tool| tool.word("type").as_deref() == Some("function"));
-    let named = functions.map(|tool| (tool.clone(), tool.word("name")));
+    let functions: Vec<&Node> = functions.collect();
+    functions.iter().for_each(|tool| object_schema(tool, "parameters", report));
+    let named = functions.into_iter().map(|tool| (tool.clone(), tool.word("name")));
     let names = tool_names(named, |name| is_plain(name, LONGEST_NAME), report);
     let Some(choice) = body.get("tool_choice") else { return };
     let forced = choice.string().as_deref() != Some("none");
@@ -77,7 +90,10 @@ fn message(item: &Node, report: &mut Report) {
     let Some(content) = item.get("content") else {
         return report.add(&item.path, "empty-turn", "a message without content");
     };
-    for part in content.items().unwrap_or_default() {
+    let parts = content.items();
+    let filled = parts.as_ref().is_none_or(|parts| !parts.is_empty());
+    report.expect(filled, item, "empty-turn", "a message without content");
+    for part in parts.unwrap_or_default() {
         let kind = part.word("type").unwrap_or_default();
         let fits = match role.as_str() {
             "assistant" => matches!(kind.as_str(), "output_text" | "refusal"),

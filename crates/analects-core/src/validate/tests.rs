@@ -158,6 +158,22 @@ fn chat_bodies() {
                 "result-without-call",
             ),
             (r#""name":"w"}}],"#, r#""name":"v"}}],"#, "tool-choice"),
+            (r#"[{"type":"text","text":"u"}]"#, "[]", "empty-turn"),
+            (
+                r#""name":"w"}}],"#,
+                r#""name":"w","parameters":{"type":"object"}}}],"#,
+                "tool-schema",
+            ),
+            (
+                r#""name":"w"}}],"#,
+                r#""name":"w","parameters":{"type":"string","properties":{}}}}],"#,
+                "tool-schema",
+            ),
+            (
+                r#""tool_choice":{"type":"function","function":{"name":"w"}}"#,
+                r#""tool_choice":"any""#,
+                "tool-choice",
+            ),
         ],
     );
 }
@@ -190,6 +206,10 @@ fn responses_bodies() {
             (r#""name":"w","arguments""#, r#""name":"","arguments""#, "tool-name"),
             (r#""role":"assistant""#, r#""role":"model""#, "role"),
             (r#"[{"type":"function","name":"w"}]"#, "[]", "tool-choice"),
+            (r#"[{"type":"input_text","text":"u"}]"#, "[]", "empty-turn"),
+            (r#""name":"w"}]"#, r#""name":"w","parameters":{"properties":{}}}]"#, "tool-schema"),
+            (r#""store":false"#, r#""max_output_tokens":15"#, "limit"),
+            (r#""type":"message","role""#, r#""id":"r","type":"message","role""#, "item-id"),
         ],
     );
     let alone = RESPONSES.replacen(
@@ -227,8 +247,43 @@ fn gemini_bodies() {
             (r#"{"functionResponse":{"name":"v","response":{}}},"#, "", "call-without-result"),
             (r#""args":{}"#, r#""args":[]"#, "call-input"),
             (r#"{"name":"w"}]"#, r#"{"name":"1"}]"#, "tool-name"),
+            (r#"{"name":"w"}]"#, r#"{"name":"w","parameters":{"type":"STRING"}}]"#, "tool-schema"),
+            ("9", "3000000000", "range"),
+            (
+                r#"{"functionResponse":{"name":"v""#,
+                r#"{"functionResponse":{"id":"1","name":"v""#,
+                "call-without-result",
+            ),
+            (r#""response":{}}}]}"#, r#""response":{}}},{"text":"t"}]}"#, "result-alone"),
+            (
+                r#""response":{}}}]}"#,
+                r#""response":{}}}]},{"role":"model","parts":[{"text":"t"}]}"#,
+                "last-turn",
+            ),
+            (
+                r#"{"role":"model""#,
+                r#"{"role":"user","parts":[{"text":"t"}]},{"role":"model""#,
+                "alternation",
+            ),
+            (
+                r#""contents""#,
+                r#""toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["x"]}},"contents""#,
+                "tool-choice",
+            ),
+            (
+                r#""contents""#,
+                r#""toolConfig":{"functionCallingConfig":{"mode":"AUTO","allowedFunctionNames":["w"]}},"contents""#,
+                "tool-choice",
+            ),
         ],
     );
+    // What the user says behind responses is a turn of its own.
+    let more = GEMINI.replacen(
+        r#""response":{}}}]}]"#,
+        r#""response":{}}}]},{"role":"user","parts":[{"text":"t"}]}]"#,
+        1,
+    );
+    assert_eq!(validate(Rules::Gemini, more.as_bytes()), []);
     let unasked = r#"{"contents":[{"parts":[{"functionResponse":{"name":"v","response":{}}}]}]}"#;
     assert_eq!(rules_broken(Rules::Gemini, unasked), ["result-without-call"]);
 }
