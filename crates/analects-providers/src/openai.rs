@@ -5,6 +5,7 @@ mod decode;
 mod details;
 mod encode;
 pub(crate) mod extras;
+pub(crate) mod fit;
 mod others;
 mod wire;
 

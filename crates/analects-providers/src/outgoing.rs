@@ -1,14 +1,19 @@
-//! What encoders share: saying what is left out of a request, new names for tool calls whose names
-//! a server refuses, and fields that go to the provider as they are.
+//! What encoders share: saying what is left out of a request or sent otherwise, calls and settings as
+//! the APIs accept them, and fields that go to the provider as they are.
+
+mod calls;
+pub(crate) mod json;
+mod names;
+pub(crate) mod settings;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 
-use analects_core::{Block, Content, Problem, Raw, RawMap, Request, Severity};
+use analects_core::{Problem, Raw, RawMap, Severity};
 
-use crate::ToolIds;
+pub(crate) use calls::{CallIds, fit_call};
+pub(crate) use names::{Names, is_plain_char};
 
-/// Collects what is left out.
+/// Collects what the body does not say as it was asked for.
 #[derive(Debug, Default)]
 pub(crate) struct LeftOut(Vec<Problem>);
 
@@ -30,6 +35,31 @@ impl LeftOut {
         self.push(format!("{name} is not sent: {why}"), Severity::Warning);
     }
 
+    /// A detail of a setting, which hardly anybody misses.
+    pub fn detail(&mut self, text: String) {
+        self.push(text, Severity::Hint);
+    }
+
+    /// There is nothing to send at all.
+    pub fn everything(&mut self) {
+        self.setting("the request", "there is nothing in it that the API takes");
+    }
+
+    /// Something that goes out otherwise than it was said, or that nobody said.
+    pub fn otherwise(&mut self, what: impl Into<String>) {
+        self.0.push(Problem::warning("sent-otherwise", what));
+    }
+
+    /// A choice that nobody made, so that the program had to.
+    pub fn choice(&mut self, what: impl Into<String>) {
+        self.0.push(Problem::warning("sent-otherwise", what).with(Severity::Hint));
+    }
+
+    /// What somebody else found.
+    pub fn add(&mut self, problems: Vec<Problem>) {
+        self.0.extend(problems);
+    }
+
     fn push(&mut self, text: String, severity: Severity) {
         self.0.push(Problem::warning("not-sent", text).with(severity));
     }
@@ -37,72 +67,6 @@ impl LeftOut {
     /// What was collected.
     pub fn into_problems(self) -> Vec<Problem> {
         self.0
-    }
-}
-
-/// Names of tool calls as a server accepts them. The same name gives the same new one in every
-/// request, so that prompts can be cached.
-#[derive(Debug, Default)]
-pub(crate) struct CallIds {
-    renamed: HashMap<String, String>,
-}
-
-impl CallIds {
-    pub fn new(request: &Request, rule: ToolIds) -> CallIds {
-        let ids = || request.turns.iter().flat_map(|turn| ids_in(&turn.content));
-        let mut taken: HashSet<String> =
-            ids().filter(|id| fits(id, rule)).map(str::to_string).collect();
-        let mut renamed = HashMap::new();
-        for id in ids().filter(|id| !fits(id, rule)) {
-            if !renamed.contains_key(id) {
-                // A rule that leaves too few names to go round is not worth waiting for.
-                let mut names = (0..1000).map(|salt| made(id, salt, rule));
-                let new = names.find(|new| !taken.contains(new)).unwrap_or_else(|| id.to_string());
-                taken.insert(new.clone());
-                renamed.insert(id.to_string(), new);
-            }
-        }
-        CallIds { renamed }
-    }
-
-    /// The name to send.
-    pub fn of<'a>(&'a self, id: &'a str) -> &'a str {
-        self.renamed.get(id).map_or(id, String::as_str)
-    }
-}
-
-fn ids_in(content: &Content) -> impl Iterator<Item = &str> {
-    let blocks = if let Content::Blocks(blocks) = content { blocks.as_slice() } else { &[] };
-    blocks.iter().filter_map(|block| match block {
-        Block::ToolUse(call) => Some(call.id.as_str()),
-        Block::ToolResult(result) => Some(result.tool_use_id.as_str()),
-        _ => None,
-    })
-}
-
-fn fits(id: &str, rule: ToolIds) -> bool {
-    match rule {
-        ToolIds::Any => true,
-        ToolIds::UpTo(most) => !id.is_empty() && id.chars().count() <= most,
-        ToolIds::Exactly(len) => id.len() == len && id.bytes().all(|b| b.is_ascii_alphanumeric()),
-    }
-}
-
-/// A name of letters and digits that follows from the old one alone (FNV-1a, spelled in base 36).
-fn made(id: &str, salt: u64, rule: ToolIds) -> String {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ salt;
-    for byte in id.bytes() {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    let mut digits = String::new();
-    for _ in 0..12 {
-        digits.extend(char::from_digit((hash % 36) as u32, 36));
-        hash /= 36;
-    }
-    match rule {
-        ToolIds::Exactly(len) => digits.chars().cycle().take(len).collect(),
-        ToolIds::UpTo(most) => format!("call{digits}").chars().take(most).collect(),
-        ToolIds::Any => id.to_string(),
     }
 }
 

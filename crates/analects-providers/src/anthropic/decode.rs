@@ -7,9 +7,10 @@ use analects_core::{
     ApiError, BlockStart, Delta, Json, Raw, RawMap, StopReason, StreamEvent, Text,
 };
 
-use super::wire::{self, Event, Usage, with, without, word};
+use super::wire::{self, Event, Usage, without, word};
 use crate::error::error_in_stream;
 use crate::openai::{Extras, filled, join, list};
+use crate::outgoing::json::with;
 
 /// Reads the events of one answer.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,6 @@
 mod blocks;
 mod clean;
 mod family;
-mod notes;
 mod server_tools;
 mod settings;
 mod system;
@@ -12,27 +11,28 @@ mod turns;
 
 use analects_core::{Raw, RawMap, Request};
 
-use super::wire::{FILES_BETA, VERSION, with};
+use super::wire::{FILES_BETA, VERSION};
 use crate::openai::list;
+use crate::outgoing::LeftOut;
+use crate::outgoing::json::with;
 use crate::{Auth, HttpRequest};
-use notes::Notes;
 
 /// Turns a request into the call of `/messages`.
 pub(crate) fn encode(request: &Request) -> HttpRequest {
-    let mut notes = Notes::default();
-    let body = body(request, &mut notes);
+    let mut left_out = LeftOut::default();
+    let body = body(request, &mut left_out);
     let fixed = ["model", "messages", "stream"];
-    let body = with_metadata(body, &request.metadata, |key| !fixed.contains(&key), &mut notes);
+    let body = with_metadata(body, &request.metadata, |key| !fixed.contains(&key), &mut left_out);
     let json = body.to_raw().to_string().into_bytes();
-    finished(HttpRequest::stream("/messages", Auth::XApiKey, json), request, notes)
+    finished(HttpRequest::stream("/messages", Auth::XApiKey, json), request, left_out)
 }
 
 /// Turns a request into the question how many tokens it has.
 pub(crate) fn encode_count(request: &Request) -> HttpRequest {
     const COUNTED: [&str; 6] = ["model", "system", "messages", "tools", "tool_choice", "thinking"];
     const ALSO: [&str; 4] = ["cache_control", "context_management", "mcp_servers", "output_config"];
-    let mut notes = Notes::default();
-    let whole = body(request, &mut notes);
+    let mut left_out = LeftOut::default();
+    let whole = body(request, &mut left_out);
     let mut body = RawMap::new();
     for key in COUNTED {
         if let Some(value) = whole.get(key) {
@@ -43,31 +43,31 @@ pub(crate) fn encode_count(request: &Request) -> HttpRequest {
     let counted = |key: &str| {
         !["model", "messages"].contains(&key) && (COUNTED.contains(&key) || ALSO.contains(&key))
     };
-    let body = with_metadata(body, &request.metadata, counted, &mut Notes::default());
+    let body = with_metadata(body, &request.metadata, counted, &mut LeftOut::default());
     let json = body.to_raw().to_string().into_bytes();
-    finished(HttpRequest::json("/messages/count_tokens", Auth::XApiKey, json), request, notes)
+    finished(HttpRequest::json("/messages/count_tokens", Auth::XApiKey, json), request, left_out)
 }
 
-fn finished(http: HttpRequest, request: &Request, notes: Notes) -> HttpRequest {
+fn finished(http: HttpRequest, request: &Request, left_out: LeftOut) -> HttpRequest {
     let http = http.header("anthropic-version", VERSION);
     let betas = betas(request, &http.body);
     let http = match betas.is_empty() {
         true => http,
         false => http.header("anthropic-beta", &betas.join(",")),
     };
-    http.leaving_out(notes.into_problems())
+    http.leaving_out(left_out.into_problems())
 }
 
-fn body(request: &Request, notes: &mut Notes) -> RawMap {
-    let (system, turns) = system::split(request, notes);
+fn body(request: &Request, left_out: &mut LeftOut) -> RawMap {
+    let (system, turns) = system::split(request, left_out);
     let mut conversation = turns::Conversation::default();
     for turn in turns {
-        conversation.add(turn.index, turn.turn, &request.model, notes);
+        conversation.add(turn.index, turn.turn, &request.model, left_out);
     }
-    let mut messages = conversation.finish(notes);
+    let mut messages = conversation.finish(left_out);
     let mut system = system;
-    turns::limit_cache_points(&mut system, &mut messages, &request.metadata, notes);
-    let settings = settings::Settings::of(request, &messages, notes);
+    turns::limit_cache_points(&mut system, &mut messages, &request.metadata, left_out);
+    let settings = settings::Settings::of(request, &messages, left_out);
     let mut body = RawMap::new();
     body.push("model", Raw::string(&request.model));
     body.push("max_tokens", number(settings.max_tokens));
@@ -96,7 +96,7 @@ fn with_metadata(
     mut body: RawMap,
     metadata: &RawMap,
     welcome: impl Fn(&str) -> bool,
-    notes: &mut Notes,
+    left_out: &mut LeftOut,
 ) -> RawMap {
     for (key, value) in metadata.iter() {
         let key = key.as_string().unwrap_or_default();
@@ -108,7 +108,7 @@ fn with_metadata(
                 body = with(&body, "tools", list(&[ours, theirs].concat()));
             }
             key if welcome(key) => body = with(&body, key, value.clone()),
-            key => notes.setting(key, "the program decides on it itself"),
+            key => left_out.setting(key, "the program decides on it itself"),
         }
     }
     body

@@ -4,6 +4,7 @@
 use analects_core::{Raw, RawMap, TokenUsage};
 
 use crate::openai::{Rest, filled, take};
+use crate::outgoing::json::with;
 
 /// The version of the API that this module speaks.
 pub(super) const VERSION: &str = "2023-06-01";
@@ -44,24 +45,6 @@ pub(super) fn word(map: &RawMap, key: &str) -> Option<String> {
 /// What is left of an object without the entries of these names, and without those that say nothing.
 pub(super) fn without(map: &RawMap, names: &[&str]) -> Rest {
     take(map, |key, _| names.contains(&key))
-}
-
-/// The same object with one value in the place of another, or at its end.
-pub(super) fn with(map: &RawMap, key: &str, value: Raw) -> RawMap {
-    let mut out = RawMap::new();
-    let mut value = Some(value);
-    for (name, old) in map.iter() {
-        let same = name.as_string().as_deref() == Some(key);
-        match value.take_if(|_| same) {
-            Some(value) => out.push(key, value),
-            None if same => {}
-            None => out.push_raw(name.clone(), old.clone()),
-        }
-    }
-    if let Some(value) = value {
-        out.push(key, value);
-    }
-    out
 }
 
 /// Token counts, in instalments: each says how many there are by now, and a count that it does not

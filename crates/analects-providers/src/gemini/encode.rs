@@ -1,17 +1,22 @@
 //! Request in, HTTP body out. What the API has no place for is left out, and told.
 
 mod contents;
+mod fit;
 
-use analects_core::{Problem, Raw, RawMap, Request, Severity, ToolChoice, ToolSpec};
+use analects_core::{Problem, Raw, RawMap, Request, ToolChoice, ToolSpec};
 
 use self::contents::contents;
 use super::models::escaped;
 use super::schema;
 use super::wire::{self, object};
+use crate::outgoing::{LeftOut, Names, settings};
 use crate::{Auth, HttpRequest};
 
 /// More than these are an error to Gemini.
 const MOST_STOPS: usize = 5;
+
+/// Numbers of tokens are of 32 bits.
+const MOST_TOKENS: u64 = i32::MAX as u64;
 
 /// Turns a request into a call of `streamGenerateContent`.
 pub(crate) fn encode(request: &Request) -> HttpRequest {
@@ -63,50 +68,46 @@ fn path(model: &str, verb: &str) -> String {
 }
 
 fn body(request: &Request) -> (RawMap, Vec<Problem>) {
-    let (contents, mut left_out) = contents(request);
-    let system = request.system.as_ref().filter(|text| !text.is_empty());
-    let tools = tools(&request.tools, &mut left_out);
+    let mut left_out = LeftOut::default();
+    let contents = contents(request, &mut left_out);
+    let system = request.system.as_ref().filter(|text| !text.as_str().trim().is_empty());
+    let specs = settings::tools(request, Names::Gemini, &mut left_out);
+    let choice = settings::tool_choice(request, &specs, &mut left_out);
     let body = wire::Body {
         contents,
         system_instruction: system.map(|text| wire::Content {
             role: None,
             parts: vec![object([("text", Raw::string(&text.as_str()))])],
         }),
-        tool_config: request.tool_choice.as_ref().filter(|_| !tools.is_empty()).map(tool_config),
-        tools,
+        tools: tools(&specs, &mut left_out),
+        tool_config: choice.map(tool_config),
         generation_config: generation_config(request, &mut left_out),
     };
     // These shapes have neither maps with odd keys nor types that fail, so writing them succeeds.
     let json = serde_json::to_string(&body).unwrap_or_default();
     let body = RawMap::parse(&json).unwrap_or_default();
-    (with_metadata(&body, &request.metadata), left_out)
+    (with_metadata(&body, &request.metadata), left_out.into_problems())
 }
 
 fn generation_config<'a>(
     request: &'a Request,
-    left_out: &mut Vec<Problem>,
+    left_out: &mut LeftOut,
 ) -> wire::GenerationConfig<'a> {
-    let stops = &request.stop_sequences;
-    let taken = stops.len().min(MOST_STOPS);
-    if taken < stops.len() {
-        let text = format!("Gemini takes {MOST_STOPS} stop sequences; the others do not go out");
-        leave_out(left_out, text);
-    }
     wire::GenerationConfig {
-        temperature: request.temperature.filter(|value| value.is_finite()),
-        max_output_tokens: request.max_output_tokens,
-        stop_sequences: &stops[..taken],
+        temperature: settings::temperature(request, 0.0..=2.0, left_out),
+        max_output_tokens: settings::limit(request, 1..=MOST_TOKENS, left_out),
+        stop_sequences: settings::stop_sequences(request, MOST_STOPS, left_out),
         thinking_config: thinking_config(request, left_out),
     }
 }
 
-fn thinking_config(request: &Request, left_out: &mut Vec<Problem>) -> Option<wire::ThinkingConfig> {
+fn thinking_config(request: &Request, left_out: &mut LeftOut) -> Option<wire::ThinkingConfig> {
     if !request.reasoning {
         return None;
     }
     let generation = generation(&request.model);
     if generation.is_some_and(|number| number < (2, 5)) {
-        leave_out(left_out, format!("{} does not think, so it is not asked to", request.model));
+        left_out.setting("the wish for thinking", "the model does not think");
         return None;
     }
     // As much as it likes, which is not the default of every model of this generation.
@@ -122,14 +123,13 @@ fn generation(model: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-fn tools<'a>(specs: &'a [ToolSpec], left_out: &mut Vec<Problem>) -> Vec<wire::Tools<'a>> {
-    let declaration = |spec: &'a ToolSpec| {
+fn tools<'a>(specs: &[&'a ToolSpec], left_out: &mut LeftOut) -> Vec<wire::Tools<'a>> {
+    let declaration = |spec: &&'a ToolSpec| {
         let (parameters, removed) = schema::clean(&spec.input_schema);
         if !removed.is_empty() {
             let removed: Vec<_> = removed.into_iter().collect();
             let (name, removed) = (&spec.name, removed.join(", "));
-            let text = format!("the schema of the tool {name} goes without {removed}");
-            left_out.push(Problem::warning("not-sent", text).with(Severity::Hint));
+            left_out.detail(format!("the schema of the tool {name} goes without {removed}"));
         }
         wire::Function { name: &spec.name, description: &spec.description, parameters }
     };
@@ -194,13 +194,5 @@ fn chained(ours: &Raw, theirs: &Raw) -> Raw {
             crate::openai::extras::list(&ours)
         }
         _ => theirs.clone(),
-    }
-}
-
-/// Tells what does not go out; once, however often it happens.
-fn leave_out(left_out: &mut Vec<Problem>, text: String) {
-    let problem = Problem::warning("not-sent", text);
-    if !left_out.contains(&problem) {
-        left_out.push(problem);
     }
 }

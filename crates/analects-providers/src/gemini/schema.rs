@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use analects_core::{Raw, RawMap};
 
 use super::wire::{self, object};
+use crate::outgoing::json::{mended, with};
 
 /// Fields that Gemini takes as they are.
 const TAKEN: [&str; 14] = [
@@ -38,15 +39,25 @@ const LARGEST: usize = 5_000;
 
 /// A schema for Gemini, if there is anything to say, and the names of what was left out.
 pub(super) fn clean(schema: &Raw) -> (Option<Raw>, BTreeSet<String>) {
+    let schema = mended(schema);
     let root = schema.as_object().unwrap_or_default();
     let group = |name| (name, root.get(name).and_then(Raw::as_object).unwrap_or_default());
     let groups = GROUPS.map(group);
     let mut cleaner = Cleaner { groups, refs: Vec::new(), count: 0, removed: BTreeSet::new() };
-    let cleaned = cleaner.schema(schema, 0);
+    let mut cleaned = cleaner.schema(&schema, 0);
+    // Arguments are an object or, with other words, a choice.
+    let kind = cleaned.get("type").and_then(Raw::as_string);
+    if kind.is_some_and(|kind| !kind.eq_ignore_ascii_case("object")) {
+        cleaner.remove("a type that is not object");
+        return (None, cleaner.removed);
+    }
+    let has_properties = cleaned.get("properties").is_some();
+    if has_properties && !has_choice(&cleaned) {
+        cleaned = with(&cleaned, "type", Raw::string("object"));
+    }
     // An object without properties is an error to it; no parameters at all are none.
-    let is_object = cleaned.get("type").is_none_or(|kind| kind.as_str() == "\"object\"");
-    let is_empty = is_object && cleaned.get("properties").is_none() && !has_choice(&cleaned);
-    ((!is_empty).then(|| cleaned.to_raw()), cleaner.removed)
+    let says_something = has_properties || has_choice(&cleaned);
+    (says_something.then(|| cleaned.to_raw()), cleaner.removed)
 }
 
 fn has_choice(schema: &RawMap) -> bool {
@@ -199,7 +210,10 @@ fn is_null(schema: &Raw) -> bool {
 /// One type stays, several become a choice, and null is a field of its own.
 fn kinds(value: &Raw, out: &mut RawMap) {
     let Some(kinds) = value.as_array() else {
-        return put(out, "type", value.clone());
+        if value.as_string().is_some() {
+            put(out, "type", value.clone());
+        }
+        return;
     };
     let (null, kinds): (Vec<_>, Vec<_>) =
         kinds.into_iter().partition(|kind| kind.as_str() == "\"null\"");

@@ -62,8 +62,8 @@ pub(super) struct GenerationConfig<'a> {
     pub temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    pub stop_sequences: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stop_sequences: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_config: Option<ThinkingConfig>,
 }

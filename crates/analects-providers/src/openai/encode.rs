@@ -3,32 +3,36 @@
 use std::borrow::Cow;
 
 use analects_core::{
-    Block, Content, Document, Image, Raw, RawMap, Request, Role, Source, Thinking, ToolChoice,
-    ToolResult, ToolSpec, ToolUse, Turn,
+    Block, Content, Raw, RawMap, Request, Role, Text, ToolChoice, ToolResult, ToolSpec, ToolUse,
+    Turn,
 };
 
-use super::wire;
-use crate::outgoing::{
-    CallIds, LeftOut, always_thinks, data_url, file_name, plain_document, result_text, same_maker,
-    with_metadata,
-};
-use crate::{
-    Auth, HttpRequest, MaxTokens, Quirks, ReasoningRequest, SystemRole, Temperature, Thoughts,
-};
+use super::fit::{self, Kind, Media, NAMES};
+use super::{extras::list, wire};
+use crate::outgoing::{CallIds, LeftOut, always_thinks, result_text, settings, with_metadata};
+use crate::{Auth, HttpRequest, MaxTokens, Quirks, ReasoningRequest, Thoughts};
+
+/// More than these are an error to OpenAI.
+const MOST_STOPS: usize = 4;
 
 /// Turns a request into the call of `/chat/completions`.
 pub(crate) fn encode(request: &Request, quirks: &Quirks) -> HttpRequest {
-    let ids = CallIds::new(request, quirks.tool_ids);
-    let mut outgoing = Outgoing { request, quirks, ids: &ids, left_out: LeftOut::default() };
-    let messages = outgoing.messages();
-    let body = body(request, quirks, messages, &mut outgoing.left_out);
+    let mut left_out = LeftOut::default();
+    let turns = fit::turns(request, quirks, Kind::Chat, &mut left_out);
+    let ids = CallIds::new(&turns, quirks.tool_ids);
+    let writer = Writer { quirks, ids: &ids };
+    let messages = writer.messages(request.system.as_ref(), &turns);
+    if messages.is_empty() {
+        left_out.everything();
+    }
+    let body = body(request, quirks, messages, &mut left_out);
     // These shapes have neither maps with odd keys nor types that fail, so writing them succeeds.
     let json = serde_json::to_string(&body).unwrap_or_default();
-    let json = with_reasoning(json, request, quirks, &mut outgoing.left_out);
+    let json = with_reasoning(json, request, quirks, &mut left_out);
     let fixed = ["model", "messages", "stream"];
-    let json = with_metadata(json, &request.metadata, &fixed, &mut outgoing.left_out);
+    let json = with_metadata(json, &request.metadata, &fixed, &mut left_out);
     HttpRequest::stream("/chat/completions", Auth::Bearer, json.into_bytes())
-        .leaving_out(outgoing.left_out.into_problems())
+        .leaving_out(left_out.into_problems())
 }
 
 fn body<'a>(
@@ -38,34 +42,38 @@ fn body<'a>(
     left_out: &mut LeftOut,
 ) -> wire::Body<'a> {
     let thinks = always_thinks(&request.model);
-    let tools: Vec<_> = request.tools.iter().map(tool).collect();
-    let choice = request.tool_choice.as_ref().filter(|_| !tools.is_empty());
     let new_name = match quirks.max_tokens {
         MaxTokens::MaxTokens => false,
         MaxTokens::MaxCompletionTokens => true,
         MaxTokens::ByModel => thinks,
     };
-    let may_warm = match quirks.temperature {
-        Temperature::Sent => true,
-        Temperature::Refused => false,
-        Temperature::ByModel => !thinks,
-    };
-    if request.temperature.is_some() && !may_warm {
-        left_out.setting("the temperature", "the model takes none");
-    }
+    let temperature = fit::temperature(request, quirks, thinks, left_out);
+    let limit = settings::limit(request, 1..=u64::MAX, left_out);
+    let stop = stop_sequences(request, thinks, left_out);
+    let specs = settings::tools(request, NAMES, left_out);
+    let choice = settings::tool_choice(request, &specs, left_out);
     let options = wire::StreamOptions { include_usage: true };
     wire::Body {
         model: &request.model,
         messages,
         stream: true,
         stream_options: quirks.stream_options.then_some(options),
-        temperature: request.temperature.filter(|value| value.is_finite() && may_warm),
-        max_tokens: request.max_output_tokens.filter(|_| !new_name),
-        max_completion_tokens: request.max_output_tokens.filter(|_| new_name),
-        stop: &request.stop_sequences,
-        tools,
+        temperature,
+        max_tokens: limit.filter(|_| !new_name),
+        max_completion_tokens: limit.filter(|_| new_name),
+        stop,
+        tools: specs.into_iter().map(|spec| tool(spec, left_out)).collect(),
         tool_choice: choice.map(tool_choice),
     }
+}
+
+/// OpenAI's models that always think refuse to be stopped.
+fn stop_sequences<'a>(request: &'a Request, thinks: bool, left_out: &mut LeftOut) -> Vec<&'a str> {
+    if thinks && !request.stop_sequences.is_empty() {
+        left_out.setting("a stop sequence", "the model takes none");
+        return Vec::new();
+    }
+    settings::stop_sequences(request, MOST_STOPS, left_out)
 }
 
 /// Asks the model to think first, in the words of its server.
@@ -94,37 +102,33 @@ fn with_reasoning(
     with_metadata(json, &field, &[], left_out)
 }
 
-/// What becomes of the turns.
-struct Outgoing<'a> {
-    request: &'a Request,
+/// Writes turns in which there is nothing that the API has no place for.
+struct Writer<'a> {
     quirks: &'a Quirks,
     ids: &'a CallIds,
-    left_out: LeftOut,
 }
 
-impl<'a> Outgoing<'a> {
-    fn messages(&mut self) -> Vec<wire::Message<'a>> {
+impl<'a> Writer<'a> {
+    fn messages(&self, system: Option<&'a Text>, turns: &'a [Turn]) -> Vec<wire::Message<'a>> {
         let mut out = Vec::new();
-        if let Some(system) = &self.request.system {
-            let role = self.quirks.system_role.as_str();
-            out.push(message(role, wire::Content::Text(system.as_str())));
+        if let Some(text) = system.map(Text::as_str).filter(|text| !text.trim().is_empty()) {
+            out.push(message(self.quirks.system_role.as_str(), wire::Content::Text(text)));
         }
-        for (number, turn) in self.request.turns.iter().enumerate() {
-            self.turn(number, turn, &mut out);
+        for turn in turns {
+            self.turn(turn, &mut out);
         }
         out
     }
 
     fn role(&self, role: Role) -> &'static str {
-        match (role, self.quirks.system_role) {
-            (Role::System, SystemRole::System) | (Role::User | Role::Assistant, _) => role.as_str(),
-            (Role::System, other) => other.as_str(),
+        match role {
+            Role::System => self.quirks.system_role.as_str(),
+            Role::User | Role::Assistant => role.as_str(),
         }
     }
 
-    /// One turn may become several messages, since results of tools are messages of their own. They
-    /// have to follow the calls directly, so they come before anything else that the person said.
-    fn turn(&mut self, number: usize, turn: &'a Turn, out: &mut Vec<wire::Message<'a>>) {
+    /// One turn may become several messages, since results of tools are messages of their own.
+    fn turn(&self, turn: &'a Turn, out: &mut Vec<wire::Message<'a>>) {
         let role = self.role(turn.role);
         let blocks = match &turn.content {
             Content::Empty => return,
@@ -133,97 +137,51 @@ impl<'a> Outgoing<'a> {
             }
             Content::Blocks(blocks) => blocks,
         };
-        let results = || blocks.iter().filter_map(as_tool_result);
         if turn.role == Role::Assistant {
-            out.extend(self.answer(number, turn, blocks));
-            out.extend(results().map(|result| self.result(result)));
-            return;
+            return out.push(self.answer(blocks));
         }
-        out.extend(results().map(|result| self.result(result)));
         // A tool message holds text only, so pictures that a tool gave follow in the turn.
         let mut parts = Vec::new();
-        for result in results() {
-            parts.extend(self.pictures(number, result));
+        for result in blocks.iter().filter_map(as_tool_result) {
+            out.push(self.result(result));
+            if let Content::Blocks(inner) = &result.content {
+                let others = inner.iter().filter(|block| !matches!(block, Block::Text(_)));
+                parts.extend(others.filter_map(|block| self.part(block)));
+            }
         }
-        for block in blocks {
-            parts.extend(self.part(number, block));
-        }
+        parts.extend(blocks.iter().filter_map(|block| self.part(block)));
         out.extend(content(parts).map(|said| message(role, said)));
     }
 
     /// What the model said, as one string: many servers take nothing else from it.
-    fn answer(
-        &mut self,
-        number: usize,
-        turn: &'a Turn,
-        blocks: &'a [Block],
-    ) -> Option<wire::Message<'a>> {
+    fn answer(&self, blocks: &'a [Block]) -> wire::Message<'a> {
         let mut texts = Vec::new();
-        let mut calls = Vec::new();
         let mut thoughts = Vec::new();
+        let mut details = Vec::new();
+        let mut tool_calls = Vec::new();
         for block in blocks {
             match block {
                 Block::Text(block) => texts.push(block.text.as_str()),
-                Block::ToolUse(call) => calls.push(self.call(call)),
-                Block::Thinking(thought) => thoughts.push(thought),
-                Block::ToolResult(_) => {}
-                Block::RedactedThinking(_) => {
-                    self.left_out.thought(number, "it is of another provider");
-                }
-                Block::Image(_) | Block::Document(_) | Block::Other(_) => {
-                    let what = "a block of the model's answer";
-                    self.left_out.content(number, what, "the API has no place for it");
-                }
+                Block::ToolUse(call) => tool_calls.push(self.call(call)),
+                Block::Thinking(thought) => match self.quirks.thoughts {
+                    Thoughts::ReasoningDetails => {
+                        details.extend(fit::details(thought).unwrap_or_default());
+                    }
+                    _ => thoughts.push(thought.thinking.as_str()),
+                },
+                _ => {}
             }
         }
         let said = joined(texts.iter().map(Cow::as_ref));
-        let content = (!said.is_empty()).then(|| wire::Content::Text(said.into()));
-        if content.is_none() && calls.is_empty() {
-            for _ in thoughts {
-                self.left_out.thought(number, "nothing was said after it");
-            }
-            return None;
+        let thought = joined(thoughts.iter().map(Cow::as_ref));
+        wire::Message {
+            role: Role::Assistant.as_str(),
+            content: (!said.is_empty()).then(|| wire::Content::Text(said.into())),
+            tool_calls,
+            reasoning_content: Some(thought).filter(|text| !text.is_empty()),
+            reasoning_details: (!details.is_empty()).then(|| list(&details)),
+            tool_call_id: None,
         }
-        let own = same_maker(turn.model.as_deref(), &self.request.model);
-        let (reasoning_content, reasoning_details) = self.thoughts(number, own, &thoughts);
-        Some(wire::Message {
-            content,
-            tool_calls: calls,
-            reasoning_content,
-            reasoning_details,
-            ..message("assistant", wire::Content::Text("".into()))
-        })
-    }
-
-    /// Thoughts as the server wants to see them again, if it does.
-    fn thoughts(
-        &mut self,
-        number: usize,
-        own: bool,
-        thoughts: &[&'a Thinking],
-    ) -> (Option<String>, Option<Raw>) {
-        if thoughts.is_empty() {
-            return (None, None);
-        }
-        match self.quirks.thoughts {
-            Thoughts::ReasoningContent if own => {
-                let texts: Vec<_> = thoughts.iter().map(|it| it.thinking.as_str()).collect();
-                let text = joined(texts.iter().map(Cow::as_ref));
-                return (Some(text).filter(|text| !text.is_empty()), None);
-            }
-            Thoughts::ReasoningDetails if own => {
-                let details = thoughts.iter().find_map(|it| it.extra.get("reasoning_details"));
-                if let Some(details) = details {
-                    return (None, Some(details.clone()));
-                }
-            }
-            _ => {}
-        }
-        let why = if own { "the API has no place for it" } else { "it is of another model" };
-        for _ in thoughts {
-            self.left_out.thought(number, why);
-        }
-        (None, None)
     }
 
     fn call(&self, call: &'a ToolUse) -> wire::ToolCall<'a> {
@@ -240,66 +198,18 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// What a tool gave that is not text.
-    fn pictures(&mut self, number: usize, result: &'a ToolResult) -> Vec<wire::Part<'a>> {
-        let Content::Blocks(blocks) = &result.content else {
-            return Vec::new();
-        };
-        let others = blocks.iter().filter(|block| !matches!(block, Block::Text(_)));
-        others.filter_map(|block| self.part(number, block)).collect()
-    }
-
-    fn part(&mut self, number: usize, block: &'a Block) -> Option<wire::Part<'a>> {
-        match block {
-            Block::Text(block) => Some(wire::Part::Text { text: block.text.as_str() }),
-            Block::Image(image) => self.image(number, image),
-            Block::Document(document) => self.document(number, document),
-            Block::ToolResult(_) => None,
-            Block::Thinking(_) | Block::RedactedThinking(_) => {
-                self.left_out.thought(number, "it is not the model's");
-                None
-            }
-            Block::ToolUse(_) => {
-                self.left_out.content(number, "a tool call", "it is not the model's");
-                None
-            }
-            Block::Other(_) => {
-                self.left_out.content(number, "a block", "its type is unknown");
-                None
-            }
+    fn part(&self, block: &'a Block) -> Option<wire::Part<'a>> {
+        if let Block::Text(block) = block {
+            return Some(wire::Part::Text { text: block.text.as_str() });
         }
-    }
-
-    fn image(&mut self, number: usize, image: &Image) -> Option<wire::Part<'a>> {
-        let url = match Source::of(&image.source) {
-            Some(Source::Base64 { media_type, data }) => data_url(&media_type, &data),
-            Some(Source::Url(url)) => url,
-            // Whoever reads files has put its bytes there by now, or said why not.
-            _ => {
-                self.left_out.content(number, "an image", "its bytes are not at hand");
-                return None;
+        match fit::media(block, Kind::Chat, self.quirks.files).ok()? {
+            Media::Text(text) => Some(wire::Part::Text { text: text.into() }),
+            Media::Image(url) => Some(wire::Part::ImageUrl { image_url: wire::ImageUrl { url } }),
+            Media::File { name: filename, data: file_data } => {
+                Some(wire::Part::File { file: wire::File { filename, file_data } })
             }
-        };
-        Some(wire::Part::ImageUrl { image_url: wire::ImageUrl { url } })
-    }
-
-    fn document(&mut self, number: usize, document: &Document) -> Option<wire::Part<'a>> {
-        if let Some(text) = plain_document(&document.source) {
-            return Some(wire::Part::Text { text: text.into() });
+            Media::FileUrl(_) => None,
         }
-        let why = match Source::of(&document.source) {
-            _ if !self.quirks.files => "this provider takes none",
-            Some(Source::Base64 { media_type, data }) if media_type == "application/pdf" => {
-                let filename = file_name(&document.extra, &media_type);
-                let file_data = data_url(&media_type, &data);
-                return Some(wire::Part::File { file: wire::File { filename, file_data } });
-            }
-            Some(Source::Base64 { .. }) => "the API takes PDF files only",
-            Some(Source::Url(_)) => "the API takes no addresses of documents",
-            _ => "its bytes are not at hand",
-        };
-        self.left_out.content(number, "a document", why);
-        None
     }
 }
 
@@ -338,13 +248,13 @@ fn as_tool_result(block: &Block) -> Option<&ToolResult> {
     }
 }
 
-fn tool(spec: &ToolSpec) -> wire::Tool<'_> {
+fn tool<'a>(spec: &'a ToolSpec, left_out: &mut LeftOut) -> wire::Tool<'a> {
     wire::Tool {
         r#type: "function",
         function: wire::Function {
             name: &spec.name,
             description: &spec.description,
-            parameters: &spec.input_schema,
+            parameters: fit::parameters(spec, left_out),
         },
     }
 }

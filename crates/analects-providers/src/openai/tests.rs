@@ -308,7 +308,7 @@ fn a_request_has_the_apis_shape() {
         concat!(
             r#"{"model":"tiny","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hello"}],"#,
             r#""stream":true,"stream_options":{"include_usage":true},"max_tokens":64,"stop":["END"],"#,
-            r#""tools":[{"type":"function","function":{"name":"weather","description":"d","parameters":{"type":"object","maximum":1e400}}}],"#,
+            r#""tools":[{"type":"function","function":{"name":"weather","description":"d","parameters":{"type":"object","maximum":1e400,"properties":{}}}}],"#,
             r#""tool_choice":{"type":"function","function":{"name":"weather"}},"#,
             r#""seed":12345678901234567890123,"temperature":0.25}"#,
         )
@@ -334,6 +334,7 @@ fn calls_and_results_become_messages_of_their_own() {
         ToolResult { tool_use_id: "c".into(), content: "20 °C".into(), ..Default::default() };
     let thought = Thinking { thinking: "hm".into(), ..Default::default() };
     let turns = vec![
+        turn(Role::User, "Weather?"),
         blocks(Role::Assistant, vec![Block::Thinking(thought.clone()), Block::ToolUse(call)]),
         blocks(Role::User, vec![Block::from_text("And now?"), Block::ToolResult(result)]),
         blocks(Role::Assistant, vec![Block::Thinking(thought)]),
@@ -342,7 +343,7 @@ fn calls_and_results_become_messages_of_their_own() {
     assert_eq!(
         messages(turns),
         concat!(
-            r#"[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"w","#,
+            r#"[{"role":"user","content":"Weather?"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"w","#,
             r#""arguments":"{\"city\":\"Paris\",\"n\":12345678901234567890123}"}}]},"#,
             r#"{"role":"tool","content":"20 °C","tool_call_id":"c"},"#,
             r#"{"role":"user","content":"And now?"},"#,
@@ -360,7 +361,7 @@ fn texts_go_as_one_string() {
         r#"[{"role":"user","content":"a\n\nb"},{"role":"system","content":"a\n\nb"}]"#
     );
     let empty = vec![blocks(Role::User, vec![Block::from_text("")])];
-    assert_eq!(messages(empty), r#"[{"role":"user","content":""}]"#);
+    assert_eq!(messages(empty), "[]");
 }
 
 fn image(source: Source) -> Block {
@@ -376,14 +377,19 @@ fn images_go_inline_or_by_address() {
         ..Default::default()
     };
     let by_address = image(Source::Url("https://example.org/a.png".into()));
-    let turns = vec![blocks(
-        Role::User,
-        vec![Block::ToolResult(result), Block::from_text("And"), by_address],
-    )];
+    let (id, name) = ("c".to_string(), "look".to_string());
+    let call = ToolUse { id, name, input: Raw::empty_object(), extra: RawMap::new() };
+    let turns = vec![
+        turn(Role::User, "Look."),
+        blocks(Role::Assistant, vec![Block::ToolUse(call)]),
+        blocks(Role::User, vec![Block::ToolResult(result), Block::from_text("And"), by_address]),
+    ];
     assert_eq!(
         messages(turns),
         concat!(
-            r#"[{"role":"tool","content":"seen","tool_call_id":"c"},{"role":"user","content":["#,
+            r#"[{"role":"user","content":"Look."},{"role":"assistant","content":null,"tool_calls":["#,
+            r#"{"id":"c","type":"function","function":{"name":"look","arguments":"{}"}}]},"#,
+            r#"{"role":"tool","content":"seen","tool_call_id":"c"},{"role":"user","content":["#,
             r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},{"type":"text","text":"And"},"#,
             r#"{"type":"image_url","image_url":{"url":"https://example.org/a.png"}}]}]"#,
         )

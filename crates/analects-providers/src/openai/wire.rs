@@ -20,8 +20,8 @@ pub(super) struct Body<'a> {
     pub max_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_completion_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    pub stop: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ pub(super) struct Tool<'a> {
 pub(super) struct Function<'a> {
     pub name: &'a str,
     pub description: &'a str,
-    pub parameters: &'a Raw,
+    pub parameters: Raw,
 }
 
 /// Unknown entries of an object.

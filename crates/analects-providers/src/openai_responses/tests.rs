@@ -29,8 +29,18 @@ fn request(turns: Vec<Turn>) -> Request {
     Request { model: "gpt-5-mini".into(), turns, ..Request::default() }
 }
 
+fn hi() -> Turn {
+    Turn { role: Role::User, content: "Hi".into(), model: None }
+}
+
+/// The items of turns that follow on a greeting, without those that say that a call was interrupted.
 fn input(turns: Vec<Turn>) -> String {
-    RawMap::parse(&body(&request(turns))).unwrap().get("input").unwrap().to_string()
+    let request = request(std::iter::once(hi()).chain(turns).collect());
+    let items = RawMap::parse(&body(&request)).unwrap().get("input").unwrap().as_array().unwrap();
+    let (first, items) = items.split_first().unwrap();
+    assert_eq!(first.as_str(), r#"{"type":"message","role":"user","content":"Hi"}"#);
+    let items = items.iter().filter(|item| !item.as_str().contains("interrupted"));
+    crate::openai::list(&items.cloned().collect::<Vec<_>>()).to_string()
 }
 
 fn left_out(request: &Request) -> Vec<String> {
@@ -99,7 +109,7 @@ fn a_request_has_the_apis_shape_and_is_never_stored() {
             r#""input":[{"type":"message","role":"user","content":"Hello"}],"stream":true,"store":false,"#,
             r#""include":["reasoning.encrypted_content"],"reasoning":{"summary":"auto"},"#,
             r#""temperature":0.5,"max_output_tokens":64,"#,
-            r#""tools":[{"type":"function","name":"weather","description":"d","parameters":{"type":"object","maximum":1e400},"strict":false}],"#,
+            r#""tools":[{"type":"function","name":"weather","description":"d","parameters":{"type":"object","maximum":1e400,"properties":{}},"strict":false}],"#,
             r#""tool_choice":{"type":"function","name":"weather"},"top_p":0.25}"#,
         )
     );
@@ -130,11 +140,11 @@ fn a_plain_request_asks_for_nothing_more() {
 
 #[test]
 fn models_that_always_think_get_no_temperature_and_give_their_thoughts_sealed() {
-    let warm = Request { model: "o3".into(), temperature: Some(0.7), ..Request::default() };
+    let warm = Request { model: "o3".into(), temperature: Some(0.7), ..request(vec![hi()]) };
     assert_eq!(
         body(&warm),
         concat!(
-            r#"{"model":"o3","input":[],"stream":true,"store":false,"#,
+            r#"{"model":"o3","input":[{"type":"message","role":"user","content":"Hi"}],"stream":true,"store":false,"#,
             r#""include":["reasoning.encrypted_content"]}"#
         )
     );
@@ -180,14 +190,16 @@ fn images_and_documents_go_inline_or_by_address() {
         document(r#"{"type":"text","media_type":"text/plain","data":"in words"}"#, "{}"),
     ];
     assert_eq!(
-        input(vec![blocks(Role::User, said)]),
+        body(&request(vec![blocks(Role::User, said)])).replace(r#","stream":true"#, ""),
         concat!(
-            r#"[{"type":"message","role":"user","content":[{"type":"input_text","text":"See"},"#,
+            r#"{"model":"gpt-5-mini","input":["#,
+            r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"See"},"#,
             r#"{"type":"input_image","image_url":"data:image/png;base64,AAAA"},"#,
             r#"{"type":"input_image","image_url":"https://example.org/a.png"},"#,
             r#"{"type":"input_file","filename":"paper.pdf","file_data":"data:application/pdf;base64,BBBB"},"#,
             r#"{"type":"input_file","file_url":"https://example.org/b.pdf"},"#,
-            r#"{"type":"input_text","text":"in words"}]}]"#,
+            r#"{"type":"input_text","text":"in words"}]}],"store":false,"#,
+            r#""include":["reasoning.encrypted_content"]}"#,
         )
     );
     let missing = vec![
@@ -195,6 +207,7 @@ fn images_and_documents_go_inline_or_by_address() {
         document(r#"{"type":"file","path":"b.pdf"}"#, "{}"),
         block(r#"{"type":"odd"}"#),
         Block::Thinking(Thinking::default()),
+        Block::from_text("Hm?"),
     ];
     let request = request(vec![blocks(Role::User, missing)]);
     assert_eq!(
@@ -314,14 +327,26 @@ fn an_answer_goes_back_as_the_items_that_it_was() {
         input(vec![turn_of(REFUSAL)]),
         r#"[{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"I can't help with that."}]}]"#
     );
-    assert_eq!(left_out(&request(vec![turn_of(ANSWER), turn_of(SEARCH)])), [""; 0]);
+    let first = turn_of(ANSWER);
+    let result = |id: &str| {
+        Block::ToolResult(ToolResult { tool_use_id: id.into(), ..ToolResult::default() })
+    };
+    let results = blocks(Role::User, vec![result("call_1"), result("call_2")]);
+    let talk = vec![hi(), first.clone(), results.clone(), turn_of(SEARCH)];
+    // Both begin with a thought of the same name, which may stand once.
+    let told = ["turn 4: a thought is not sent: it stands before this already"];
+    assert_eq!(left_out(&request(talk)), told);
+    assert_eq!(left_out(&request(vec![hi(), first, results])), [""; 0]);
 }
 
 #[test]
 fn thoughts_of_others_and_unsealed_ones_stay_at_home() {
     let own = turn_of(ANSWER);
     let other = Turn { model: Some("another-model".into()), ..own.clone() };
-    let request = request(vec![other]);
+    let results = ["call_1", "call_2"].map(|id| {
+        Block::ToolResult(ToolResult { tool_use_id: id.into(), ..ToolResult::default() })
+    });
+    let request = request(vec![hi(), other, blocks(Role::User, results.to_vec())]);
     let body = body(&request);
     assert!(!body.contains("rs_1") && !body.contains("gAAAA") && !body.contains("phase"), "{body}");
     assert_eq!(left_out(&request).len(), 2);
@@ -340,7 +365,7 @@ fn thoughts_of_others_and_unsealed_ones_stay_at_home() {
     ];
     for json in foreign {
         let turn = blocks(Role::Assistant, vec![block(json), Block::from_text("Hi")]);
-        let request = super::tests::request(vec![turn]);
+        let request = super::tests::request(vec![hi(), turn]);
         assert_eq!(left_out(&request).len(), 1, "{json}");
         assert!(!super::tests::body(&request).contains("reasoning\","), "{json}");
     }
@@ -350,9 +375,9 @@ fn thoughts_of_others_and_unsealed_ones_stay_at_home() {
 fn a_thought_that_led_to_nothing_stays_at_home() {
     let sealed = r#"{"type":"thinking","thinking":"hm","signature":"s","item":{"id":"rs_1"}}"#;
     let turn = blocks(Role::Assistant, vec![Block::from_text("Hi"), block(sealed)]);
-    let request = request(vec![turn]);
+    let request = request(vec![hi(), turn]);
     assert!(!body(&request).contains("rs_1"));
-    assert_eq!(left_out(&request), ["turn 1: a thought is not sent: what it led to is missing"]);
+    assert_eq!(left_out(&request), ["turn 2: a thought is not sent: what it led to is missing"]);
 }
 
 #[test]

@@ -95,7 +95,7 @@ pub(super) struct Tool<'a> {
     pub r#type: &'static str,
     pub name: &'a str,
     pub description: &'a str,
-    pub parameters: &'a Raw,
+    pub parameters: Raw,
     /// The API is strict unless told otherwise, and then refuses most schemas.
     pub strict: bool,
 }

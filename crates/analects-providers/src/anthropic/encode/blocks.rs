@@ -4,10 +4,11 @@ use analects_core::{
     Block, Content, Raw, RawMap, Role, Text, TextBlock, Thinking, ToolResult, ToolUse, Turn,
 };
 
-use super::clean::{self, mended};
+use super::clean;
 use super::family;
-use super::notes::Notes;
 use crate::openai::list;
+use crate::outgoing::json::{mended, without};
+use crate::outgoing::{LeftOut, fit_call};
 
 /// A block on its way.
 pub(super) enum Piece {
@@ -71,29 +72,29 @@ impl Speaker {
     }
 
     /// A block, if the API takes it.
-    pub fn block(self, block: &Block, notes: &mut Notes) -> Option<Piece> {
+    pub fn block(self, block: &Block, left_out: &mut LeftOut) -> Option<Piece> {
         let said = |map| Piece::Said(self.role, map);
         match block {
             Block::Text(text) => self.text(text).map(said),
             Block::Image(_) | Block::Document(_) if self.is_model() => {
-                notes.content(self.turn, "a picture or document", "the model may not send one");
+                left_out.content(self.turn, "a picture or document", "the model may not send one");
                 None
             }
-            Block::Image(_) | Block::Document(_) => self.media(block, notes).map(said),
+            Block::Image(_) | Block::Document(_) => self.media(block, left_out).map(said),
             Block::ToolUse(_) if !self.is_model() => {
-                notes.content(self.turn, "a call", "only the model calls tools");
+                left_out.content(self.turn, "a call", "only the model calls tools");
                 None
             }
-            Block::ToolUse(call) => Some(self.call(call, notes)),
-            Block::ToolResult(result) => Some(self.result(result, notes)),
-            Block::Thinking(thought) => self.thought(thought, notes).map(said),
+            Block::ToolUse(call) => Some(self.call(call, left_out)),
+            Block::ToolResult(result) => Some(self.result(result, left_out)),
+            Block::Thinking(thought) => self.thought(thought, left_out).map(said),
             Block::RedactedThinking(thought) => {
                 let mut map = typed("redacted_thinking");
                 map.push("data", Raw::string(&thought.data));
                 let whole = !thought.data.is_empty();
-                self.own_thought(whole, notes).then_some(map).map(said)
+                self.own_thought(whole, left_out).then_some(map).map(said)
             }
-            Block::Other(raw) => self.other(raw, notes).map(said),
+            Block::Other(raw) => self.other(raw, left_out).map(said),
         }
     }
 
@@ -107,7 +108,7 @@ impl Speaker {
         Some(map)
     }
 
-    fn media(self, block: &Block, notes: &mut Notes) -> Option<RawMap> {
+    fn media(self, block: &Block, left_out: &mut LeftOut) -> Option<RawMap> {
         let (kind, source, extra) = match block {
             Block::Image(image) => ("image", image_source(&image.source), &image.extra),
             Block::Document(document) => {
@@ -117,7 +118,7 @@ impl Speaker {
         };
         let Some(source) = source else {
             let what = if kind == "image" { "a picture" } else { "a document" };
-            notes.content(self.turn, what, "the API does not take it in this form");
+            left_out.content(self.turn, what, "the API does not take it in this form");
             return None;
         };
         let mut map = typed(kind);
@@ -129,23 +130,11 @@ impl Speaker {
         Some(map)
     }
 
-    fn call(self, call: &ToolUse, notes: &mut Notes) -> Piece {
-        let name = clean::name(&call.name);
-        if name != call.name {
-            let text = format!("the call of \"{}\" is sent as {name}", call.name);
-            notes.otherwise(format!("turn {}: {text}", self.turn + 1));
-        }
-        let mut input = mended(&call.input);
-        if !input.as_str().starts_with('{') {
-            let text = "arguments that are no object are sent inside one";
-            notes.otherwise(format!("turn {}: {text}", self.turn + 1));
-            let mut map = RawMap::new();
-            map.push("input", input);
-            input = map.to_raw();
-        }
+    fn call(self, call: &ToolUse, left_out: &mut LeftOut) -> Piece {
+        let fit = fit_call(call, self.turn, clean::NAMES, left_out);
         let mut map = typed("tool_use");
-        map.push("name", Raw::string(&name));
-        map.push("input", input);
+        map.push("name", Raw::string(&fit.name));
+        map.push("input", fit.input);
         if self.same_provider {
             keep(&mut map, &call.extra, &["caller"]);
         }
@@ -153,7 +142,7 @@ impl Speaker {
         Piece::Call { id: call.id.clone(), block: map }
     }
 
-    fn result(self, result: &ToolResult, notes: &mut Notes) -> Piece {
+    fn result(self, result: &ToolResult, left_out: &mut LeftOut) -> Piece {
         let mut map = typed("tool_result");
         let failed = result.is_error == Some(true);
         match &result.content {
@@ -161,7 +150,7 @@ impl Speaker {
             Content::Text(text) => map.push("content", Raw::string(&text.as_str())),
             Content::Blocks(blocks) => {
                 let user = Speaker { role: Role::User, same_provider: false, ..self };
-                let inner = blocks.iter().filter_map(|block| user.inside(block, failed, notes));
+                let inner = blocks.iter().filter_map(|block| user.inside(block, failed, left_out));
                 let inner: Vec<Raw> = inner.map(|map| map.to_raw()).collect();
                 if !inner.is_empty() {
                     map.push("content", list(&inner));
@@ -176,25 +165,27 @@ impl Speaker {
     }
 
     /// A block inside a result; one that reports a failure has text only.
-    fn inside(self, block: &Block, failed: bool, notes: &mut Notes) -> Option<RawMap> {
+    fn inside(self, block: &Block, failed: bool, left_out: &mut LeftOut) -> Option<RawMap> {
         let map = match block {
             Block::Text(text) => return text_block(&text.text.as_str()),
             _ if failed => None,
-            Block::Image(_) | Block::Document(_) => return Some(bare(&self.media(block, notes)?)),
+            Block::Image(_) | Block::Document(_) => {
+                return Some(bare(&self.media(block, left_out)?));
+            }
             Block::Other(raw) if ["search_result", "tool_reference"].contains(&&*kind_of(raw)) => {
                 return Some(bare(&mended(raw).as_object()?));
             }
             _ => None,
         };
-        notes.content(self.turn, "a block of a result", "the API does not take it there");
+        left_out.content(self.turn, "a block of a result", "the API does not take it there");
         map
     }
 
-    fn thought(self, thought: &Thinking, notes: &mut Notes) -> Option<RawMap> {
+    fn thought(self, thought: &Thinking, left_out: &mut LeftOut) -> Option<RawMap> {
         let seal = thought.signature.as_deref().unwrap_or_default();
         // A seal holds for these exact bytes, so nothing may be mended here.
         let whole = !seal.is_empty() && matches!(thought.thinking, Text::Plain(_));
-        self.own_thought(whole, notes).then(|| {
+        self.own_thought(whole, left_out).then(|| {
             let mut map = typed("thinking");
             map.push("thinking", Raw::string(&thought.thinking.as_str()));
             map.push("signature", Raw::string(seal));
@@ -203,17 +194,17 @@ impl Speaker {
     }
 
     /// Whether a thought goes back: whole, and to the model that had it.
-    fn own_thought(self, whole: bool, notes: &mut Notes) -> bool {
+    fn own_thought(self, whole: bool, left_out: &mut LeftOut) -> bool {
         let own = self.is_model() && self.same_model;
         if !own {
-            notes.thought(self.turn, "another model had it");
+            left_out.thought(self.turn, "another model had it");
         } else if !whole {
-            notes.thought(self.turn, "it has no signature");
+            left_out.thought(self.turn, "it has no signature");
         }
         own && whole
     }
 
-    fn other(self, raw: &Raw, notes: &mut Notes) -> Option<RawMap> {
+    fn other(self, raw: &Raw, left_out: &mut LeftOut) -> Option<RawMap> {
         let kind = kind_of(raw);
         // These are blocks of the core; one of them that lacks something is of no use to anybody.
         let broken = ["", "text", "image", "document", "thinking", "redacted_thinking"];
@@ -225,7 +216,7 @@ impl Speaker {
         let map = mended(raw).as_object().filter(|_| allowed && is_callable(raw, &kind));
         if map.is_none() {
             let what = format!("a block of type \"{kind}\"");
-            notes.content(self.turn, &what, "it is not of this API");
+            left_out.content(self.turn, &what, "it is not of this API");
         }
         map
     }
@@ -240,7 +231,7 @@ fn is_callable(raw: &Raw, kind: &str) -> bool {
         })
     };
     kind != "server_tool_use"
-        || (clean::is_plain(&word("id")) && clean::is_name(&word("name")) && object())
+        || (clean::is_plain(&word("id")) && clean::NAMES.fit(&word("name")) && object())
 }
 
 fn kind_of(raw: &Raw) -> String {
@@ -249,7 +240,7 @@ fn kind_of(raw: &Raw) -> String {
 
 /// A block without a mark for the cache: inside a result there is no place for one.
 fn bare(map: &RawMap) -> RawMap {
-    clean::without(map, "cache_control")
+    without(map, "cache_control")
 }
 
 fn keep(map: &mut RawMap, extra: &RawMap, names: &[&str]) {

@@ -7,6 +7,7 @@ use analects_core::RawMap;
 
 use super::turns::{Message, kind};
 use crate::anthropic::wire::word;
+use crate::outgoing::json::without;
 
 /// Calls that wait for tools of ours; their results come in a later turn.
 #[derive(Debug, Default)]
@@ -69,7 +70,7 @@ fn forget(message: &mut Message, gone: impl Fn(&str) -> bool) -> bool {
     message.said.retain(|block| !is_call(block) || !gone(&id(block, "id")));
     for block in &mut message.said {
         if caller(block).is_some_and(|id| gone(&id)) {
-            *block = super::clean::without(block, "caller");
+            *block = without(block, "caller");
         }
     }
     message.said.len() < count

@@ -1,14 +1,11 @@
 //! Limits, tools and thinking: what of them goes together.
 
-use std::collections::BTreeSet;
-
 use analects_core::{Raw, RawMap, Request, ToolChoice, ToolSpec};
 
-use super::super::wire::with;
-use super::notes::Notes;
 use super::turns::{Message, begins_without_thinking};
-use super::{clean, family, literal, number};
+use super::{clean::NAMES, family, literal, number};
 use crate::openai::list;
+use crate::outgoing::{LeftOut, settings};
 
 const SMALLEST_BUDGET: u64 = 1024;
 const LARGEST_BUDGET: u64 = 32_000;
@@ -24,11 +21,13 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub fn of(request: &Request, messages: &[Message], notes: &mut Notes) -> Settings {
-        let max_tokens = max_tokens(request, notes);
-        let (names, tools) = tools(&request.tools, notes);
-        let tool_choice = tool_choice(request, &names, notes);
-        let thinking = thinking(request, max_tokens, messages, tool_choice.as_ref(), notes);
+    pub fn of(request: &Request, messages: &[Message], left_out: &mut LeftOut) -> Settings {
+        let max_tokens = max_tokens(request, left_out);
+        let specs = settings::tools(request, NAMES, left_out);
+        let tools = specs.iter().map(|spec| tool(spec, left_out)).collect();
+        let choice = settings::tool_choice(request, &specs, left_out);
+        let tool_choice = choice.map(tool_choice);
+        let thinking = thinking(request, max_tokens, messages, tool_choice.as_ref(), left_out);
         let given = request.metadata.get("thinking").and_then(Raw::as_object);
         let thinks = match &given {
             Some(given) => given.get("type").is_none_or(|kind| kind.as_str() != "\"disabled\""),
@@ -36,8 +35,8 @@ impl Settings {
         };
         Settings {
             max_tokens,
-            temperature: temperature(request, thinks, notes),
-            stop_sequences: stop_sequences(request, notes),
+            temperature: temperature(request, thinks, left_out),
+            stop_sequences: stop_sequences(request, left_out),
             tools,
             tool_choice,
             thinking,
@@ -61,67 +60,35 @@ impl Settings {
     }
 }
 
-fn max_tokens(request: &Request, notes: &mut Notes) -> u64 {
+fn max_tokens(request: &Request, left_out: &mut LeftOut) -> u64 {
     request.max_output_tokens.filter(|limit| *limit > 0).unwrap_or_else(|| {
         let limit = family::max_tokens(&request.model);
-        notes.choice(format!("the answer is limited to {limit} tokens: the API wants a limit"));
+        left_out.choice(format!("the answer is limited to {limit} tokens: the API wants a limit"));
         limit
     })
 }
 
-fn temperature(request: &Request, thinks: bool, notes: &mut Notes) -> Option<f64> {
-    let wanted = request.temperature.filter(|value| value.is_finite())?;
+fn temperature(request: &Request, thinks: bool, left_out: &mut LeftOut) -> Option<f64> {
+    request.temperature.filter(|value| value.is_finite())?;
     if thinks || !family::takes_temperature(&request.model) {
         let why = if thinks { "a model that thinks takes none" } else { "the model takes none" };
-        notes.setting("temperature", why);
+        left_out.setting("temperature", why);
         return None;
     }
-    let clamped = wanted.clamp(0.0, 1.0);
-    if clamped != wanted {
-        notes
-            .otherwise(format!("temperature is {clamped}, not {wanted}: the API goes from 0 to 1"));
-    }
-    Some(clamped)
+    settings::temperature(request, 0.0..=1.0, left_out)
 }
 
-fn stop_sequences(request: &Request, notes: &mut Notes) -> Vec<Raw> {
+fn stop_sequences(request: &Request, left_out: &mut LeftOut) -> Vec<Raw> {
     let (filled, blank): (Vec<_>, Vec<_>) =
         request.stop_sequences.iter().partition(|stop| !stop.trim().is_empty());
     if !blank.is_empty() {
-        notes.setting("a stop sequence", "it is blank");
+        left_out.setting("a stop sequence", "it is blank");
     }
     filled.into_iter().map(|stop| Raw::string(stop)).collect()
 }
 
-fn tools<'a>(specs: &'a [ToolSpec], notes: &mut Notes) -> (BTreeSet<&'a str>, Vec<Raw>) {
-    let mut names = BTreeSet::new();
-    let mut tools = Vec::new();
-    for spec in specs {
-        let what = format!("the tool \"{}\"", spec.name);
-        // A name cannot be changed here: the model would call a tool that nobody knows.
-        if !clean::is_name(&spec.name) {
-            notes.setting(
-                &what,
-                "its name has other characters than letters, digits, _ and -, or too many",
-            );
-        } else if !names.insert(spec.name.as_str()) {
-            notes.setting(&what, "another has the same name");
-        } else {
-            tools.push(tool(spec, notes));
-        }
-    }
-    (names, tools)
-}
-
-fn tool(spec: &ToolSpec, notes: &mut Notes) -> Raw {
-    let object = Raw::string("object");
-    let schema = clean::mended(&spec.input_schema).as_object();
-    let fits = schema.as_ref().is_some_and(|schema| schema.get("type") == Some(&object));
-    if !fits {
-        notes.otherwise(format!("the arguments of {} are sent as an object", spec.name));
-    }
-    let schema = schema.unwrap_or_default();
-    let schema = if fits { schema } else { with(&schema, "type", object) };
+fn tool(spec: &ToolSpec, left_out: &mut LeftOut) -> Raw {
+    let schema = settings::object_schema(spec, left_out);
     let mut tool = RawMap::new();
     tool.push("name", Raw::string(&spec.name));
     if !spec.description.is_empty() {
@@ -131,9 +98,7 @@ fn tool(spec: &ToolSpec, notes: &mut Notes) -> Raw {
     tool.to_raw()
 }
 
-fn tool_choice(request: &Request, names: &BTreeSet<&str>, notes: &mut Notes) -> Option<RawMap> {
-    let server_tools = request.metadata.get("tools").is_some();
-    let choice = request.tool_choice.as_ref().filter(|_| !names.is_empty() || server_tools)?;
+fn tool_choice(choice: &ToolChoice) -> RawMap {
     let word = match choice {
         ToolChoice::Auto => "auto",
         ToolChoice::Any => "any",
@@ -142,13 +107,9 @@ fn tool_choice(request: &Request, names: &BTreeSet<&str>, notes: &mut Notes) -> 
     };
     let mut map = typed(word);
     if let ToolChoice::Tool(name) = choice {
-        if !names.contains(name.as_str()) && !server_tools {
-            notes.setting("the choice of a tool", &format!("there is no tool \"{name}\""));
-            return None;
-        }
         map.push("name", Raw::string(name));
     }
-    Some(map)
+    map
 }
 
 /// Asks for thinking where the API allows it.
@@ -157,7 +118,7 @@ fn thinking(
     max_tokens: u64,
     messages: &[Message],
     choice: Option<&RawMap>,
-    notes: &mut Notes,
+    left_out: &mut LeftOut,
 ) -> Option<RawMap> {
     if !request.reasoning {
         return None;
@@ -178,7 +139,7 @@ fn thinking(
         None
     };
     if let Some(why) = why_not {
-        notes.setting("the wish for thinking", why);
+        left_out.setting("the wish for thinking", why);
         return None;
     }
     if adaptive {

@@ -3,8 +3,8 @@
 use analects_core::{Block, Content, Raw, RawMap, Request, Role, Turn};
 
 use super::blocks::{Speaker, text_block};
-use super::notes::Notes;
 use crate::openai::list;
+use crate::outgoing::LeftOut;
 
 /// A turn of the conversation and its place in the request.
 pub(super) struct Numbered<'a> {
@@ -16,7 +16,7 @@ pub(super) struct Numbered<'a> {
 /// belong together; later ones stay in their place, as words of the user.
 pub(super) fn split<'a>(
     request: &'a Request,
-    notes: &mut Notes,
+    left_out: &mut LeftOut,
 ) -> (Vec<RawMap>, Vec<Numbered<'a>>) {
     let mut system: Vec<RawMap> = Vec::new();
     if let Some(text) = &request.system {
@@ -29,17 +29,17 @@ pub(super) fn split<'a>(
         if begun {
             turns.push(numbered);
         } else {
-            system.extend(instructions(&numbered, notes));
+            system.extend(instructions(&numbered, left_out));
         }
     }
     for turn in turns.iter().filter(|numbered| numbered.turn.role == Role::System) {
         let text = "instructions in the middle are sent as words of the user";
-        notes.otherwise(format!("turn {}: {text}", turn.index + 1));
+        left_out.otherwise(format!("turn {}: {text}", turn.index + 1));
     }
     (system, turns)
 }
 
-fn instructions(numbered: &Numbered<'_>, notes: &mut Notes) -> Vec<RawMap> {
+fn instructions(numbered: &Numbered<'_>, left_out: &mut LeftOut) -> Vec<RawMap> {
     match &numbered.turn.content {
         Content::Empty => Vec::new(),
         Content::Text(text) => text_block(&text.as_str()).into_iter().collect(),
@@ -48,7 +48,7 @@ fn instructions(numbered: &Numbered<'_>, notes: &mut Notes) -> Vec<RawMap> {
             let said = |block: &Block| match block {
                 Block::Text(text) => speaker.text(text),
                 _ => {
-                    notes.content(numbered.index, "a block", "instructions are text");
+                    left_out.content(numbered.index, "a block", "instructions are text");
                     None
                 }
             };

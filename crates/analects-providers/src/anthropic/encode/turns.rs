@@ -4,11 +4,12 @@
 use analects_core::{Content, Raw, RawMap, Role, Turn};
 
 use super::blocks::{Piece, Speaker, text_block};
-use super::clean::{self, Ids};
-use super::notes::Notes;
+use super::clean::Ids;
 use super::server_tools::Waiting;
-use crate::anthropic::wire::{with, word};
+use crate::anthropic::wire::word;
 use crate::openai::list;
+use crate::outgoing::LeftOut;
+use crate::outgoing::json::{with, without};
 
 /// The result of a call that has none.
 const INTERRUPTED: &str = "The call was interrupted; there is no result.";
@@ -76,49 +77,49 @@ pub(super) struct Conversation {
 
 impl Conversation {
     /// Adds a turn of the request.
-    pub fn add(&mut self, index: usize, turn: &Turn, asked: &str, notes: &mut Notes) {
+    pub fn add(&mut self, index: usize, turn: &Turn, asked: &str, left_out: &mut LeftOut) {
         let speaker = Speaker::of(index, turn, asked);
         match &turn.content {
             Content::Empty => {}
             Content::Text(text) => {
                 if let Some(piece) = speaker.words(text) {
-                    self.push(index, piece, notes);
+                    self.push(index, piece, left_out);
                 }
             }
             Content::Blocks(blocks) => {
                 for block in blocks {
-                    if let Some(piece) = speaker.block(block, notes) {
-                        self.push(index, piece, notes);
+                    if let Some(piece) = speaker.block(block, left_out) {
+                        self.push(index, piece, left_out);
                     }
                 }
             }
         }
     }
 
-    fn push(&mut self, turn: usize, piece: Piece, notes: &mut Notes) {
+    fn push(&mut self, turn: usize, piece: Piece, left_out: &mut LeftOut) {
         match piece {
-            Piece::Said(role, block) => self.begin(role, turn, notes).said.push(block),
+            Piece::Said(role, block) => self.begin(role, turn, left_out).said.push(block),
             Piece::Call { id, block } => {
                 let new = self.ids.new_for(&id);
                 let block = with_id(&block, "id", &new);
-                self.begin(Role::Assistant, turn, notes).said.push(block);
+                self.begin(Role::Assistant, turn, left_out).said.push(block);
                 self.open.push((id, new));
             }
             Piece::Answer { id, block } => {
                 let Some(at) = self.open.iter().position(|(open, _)| *open == id) else {
-                    return notes.content(turn, "a result", "no call before it waits for one");
+                    return left_out.content(turn, "a result", "no call before it waits for one");
                 };
                 let (_, new) = self.open.remove(at);
                 let block = with_id(&block, "tool_use_id", &new);
-                self.begin(Role::User, turn, notes).results.push(block);
+                self.begin(Role::User, turn, left_out).results.push(block);
             }
         }
     }
 
     /// The message that `role` goes on with, or a new one.
-    fn begin(&mut self, role: Role, turn: usize, notes: &mut Notes) -> &mut Message {
+    fn begin(&mut self, role: Role, turn: usize, left_out: &mut LeftOut) -> &mut Message {
         if self.messages.last().is_some_and(|last| last.role != role) {
-            self.close(false, notes);
+            self.close(false, left_out);
         }
         if self.messages.last().is_none_or(|last| last.role != role) {
             self.messages.push(Message::new(role, turn));
@@ -128,22 +129,22 @@ impl Conversation {
     }
 
     /// Mends the last message, since nothing more comes to it; it goes if nothing of it is left.
-    fn close(&mut self, is_last: bool, notes: &mut Notes) {
+    fn close(&mut self, is_last: bool, left_out: &mut LeftOut) {
         let Some(mut message) = self.messages.pop() else { return };
         match message.role {
             Role::Assistant => {
                 let paused = is_last && self.open.is_empty();
                 if self.waiting.pair(&mut self.messages, &mut message, paused) {
                     let what = "a call of a server's tool";
-                    notes.content(message.turn, what, "its other half is missing");
+                    left_out.content(message.turn, what, "its other half is missing");
                 }
                 for _ in 0..message.drop_last_thoughts() {
-                    notes.thought(message.turn, "nothing came of it");
+                    left_out.thought(message.turn, "nothing came of it");
                 }
             }
             _ => {
                 for (_, id) in self.open.drain(..) {
-                    message.results.push(interrupted(&id, message.turn, notes));
+                    message.results.push(interrupted(&id, message.turn, left_out));
                 }
             }
         }
@@ -153,21 +154,21 @@ impl Conversation {
     }
 
     /// The messages, complete.
-    pub fn finish(mut self, notes: &mut Notes) -> Vec<Message> {
-        self.close(true, notes);
+    pub fn finish(mut self, left_out: &mut LeftOut) -> Vec<Message> {
+        self.close(true, left_out);
         if !self.open.is_empty() {
             let turn = self.messages.last().map_or(0, |last| last.turn);
             self.messages.push(Message::new(Role::User, turn));
-            self.close(true, notes);
+            self.close(true, left_out);
         }
         if self.messages.first().is_some_and(|first| first.role == Role::Assistant) {
-            notes.otherwise("the model spoke first, so a line of the user is sent before it");
+            left_out.otherwise("the model spoke first, so a line of the user is sent before it");
             let mut first = Message::new(Role::User, 0);
             first.said.extend(text_block(BEGINNING));
             self.messages.insert(0, first);
         }
         if self.messages.is_empty() {
-            notes.setting("the request", "there is nothing in it that the API takes");
+            left_out.setting("the request", "there is nothing in it that the API takes");
         }
         self.trim_end();
         self.messages
@@ -200,9 +201,9 @@ fn with_id(block: &RawMap, key: &str, id: &str) -> RawMap {
     out
 }
 
-fn interrupted(id: &str, turn: usize, notes: &mut Notes) -> RawMap {
+fn interrupted(id: &str, turn: usize, left_out: &mut LeftOut) -> RawMap {
     let text = "a call has no result; one that says so is sent";
-    notes.otherwise(format!("turn {}: {text}", turn + 1));
+    left_out.otherwise(format!("turn {}: {text}", turn + 1));
     let mut map = RawMap::new();
     map.push("type", Raw::string("tool_result"));
     map.push("tool_use_id", Raw::string(id));
@@ -226,7 +227,7 @@ pub(super) fn limit_cache_points(
     system: &mut [RawMap],
     messages: &mut [Message],
     metadata: &RawMap,
-    notes: &mut Notes,
+    left_out: &mut LeftOut,
 ) {
     const KEY: &str = "cache_control";
     let tools = metadata.get("tools").and_then(Raw::as_array).unwrap_or_default();
@@ -238,9 +239,9 @@ pub(super) fn limit_cache_points(
     let marked: Vec<&mut RawMap> = marked.collect();
     let too_many = (marked.len() + fixed).saturating_sub(MOST_CACHE_POINTS);
     for block in marked.into_iter().take(too_many) {
-        *block = clean::without(block, KEY);
+        *block = without(block, KEY);
     }
     if too_many > 0 {
-        notes.setting(KEY, "the API takes four marks, and the last are kept");
+        left_out.setting(KEY, "the API takes four marks, and the last are kept");
     }
 }

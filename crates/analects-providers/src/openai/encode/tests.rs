@@ -4,7 +4,7 @@
 use super::*;
 use analects_core::{Json, Severity};
 
-use crate::{Api, ToolIds};
+use crate::{Api, SystemRole, Temperature, ToolIds};
 
 fn sent(request: &Request, quirks: Quirks) -> (String, Vec<String>) {
     let sent = crate::encode_for(Api::OpenAiChat, request, &quirks);
@@ -21,9 +21,16 @@ fn turn(role: Role, blocks: &[&str]) -> Turn {
     Turn { role, content: Content::Blocks(blocks), model: None }
 }
 
+fn hi() -> Turn {
+    turn(Role::User, &[r#"{"type":"text","text":"hi"}"#])
+}
+
+/// What becomes of turns that follow on a greeting.
 fn messages(turns: Vec<Turn>, quirks: Quirks) -> (String, Vec<String>) {
+    let turns = std::iter::once(hi()).chain(turns).collect();
     let (body, left_out) = sent(&request(turns), quirks);
-    (RawMap::parse(&body).unwrap().get("messages").unwrap().to_string(), left_out)
+    let messages = RawMap::parse(&body).unwrap().get("messages").unwrap().to_string();
+    (messages.replacen(r#"{"role":"user","content":"hi"},"#, "", 1), left_out)
 }
 
 const Q: Quirks = Quirks::COMPATIBLE;
@@ -94,12 +101,12 @@ fn every_server_is_asked_to_think_in_its_own_words() {
         (ReasoningRequest::ChatTemplate, r#""chat_template_kwargs":{"enable_thinking":true}}"#),
         (ReasoningRequest::ByItself, r#"{"include_usage":true}}"#),
     ];
-    let asked = Request { reasoning: true, ..request(vec![]) };
+    let asked = Request { reasoning: true, ..request(vec![hi()]) };
     for (reasoning, end) in table {
         let (body, left_out) = sent(&asked, Quirks { reasoning, ..Q });
         assert!(body.ends_with(end), "{body}");
         assert_eq!(left_out, [""; 0]);
-        let (body, _) = sent(&request(vec![]), Quirks { reasoning, ..Q });
+        let (body, _) = sent(&request(vec![hi()]), Quirks { reasoning, ..Q });
         assert!(body.ends_with(r#"{"include_usage":true}}"#), "nobody asked: {body}");
     }
     let (body, left_out) = sent(&asked, Q);
@@ -115,7 +122,7 @@ fn every_server_is_asked_to_think_in_its_own_words() {
 
 #[test]
 fn what_the_metadata_says_wins_over_the_table() {
-    let mut asked = Request { reasoning: true, ..request(vec![]) };
+    let mut asked = Request { reasoning: true, ..request(vec![hi()]) };
     asked.metadata.push("reasoning_effort", Raw::string("high"));
     let (body, _) = sent(&asked, Quirks { reasoning: ReasoningRequest::Effort, ..Q });
     assert!(body.contains(r#""reasoning_effort":"high""#) && !body.contains("medium"), "{body}");
@@ -134,7 +141,7 @@ fn documents_go_where_they_are_taken() {
     assert_eq!(
         body,
         concat!(
-            r#"[{"role":"user","content":[{"type":"file","file":{"filename":"paper.pdf","file_data":"data:application/pdf;base64,BBBB"}},"#,
+            r#"[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"file","file":{"filename":"paper.pdf","file_data":"data:application/pdf;base64,BBBB"}},"#,
             r#"{"type":"text","text":"words"}]}]"#
         )
     );
@@ -145,14 +152,14 @@ fn documents_go_where_they_are_taken() {
     assert_eq!(
         left_out,
         [
-            "turn 1: a document is not sent: the API takes PDF files only",
-            "turn 1: a document is not sent: the API takes no addresses of documents",
+            "turn 2: a document is not sent: the API takes PDF files only",
+            "turn 2: a document is not sent: the API takes no addresses of documents",
         ]
     );
     let none = Quirks { files: false, ..Q };
     let (body, left_out) = messages(vec![turn(Role::User, &[PDF])], none);
-    assert_eq!(body, "[]");
-    assert_eq!(left_out, ["turn 1: a document is not sent: this provider takes none"]);
+    assert_eq!(body, r#"[{"role":"user","content":"hi"}]"#);
+    assert_eq!(left_out, ["turn 2: a document is not sent: this provider takes none"]);
 }
 
 #[test]
@@ -187,16 +194,18 @@ fn nothing_is_left_out_without_a_word() {
             (Severity::Warning, "turn 1: an image is not sent: its bytes are not at hand"),
             (Severity::Warning, "turn 1: a tool call is not sent: it is not the model's"),
             (Severity::Hint, "turn 1: a thought is not sent: it is not the model's"),
+            (Severity::Hint, "turn 2: a thought is not sent: the API has no place for it"),
             (Severity::Hint, "turn 2: a thought is not sent: it is of another provider"),
             (
                 Severity::Warning,
                 "turn 2: a block of the model's answer is not sent: the API has no place for it"
             ),
-            (Severity::Hint, "turn 2: a thought is not sent: the API has no place for it"),
-            (Severity::Hint, "turn 3: a thought is not sent: nothing was said after it"),
+            (Severity::Hint, "turn 3: a thought is not sent: the API has no place for it"),
+            (Severity::Warning, "the model spoke first, so a line of the user is sent before it"),
         ]
     );
-    assert!(sent.left_out.iter().all(|problem| problem.code == "not-sent"));
+    let otherwise = sent.left_out.iter().filter(|problem| problem.code != "not-sent");
+    assert_eq!(otherwise.count(), 1);
 }
 
 #[test]
@@ -222,7 +231,11 @@ fn thoughts_go_back_to_the_model_that_had_them_where_its_server_wants_them() {
     for quirks in [content, details] {
         let (body, left_out) = messages(vec![by("another")], quirks);
         assert_eq!(body, r#"[{"role":"assistant","content":"Hi"}]"#);
-        assert_eq!(left_out, ["turn 1: a thought is not sent: it is of another model"]);
+        assert_eq!(left_out, ["turn 2: a thought is not sent: it is of another model"]);
+        let idle = Turn { model: Some("tiny".into()), ..turn(Role::Assistant, &blocks[..1]) };
+        let (body, left_out) = messages(vec![idle], quirks);
+        assert_eq!(body, r#"[{"role":"user","content":"hi"}]"#);
+        assert_eq!(left_out, ["turn 2: a thought is not sent: what it led to is missing"]);
     }
 }
 
@@ -237,7 +250,7 @@ fn names_of_calls_are_what_the_server_accepts() {
             turn(Role::Assistant, &[&call("a"), &call(&long), &call("b-1")]),
             turn(Role::User, &[&result("a"), &result(&long), &result("b-1")]),
         ];
-        let ids = CallIds::new(&request(turns), rule);
+        let ids = CallIds::new(&turns, rule);
         ["a", &long, "b-1"].map(|id| ids.of(id).to_string())
     };
     assert_eq!(names(ToolIds::Any), ["a", &long, "b-1"]);
@@ -262,11 +275,17 @@ fn a_call_that_failed_says_so() {
         let result = format!(
             r#"{{"type":"tool_result","tool_use_id":"c","content":{content},"is_error":true}}"#
         );
-        messages(vec![turn(Role::User, &[&result])], Q).0
+        let call = r#"{"type":"tool_use","id":"c","name":"f","input":{}}"#;
+        let turns = vec![turn(Role::Assistant, &[call]), turn(Role::User, &[&result])];
+        messages(turns, Q).0
     };
-    let said = |text: &str| format!(r#"[{{"role":"tool","content":"{text}","tool_call_id":"c"}}]"#);
-    assert_eq!(failed(r#""no such file""#), said("error: no such file"));
-    assert_eq!(failed(r#""Error: no such file""#), said("Error: no such file"));
-    assert_eq!(failed(r#""""#), said("error"));
-    assert_eq!(failed(r#""é""#), said("error: é"));
+    let said = |text: &str| format!(r#"{{"role":"tool","content":"{text}","tool_call_id":"c"}}]"#);
+    for (content, text) in [
+        (r#""no such file""#, "error: no such file"),
+        (r#""Error: no such file""#, "Error: no such file"),
+        (r#""""#, "error"),
+        (r#""é""#, "error: é"),
+    ] {
+        assert!(failed(content).ends_with(&said(text)), "{}", failed(content));
+    }
 }
