@@ -9,6 +9,8 @@ use analects_core::{
 
 use crate::{Api, decoder};
 
+mod any;
+
 fn body(request: &Request) -> String {
     String::from_utf8(crate::encode(Api::OpenAiChat, request).body).unwrap()
 }

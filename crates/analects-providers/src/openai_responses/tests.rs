@@ -11,6 +11,8 @@ use proptest::prelude::*;
 
 use crate::{Api, HttpRequest, Quirks, SystemRole, decoder};
 
+mod any;
+
 const API: Api = Api::OpenAiResponses;
 
 fn sent(request: &Request) -> HttpRequest {
