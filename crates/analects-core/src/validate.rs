@@ -14,6 +14,8 @@ use std::fmt;
 
 use node::Node;
 
+use crate::text::has_lone_surrogate;
+
 /// Whose rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rules {
@@ -57,6 +59,9 @@ impl fmt::Display for Violation {
 /// ```
 pub fn validate(rules: Rules, body: &[u8]) -> Vec<Violation> {
     let mut report = Report::default();
+    if str::from_utf8(body).is_ok_and(has_lone_surrogate) {
+        report.add("", "unicode", "half of a surrogate pair");
+    }
     match Node::parse(body) {
         None => report.add("", "json", "the body is not a JSON object"),
         Some(body) => match rules {

@@ -104,7 +104,7 @@ pub(crate) fn any_request(models: &[&'static str]) -> BoxedStrategy<Request> {
         ToolChoice::Tool("w".into()),
         ToolChoice::Tool("nobody".into()),
     ]);
-    let most = prop_oneof![4 => 0_u64..9000, 1 => any::<u64>()];
+    let most = prop_oneof![2 => 0_u64..9000, 1 => 0_u64..20, 1 => any::<u64>()];
     let limits = (of(most), of(-1.0..3.0), any::<bool>(), vec(generate::text(), 0..8));
     let turns = vec(any_turn(speakers(models)), 0..8);
     let model = select(models.to_vec());

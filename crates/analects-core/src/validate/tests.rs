@@ -42,7 +42,7 @@ fn anthropic_bodies() {
             ("Be brief.", " ", "blank-text"),
             (r#""content":"Hi""#, r#""content":" \n""#, "blank-text"),
             (r#""content":"Hi""#, r#""content":[]"#, "empty-turn"),
-            (r#""content":"Hi""#, r#""content":"\ud83d""#, "blank-text"),
+            (r#""content":"Hi""#, r#""content":"\ud83d""#, "unicode"),
             (r#"{"role":"user","content":"Hi"},"#, "", "first-turn"),
             (r#""role":"user","content":"Hi""#, r#""role":"system","content":"Hi""#, "role"),
             (r#""text":"Wait""#, r#""text":"""#, "blank-text"),
@@ -295,6 +295,10 @@ fn what_is_no_json_object_breaks_the_first_rule_of_all() {
         for body in ["", "[]", "{", "\u{feff}{}"] {
             assert_eq!(rules_broken(rules, body), ["json"], "{body}");
         }
+        let half = r#"{"x":["\ud83d\ude00 \\ud83d",{"\ude00":1}]}"#;
+        assert_eq!(rules_broken(rules, half).first(), Some(&"unicode"));
+        let whole = half.replace(r#"{"\ude00":1}"#, "1");
+        assert!(!rules_broken(rules, &whole).contains(&"unicode"));
         let deep = format!(r#"{{"x":{}1{}}}"#, "[".repeat(5000), "]".repeat(5000));
         assert_ne!(rules_broken(rules, &deep), ["json"]);
     }
