@@ -15,6 +15,8 @@ const BEGINNING: &str = "(The conversation begins with your words.)";
 pub struct Sendable {
     /// The turns.
     pub turns: Vec<Turn>,
+    /// For each of them, the place of the given turn with which it began, or that it answers.
+    pub from: Vec<usize>,
     /// What was added, and what stays out. Turns are counted as they were given, from 1.
     pub mended: Vec<Problem>,
 }
@@ -52,7 +54,8 @@ pub struct Sendable {
 /// ```
 pub fn sendable(turns: Vec<Turn>) -> Sendable {
     if is_in_order(&turns) {
-        return Sendable { turns, mended: Vec::new() };
+        let from = (0..turns.len()).collect();
+        return Sendable { turns, from, mended: Vec::new() };
     }
     let mut mender = Mender::default();
     for (number, turn) in turns.into_iter().enumerate() {
@@ -141,6 +144,8 @@ fn is_blank(block: &Block) -> bool {
 #[derive(Debug)]
 struct Draft {
     turn: Turn,
+    /// The number of the turn with which it began.
+    number: usize,
     calls: Vec<Call>,
     /// Whether a result has come, so that the model's next words are a turn of their own.
     answered: bool,
@@ -176,7 +181,7 @@ impl Mender {
         let Turn { role, content, model } = turn;
         let is_tool = |block: &Block| matches!(block, Block::ToolUse(_) | Block::ToolResult(_));
         if !blocks(&content).iter().any(is_tool) {
-            return self.push(Turn { role, content, model });
+            return self.push(number, Turn { role, content, model });
         }
         for block in into_blocks(content) {
             match block {
@@ -189,7 +194,7 @@ impl Mender {
                 }
                 block => {
                     let content = Content::Blocks(vec![block]);
-                    self.push(Turn { role, content, model: model.clone() });
+                    self.push(number, Turn { role, content, model: model.clone() });
                 }
             }
         }
@@ -201,7 +206,7 @@ impl Mender {
     }
 
     /// Adds what somebody says to the turn before, or as a new one.
-    fn push(&mut self, mut turn: Turn) {
+    fn push(&mut self, number: usize, mut turn: Turn) {
         if let Content::Blocks(blocks) = &mut turn.content {
             blocks.retain(|block| !is_blank(block));
         }
@@ -212,7 +217,7 @@ impl Mender {
             Some(last) if !last.answered && are_one(&last.turn, &turn) => {
                 join(&mut last.turn.content, turn.content);
             }
-            _ => self.drafts.push(Draft { turn, calls: Vec::new(), answered: false }),
+            _ => self.drafts.push(Draft { turn, number, calls: Vec::new(), answered: false }),
         }
     }
 
@@ -221,7 +226,7 @@ impl Mender {
         let id = self.ids.new_for(&given);
         call.id.clone_from(&id);
         let content = Content::Blocks(vec![Block::ToolUse(call)]);
-        self.push(Turn { role: Role::Assistant, content, model });
+        self.push(number, Turn { role: Role::Assistant, content, model });
         let draft = self.drafts.len() - 1;
         let waiting = self.waiting.entry(given).or_default();
         if waiting.draft != draft {
@@ -248,16 +253,21 @@ impl Mender {
     fn finish(self) -> Sendable {
         let Mender { drafts, mut mended, .. } = self;
         let mut turns: Vec<Turn> = Vec::with_capacity(drafts.len());
-        for Draft { turn, calls, .. } in drafts {
+        let mut from = Vec::with_capacity(drafts.len());
+        for Draft { turn, number, calls, .. } in drafts {
             match turns.last_mut() {
                 // Only words of the user that follow on results come here.
                 Some(last) if are_one(last, &turn) => join(&mut last.content, turn.content),
-                _ => turns.push(turn),
+                _ => {
+                    turns.push(turn);
+                    from.push(number);
+                }
             }
             if !calls.is_empty() {
                 let results = calls.into_iter().map(|call| result_of(call, &mut mended)).collect();
                 let content = Content::Blocks(results);
                 turns.push(Turn { role: Role::User, content, model: None });
+                from.push(number);
             }
         }
         let first = turns.iter().position(|turn| turn.role != Role::System);
@@ -266,8 +276,9 @@ impl Mender {
             mended.push(Problem::warning("sent-otherwise", text));
             let (role, content) = (Role::User, BEGINNING.into());
             turns.insert(first, Turn { role, content, model: None });
+            from.insert(first, from[first]);
         }
-        Sendable { turns, mended }
+        Sendable { turns, from, mended }
     }
 }
 

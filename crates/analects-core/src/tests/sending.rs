@@ -61,14 +61,18 @@ fn lines(turns: &[Turn]) -> Vec<String> {
     turns.iter().map(line).collect()
 }
 
+/// What comes back of turns that are in order.
+fn untouched(turns: Vec<Turn>) -> Sendable {
+    Sendable { from: (0..turns.len()).collect(), turns, mended: vec![] }
+}
+
 #[track_caller]
 fn check(turns: Vec<Turn>, expected: &[&str], told: &[&str]) {
     let sent = sendable(turns);
     assert_eq!(lines(&sent.turns), expected);
     let messages: Vec<_> = sent.mended.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(messages, told);
-    let again = sendable(sent.turns.clone());
-    assert_eq!(again, Sendable { turns: sent.turns, mended: vec![] }, "mended once is enough");
+    assert_eq!(sendable(sent.turns.clone()), untouched(sent.turns), "mended once is enough");
 }
 
 const NONE: &str = "The call was interrupted; there is no result.";
@@ -85,7 +89,7 @@ fn a_conversation_in_order_comes_back_as_it_is() {
         by("m", "two"),
         by("n", "deux"),
     ];
-    assert_eq!(sendable(turns.clone()), Sendable { turns, mended: vec![] });
+    assert_eq!(sendable(turns.clone()), untouched(turns));
     assert_eq!(sendable(vec![]), Sendable::default());
 }
 
@@ -366,8 +370,9 @@ proptest! {
             models.map(|turn| calls(turn).len()).sum()
         };
         prop_assert_eq!(made(&turns), made(&sent.turns));
-        let again = sendable(sent.turns.clone());
-        prop_assert_eq!(again, Sendable { turns: sent.turns, mended: vec![] });
+        prop_assert_eq!(sent.from.len(), sent.turns.len());
+        prop_assert!(sent.from.is_sorted() && sent.from.iter().all(|at| *at < turns.len()));
+        prop_assert_eq!(sendable(sent.turns.clone()), untouched(sent.turns));
     }
 
     /// What is added at the end of a conversation that is in order does not change its beginning.

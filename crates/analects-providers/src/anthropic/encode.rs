@@ -9,7 +9,7 @@ mod settings;
 mod system;
 mod turns;
 
-use analects_core::{Raw, RawMap, Request};
+use analects_core::{Raw, RawMap, Request, sendable};
 
 use super::wire::{FILES_BETA, VERSION};
 use crate::openai::list;
@@ -59,13 +59,14 @@ fn finished(http: HttpRequest, request: &Request, left_out: LeftOut) -> HttpRequ
 }
 
 fn body(request: &Request, left_out: &mut LeftOut) -> RawMap {
-    let (system, turns) = system::split(request, left_out);
+    let (mut system, turns) = system::split(request, left_out);
+    let sent = sendable(turns);
     let mut conversation = turns::Conversation::default();
-    for turn in turns {
-        conversation.add(turn.index, turn.turn, &request.model, left_out);
+    for (turn, from) in sent.turns.iter().zip(sent.from) {
+        conversation.add(from, turn, &request.model, left_out);
     }
+    left_out.add(sent.mended);
     let mut messages = conversation.finish(left_out);
-    let mut system = system;
     turns::limit_cache_points(&mut system, &mut messages, &request.metadata, left_out);
     let settings = settings::Settings::of(request, &messages, left_out);
     let mut body = RawMap::new();

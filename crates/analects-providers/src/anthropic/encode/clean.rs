@@ -20,11 +20,12 @@ fn plain(word: &str, fallback: &str) -> String {
     word.chars().map(|c| if is_plain_char(c) { c } else { '_' }).collect()
 }
 
-/// Identifiers in use. Every call needs one of its own; some vendors begin to count anew in every
-/// answer.
+/// Identifiers in use, for calls that have different ones.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     taken: BTreeSet<String>,
+    /// What is sent for each.
+    sent: BTreeMap<String, String>,
     /// How often each was asked for.
     asked: BTreeMap<String, usize>,
 }
@@ -32,7 +33,7 @@ pub(super) struct Ids {
 impl Ids {
     /// The identifier to send for a call that has this one. What stands before it decides alone, so
     /// that a longer conversation begins with the same bytes, and can be cached.
-    pub fn new_for(&mut self, id: &str) -> String {
+    pub fn new_for(&mut self, id: &str) -> &str {
         let plain = plain(id, "call");
         let count = self.asked.entry(plain.clone()).or_insert(1);
         let mut candidate = plain.clone();
@@ -40,6 +41,11 @@ impl Ids {
             *count += 1;
             candidate = format!("{plain}_{count}");
         }
-        candidate
+        self.sent.entry(id.to_string()).or_insert(candidate)
+    }
+
+    /// The identifier that was sent for the call of this one.
+    pub fn of<'a>(&'a self, id: &'a str) -> &'a str {
+        self.sent.get(id).map_or(id, String::as_str)
     }
 }

@@ -6,41 +6,34 @@ use super::blocks::{Speaker, text_block};
 use crate::openai::list;
 use crate::outgoing::LeftOut;
 
-/// A turn of the conversation and its place in the request.
-pub(super) struct Numbered<'a> {
-    pub index: usize,
-    pub turn: &'a Turn,
-}
-
 /// Splits a request into its instructions, as blocks, and its conversation. Instructions at the start
-/// belong together; later ones stay in their place, as words of the user.
-pub(super) fn split<'a>(
-    request: &'a Request,
-    left_out: &mut LeftOut,
-) -> (Vec<RawMap>, Vec<Numbered<'a>>) {
+/// belong together, and leave empty turns behind, so that turns keep their numbers; later ones stay in
+/// their place, as words of the user.
+pub(super) fn split(request: &Request, left_out: &mut LeftOut) -> (Vec<RawMap>, Vec<Turn>) {
     let mut system: Vec<RawMap> = Vec::new();
     if let Some(text) = &request.system {
         system.extend(text_block(&text.as_str()));
     }
-    let all = request.turns.iter().enumerate().map(|(index, turn)| Numbered { index, turn });
-    let (mut turns, mut begun) = (Vec::new(), false);
-    for numbered in all {
-        begun |= numbered.turn.role != Role::System;
-        if begun {
-            turns.push(numbered);
-        } else {
-            system.extend(instructions(&numbered, left_out));
+    let mut begun = false;
+    let mut turns = Vec::with_capacity(request.turns.len());
+    for (number, turn) in request.turns.iter().enumerate() {
+        begun |= turn.role != Role::System;
+        let mut turn = turn.clone();
+        if !begun {
+            system.extend(instructions(number, &turn.content, left_out));
+            turn.content = Content::Empty;
+        } else if turn.role == Role::System {
+            let text = "instructions in the middle are sent as words of the user";
+            left_out.otherwise(format!("turn {}: {text}", number + 1));
+            turn.role = Role::User;
         }
-    }
-    for turn in turns.iter().filter(|numbered| numbered.turn.role == Role::System) {
-        let text = "instructions in the middle are sent as words of the user";
-        left_out.otherwise(format!("turn {}: {text}", turn.index + 1));
+        turns.push(turn);
     }
     (system, turns)
 }
 
-fn instructions(numbered: &Numbered<'_>, left_out: &mut LeftOut) -> Vec<RawMap> {
-    match &numbered.turn.content {
+fn instructions(number: usize, content: &Content, left_out: &mut LeftOut) -> Vec<RawMap> {
+    match content {
         Content::Empty => Vec::new(),
         Content::Text(text) => text_block(&text.as_str()).into_iter().collect(),
         Content::Blocks(blocks) => {
@@ -48,7 +41,7 @@ fn instructions(numbered: &Numbered<'_>, left_out: &mut LeftOut) -> Vec<RawMap> 
             let said = |block: &Block| match block {
                 Block::Text(text) => speaker.text(text),
                 _ => {
-                    left_out.content(numbered.index, "a block", "instructions are text");
+                    left_out.content(number, "a block", "instructions are text");
                     None
                 }
             };

@@ -1,5 +1,5 @@
-//! The conversation as the API wants it: turns alternate and begin with the user, every call is
-//! answered at the start of the next turn, and no turn is empty.
+//! The conversation as the API wants it. Calls and results come in order; but what of a turn the API
+//! does not take goes, and still turns alternate and begin with the user, and none is empty.
 
 use analects_core::{Content, Raw, RawMap, Role, Turn};
 
@@ -11,8 +11,6 @@ use crate::openai::list;
 use crate::outgoing::LeftOut;
 use crate::outgoing::json::{with, without};
 
-/// The result of a call that has none.
-const INTERRUPTED: &str = "The call was interrupted; there is no result.";
 /// What a conversation begins with that the model began.
 const BEGINNING: &str = "(The conversation begins with your words.)";
 const MOST_CACHE_POINTS: usize = 4;
@@ -67,9 +65,6 @@ fn is_thought(block: &RawMap) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
     messages: Vec<Message>,
-    /// Calls of the last message of the model that have no result yet: their identifiers in the
-    /// request and in the body.
-    open: Vec<(String, String)>,
     /// Calls of the provider's own tools that wait for ours.
     waiting: Waiting,
     ids: Ids,
@@ -100,17 +95,11 @@ impl Conversation {
         match piece {
             Piece::Said(role, block) => self.begin(role, turn, left_out).said.push(block),
             Piece::Call { id, block } => {
-                let new = self.ids.new_for(&id);
-                let block = with_id(&block, "id", &new);
+                let block = with_id(&block, "id", self.ids.new_for(&id));
                 self.begin(Role::Assistant, turn, left_out).said.push(block);
-                self.open.push((id, new));
             }
             Piece::Answer { id, block } => {
-                let Some(at) = self.open.iter().position(|(open, _)| *open == id) else {
-                    return left_out.content(turn, "a result", "no call before it waits for one");
-                };
-                let (_, new) = self.open.remove(at);
-                let block = with_id(&block, "tool_use_id", &new);
+                let block = with_id(&block, "tool_use_id", self.ids.of(&id));
                 self.begin(Role::User, turn, left_out).results.push(block);
             }
         }
@@ -131,21 +120,13 @@ impl Conversation {
     /// Mends the last message, since nothing more comes to it; it goes if nothing of it is left.
     fn close(&mut self, is_last: bool, left_out: &mut LeftOut) {
         let Some(mut message) = self.messages.pop() else { return };
-        match message.role {
-            Role::Assistant => {
-                let paused = is_last && self.open.is_empty();
-                if self.waiting.pair(&mut self.messages, &mut message, paused) {
-                    let what = "a call of a server's tool";
-                    left_out.content(message.turn, what, "its other half is missing");
-                }
-                for _ in 0..message.drop_last_thoughts() {
-                    left_out.thought(message.turn, "nothing came of it");
-                }
+        if message.role == Role::Assistant {
+            if self.waiting.pair(&mut self.messages, &mut message, is_last) {
+                let what = "a call of a server's tool";
+                left_out.content(message.turn, what, "its other half is missing");
             }
-            _ => {
-                for (_, id) in self.open.drain(..) {
-                    message.results.push(interrupted(&id, message.turn, left_out));
-                }
+            for _ in 0..message.drop_last_thoughts() {
+                left_out.thought(message.turn, "nothing came of it");
             }
         }
         if !message.results.is_empty() || !message.said.is_empty() {
@@ -156,11 +137,6 @@ impl Conversation {
     /// The messages, complete.
     pub fn finish(mut self, left_out: &mut LeftOut) -> Vec<Message> {
         self.close(true, left_out);
-        if !self.open.is_empty() {
-            let turn = self.messages.last().map_or(0, |last| last.turn);
-            self.messages.push(Message::new(Role::User, turn));
-            self.close(true, left_out);
-        }
         if self.messages.first().is_some_and(|first| first.role == Role::Assistant) {
             left_out.otherwise("the model spoke first, so a line of the user is sent before it");
             let mut first = Message::new(Role::User, 0);
@@ -168,7 +144,7 @@ impl Conversation {
             self.messages.insert(0, first);
         }
         if self.messages.is_empty() {
-            left_out.setting("the request", "there is nothing in it that the API takes");
+            left_out.everything();
         }
         self.trim_end();
         self.messages
@@ -199,17 +175,6 @@ fn with_id(block: &RawMap, key: &str, id: &str) -> RawMap {
         out.push(key, Raw::string(id));
     }
     out
-}
-
-fn interrupted(id: &str, turn: usize, left_out: &mut LeftOut) -> RawMap {
-    let text = "a call has no result; one that says so is sent";
-    left_out.otherwise(format!("turn {}: {text}", turn + 1));
-    let mut map = RawMap::new();
-    map.push("type", Raw::string("tool_result"));
-    map.push("tool_use_id", Raw::string(id));
-    map.push("content", Raw::string(INTERRUPTED));
-    map.push("is_error", super::literal("true"));
-    map
 }
 
 /// Whether the model's turn that is still going on began without a thought: with calls that were just

@@ -43,7 +43,7 @@ fn a_call_without_a_result_gets_one_that_says_so() {
     ]);
     let messages = super::messages(turns);
     let middle = format!(
-        r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"b","content":"1"}},{},{{"type":"text","text":"never mind"}}]}}"#,
+        r#"{{"role":"user","content":[{},{{"type":"tool_result","tool_use_id":"b","content":"1"}},{{"type":"text","text":"never mind"}}]}}"#,
         interrupted("a")
     );
     assert!(messages.contains(&middle), "{messages}");
