@@ -61,8 +61,9 @@ fn no_shape_is_quadratic() {
     for (name, shape) in SHAPES {
         // Sixteen times as many take sixteen times as long; a square would take 256 times.
         let small = (0..3).map(|_| time(shape, MANY / 16)).min().unwrap_or_default();
-        let large = time(shape, MANY);
         let limit = small * 100 + Duration::from_millis(50);
+        // Other tests may take the processor away once, but hardly every time.
+        let large = (0..3).map(|_| time(shape, MANY)).min().unwrap_or_default();
         assert!(large < limit, "{name}: {large:?} for {MANY}, {small:?} for a sixteenth");
     }
 }
@@ -82,6 +83,6 @@ fn a_state_that_grows_with_every_record_is_made_in_one_pass() {
         start.elapsed()
     };
     let small = (0..3).map(|_| time(1_000)).min().unwrap_or_default();
-    let large = time(16_000);
+    let large = (0..3).map(|_| time(16_000)).min().unwrap_or_default();
     assert!(large < small * 100 + Duration::from_millis(50), "{large:?}, {small:?}");
 }

@@ -32,7 +32,8 @@ fn within(limit: Duration, work: impl FnOnce()) {
     assert!(begin.elapsed() < limit, "{:?}", begin.elapsed());
 }
 
-const LIMIT: Duration = Duration::from_secs(10);
+/// Far more than it takes on a busy machine, and far less than it would take if it grew with the square.
+const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
 fn many_unknown_fields_take_time_in_proportion() {
