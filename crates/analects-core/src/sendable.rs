@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use crate::{Block, Content, Problem, Role, ToolResult, ToolUse, Turn};
+use crate::{Block, Content, Problem, Role, ToolResult, Turn};
 
 /// The result of a call that has none.
 const INTERRUPTED: &str = "The call was interrupted; there is no result.";
@@ -58,6 +58,7 @@ pub fn sendable(turns: Vec<Turn>) -> Sendable {
         return Sendable { turns, from, mended: Vec::new() };
     }
     let mut mender = Mender::default();
+    mender.drafts.reserve(turns.len());
     for (number, turn) in turns.into_iter().enumerate() {
         mender.add(number, turn);
     }
@@ -161,10 +162,26 @@ struct Call {
 }
 
 /// Calls of one id that wait for their results: the draft in which they are, and their places in it.
+/// Mostly there is one.
 #[derive(Debug, Default)]
 struct Waiting {
     draft: usize,
-    calls: VecDeque<usize>,
+    first: Option<usize>,
+    more: VecDeque<usize>,
+}
+
+impl Waiting {
+    fn push(&mut self, call: usize) {
+        if self.first.is_none() && self.more.is_empty() {
+            self.first = Some(call);
+        } else {
+            self.more.push_back(call);
+        }
+    }
+
+    fn pop(&mut self) -> Option<usize> {
+        self.first.take().or_else(|| self.more.pop_front())
+    }
 }
 
 #[derive(Debug, Default)]
@@ -179,25 +196,48 @@ struct Mender {
 impl Mender {
     fn add(&mut self, number: usize, turn: Turn) {
         let Turn { role, content, model } = turn;
-        let is_tool = |block: &Block| matches!(block, Block::ToolUse(_) | Block::ToolResult(_));
-        if !blocks(&content).iter().any(is_tool) {
-            return self.push(number, Turn { role, content, model });
+        match content {
+            Content::Blocks(blocks) if role == Role::Assistant => {
+                self.of_model(number, blocks, model);
+            }
+            Content::Blocks(blocks) => {
+                let blocks = self.without_tools(number, blocks);
+                self.push(number, Turn { role, content: Content::Blocks(blocks), model });
+            }
+            content => self.push(number, Turn { role, content, model }),
         }
-        for block in into_blocks(content) {
+    }
+
+    /// Adds a turn of the model. What stands behind a result in it was said later.
+    fn of_model(&mut self, number: usize, blocks: Vec<Block>, model: Option<String>) {
+        if !blocks.iter().any(|block| matches!(block, Block::ToolResult(_))) {
+            return self.say(number, blocks, model);
+        }
+        let mut said = Vec::new();
+        for block in blocks {
+            if let Block::ToolResult(result) = block {
+                self.say(number, std::mem::take(&mut said), model.clone());
+                self.answer(number, result);
+            } else {
+                said.push(block);
+            }
+        }
+        self.say(number, said, model);
+    }
+
+    /// What somebody else than the model says. Results go to their calls.
+    fn without_tools(&mut self, number: usize, blocks: Vec<Block>) -> Vec<Block> {
+        let mut said = Vec::new();
+        for block in blocks {
             match block {
                 Block::ToolResult(result) => self.answer(number, result),
-                Block::ToolUse(call) if role == Role::Assistant => {
-                    self.call(number, call, model.clone());
-                }
                 Block::ToolUse(_) => {
                     self.leave_out(number, "a tool call is not sent: it is not the model's");
                 }
-                block => {
-                    let content = Content::Blocks(vec![block]);
-                    self.push(number, Turn { role, content, model: model.clone() });
-                }
+                block => said.push(block),
             }
         }
+        said
     }
 
     fn leave_out(&mut self, number: usize, what: &str) {
@@ -221,25 +261,37 @@ impl Mender {
         }
     }
 
-    fn call(&mut self, number: usize, mut call: ToolUse, model: Option<String>) {
-        let given = call.id.clone();
-        let id = self.ids.new_for(&given);
-        call.id.clone_from(&id);
-        let content = Content::Blocks(vec![Block::ToolUse(call)]);
-        self.push(number, Turn { role: Role::Assistant, content, model });
+    /// Adds words and calls of the model.
+    fn say(&mut self, number: usize, mut blocks: Vec<Block>, model: Option<String>) {
+        let mut made = Vec::new();
+        for block in &mut blocks {
+            if let Block::ToolUse(call) = block {
+                let id = self.ids.new_for(&call.id);
+                made.push((std::mem::replace(&mut call.id, id.clone()), id));
+            }
+        }
+        let (role, content) = (Role::Assistant, Content::Blocks(blocks));
+        self.push(number, Turn { role, content, model });
+        for (given, id) in made {
+            self.wait(number, given, id);
+        }
+    }
+
+    /// Notes that a call of the last draft waits for its result.
+    fn wait(&mut self, number: usize, given: String, id: String) {
         let draft = self.drafts.len() - 1;
         let waiting = self.waiting.entry(given).or_default();
         if waiting.draft != draft {
-            *waiting = Waiting { draft, calls: VecDeque::new() };
+            *waiting = Waiting { draft, ..Waiting::default() };
         }
         let calls = &mut self.drafts[draft].calls;
-        waiting.calls.push_back(calls.len());
+        waiting.push(calls.len());
         calls.push(Call { id, number, result: None });
     }
 
     fn answer(&mut self, number: usize, mut result: ToolResult) {
         let waiting = self.waiting.get_mut(&result.tool_use_id);
-        let found = waiting.and_then(|waiting| Some((waiting.draft, waiting.calls.pop_front()?)));
+        let found = waiting.and_then(|waiting| Some((waiting.draft, waiting.pop()?)));
         let Some((draft, call)) = found else {
             return self.leave_out(number, "a result is not sent: no call before it waits for one");
         };

@@ -8,8 +8,9 @@
 //! # Types, in reading order
 //!
 //! 1. [`Api`] names a wire format.
-//! 2. [`encode`] turns a request into an [`HttpRequest`], which also says what it leaves out;
-//!    [`encode_for`] does so for a server whose [`Quirks`] are known.
+//! 2. [`encode`] turns a request into an [`HttpRequest`] that obeys the rules of its API, whatever the
+//!    conversation, and says what it leaves out or sends otherwise; [`encode_for`] does so for a server
+//!    whose [`Quirks`] are known.
 //! 3. [`decoder`] gives a [`Decoder`], which takes the answer's bytes in pieces of any size.
 //! 4. [`error_from_response`] reads an answer that is an error; [`is_retryable`] says whether
 //!    another try may help, and [`retry()`] whether and when to try.
@@ -50,6 +51,10 @@
 //!   `other_choices` among the message's extra fields.
 //! - Of the Responses API, the request's instructions and tools, which every answer repeats, are not
 //!   kept; nor are events that only announce what the finished item says.
+//! - The Responses API takes back only calls of tools that the provider runs; calls of a computer, a
+//!   shell or a custom tool, which somebody here would have to answer, are left out.
+//! - Gemini wants the last word to be the user's: where the model spoke last, a line asks it to go on.
+//! - What comes in by a request's `metadata` is sent as it is, and nobody checks it.
 //! - Of Gemini, a stream whose every chunk says that it finished, as old versions do, cannot be told
 //!   from one that was cut off between two chunks.
 //! - Prices are list prices for ordinary requests: no batches, no searches, no stored caches.
