@@ -162,6 +162,9 @@ impl Client {
     ) -> Result<ByteStream, ClientError> {
         match &model.transport {
             Transport::Replay(path) => ByteStream::replay(path),
+            Transport::Local => {
+                Err(ClientError::Unsupported("the server of a local model was not started"))
+            }
             Transport::Http { base_url, key, as_bearer } => {
                 let (key, as_bearer, options) = (key.as_ref(), *as_bearer, &self.options);
                 let call = Call { model, base_url, key, as_bearer, options };

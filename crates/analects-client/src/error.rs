@@ -218,7 +218,10 @@ impl ClientError {
             ClientError::UnknownModel(_) => {
                 "name a model as provider/NAME; analects model list has the providers"
             }
-            ClientError::NoKey(variable) => return Some(format!("set {variable}")),
+            ClientError::NoKey(variable) => {
+                let other = "without a key, -m local/smollm2 answers on this machine";
+                return Some(format!("set {variable}; {other}"));
+            }
             ClientError::Ambiguous { hint, .. } => return Some(hint.clone()),
             ClientError::PlainHttp(_) => "use https://, or allow it with --allow-http",
             ClientError::BadAddress(_) => "give an address such as http://127.0.0.1:8080/v1",

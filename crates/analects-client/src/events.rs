@@ -28,7 +28,7 @@ impl EventStream {
     pub(crate) fn new(bytes: ByteStream, model: &Model, left_out: Vec<Problem>) -> EventStream {
         let key = match &model.transport {
             Transport::Http { key, .. } => key.clone(),
-            Transport::Replay(_) => None,
+            Transport::Replay(_) | Transport::Local => None,
         };
         EventStream {
             bytes,

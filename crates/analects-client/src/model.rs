@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use analects_core::{ModelFacts, Request};
 use analects_providers::{
-    Api, Catalogue, HttpRequest, Quirks, Vendor, encode_for, recognise, vendor, vendors,
+    Api, Catalogue, HttpRequest, OWN_SERVER, Quirks, Vendor, encode_for, recognise, vendor, vendors,
 };
 
 use crate::{BaseUrl, ClientError, Key, ModelAdapter, Options};
@@ -104,7 +104,7 @@ impl Model {
     /// answer has to be there. Nothing is sent.
     pub fn check(&self) -> Result<(), ClientError> {
         match &self.transport {
-            Transport::Http { .. } => Ok(()),
+            Transport::Http { .. } | Transport::Local => Ok(()),
             Transport::Replay(path) => {
                 readable(path).map_err(|error| ClientError::replay(path, &error))
             }
@@ -136,6 +136,8 @@ pub enum Transport {
         /// Whether it is shown as a bearer token, whatever the wire format says.
         as_bearer: bool,
     },
+    /// To a server that this program runs. Whoever asks starts it first, and puts the way to it here.
+    Local,
     /// Not at all: the file holds the answer, byte by byte, to whatever is asked.
     Replay(PathBuf),
 }
@@ -175,6 +177,9 @@ fn reach(
     name: &str,
     surroundings: &Surroundings,
 ) -> Result<Model, ClientError> {
+    if vendor.name == OWN_SERVER {
+        return Ok(own(vendor, name, surroundings));
+    }
     let given = surroundings.address(vendor);
     let base_url = match given {
         // Without this, the first part of the path would be taken for a host.
@@ -205,6 +210,18 @@ fn reach(
         facts: surroundings.catalogue().facts(vendor.name, name),
         transport: Transport::Http { base_url, key, as_bearer },
     })
+}
+
+/// A model whose server this program runs.
+fn own(vendor: &Vendor, name: &str, surroundings: &Surroundings) -> Model {
+    Model {
+        provider: vendor.name.to_string(),
+        name: name.to_string(),
+        api: vendor.api,
+        quirks: vendor.quirks,
+        facts: surroundings.catalogue().facts(vendor.name, name),
+        transport: Transport::Local,
+    }
 }
 
 fn has_no_host(address: &str) -> bool {

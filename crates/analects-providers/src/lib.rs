@@ -91,7 +91,7 @@ pub use models::{ListedModel, ModelPage, decode_count, decode_models, encode_cou
 pub use quirks::{MaxTokens, Quirks, ReasoningRequest, SystemRole, Temperature, Thoughts, ToolIds};
 pub use retry::{Retry, RetryHeaders, RetryPolicy, Situation, WhyNot, retry};
 pub use shapes::{at_once, recognise};
-pub use vendors::{Vendor, vendor, vendors};
+pub use vendors::{OWN_SERVER, Vendor, vendor, vendors};
 
 /// A wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

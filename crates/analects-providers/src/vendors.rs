@@ -31,6 +31,9 @@ pub struct Vendor {
     pub tried: bool,
 }
 
+/// The name of the vendor whose servers this program starts and ends itself.
+pub const OWN_SERVER: &str = "local";
+
 /// What most compatible servers do.
 const COMMON: Quirks = Quirks {
     max_tokens: MaxTokens::MaxTokens,
@@ -54,7 +57,7 @@ const COMPATIBLE: Vendor = Vendor {
 
 const LOCAL: Vendor = Vendor { needs_key: false, ..COMPATIBLE };
 
-static VENDORS: [Vendor; 16] = [
+static VENDORS: [Vendor; 17] = [
     Vendor {
         name: "anthropic",
         title: "Anthropic",
@@ -116,6 +119,16 @@ static VENDORS: [Vendor; 16] = [
         aliases: &["lm-studio"],
         base_url: "http://127.0.0.1:1234/v1",
         base_url_variables: &["LMSTUDIO_BASE_URL"],
+        ..LOCAL
+    },
+    Vendor {
+        name: OWN_SERVER,
+        title: "A model that this program runs",
+        // The one of its wire formats that can count tokens.
+        api: Api::AnthropicMessages,
+        // Each server has a port of its own; whoever starts it knows.
+        base_url: "http://127.0.0.1:0/v1",
+        tried: true,
         ..LOCAL
     },
     Vendor {

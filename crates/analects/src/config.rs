@@ -15,7 +15,7 @@ use analects_client::{ClientError, Surroundings as Models, resolve};
 use analects_core::{Agent, nearest};
 
 use crate::failure::{Failure, words};
-use crate::surroundings::Surroundings;
+use crate::surroundings::{DEFAULT_MODEL, Surroundings};
 use crate::ui;
 use read::{Layer, Owner};
 
@@ -70,6 +70,8 @@ pub struct Config {
     layers: Vec<Layer>,
     /// The person's folder of agents, one file each.
     agents: PathBuf,
+    /// The default that the environment names, which counts before the files.
+    default: Option<String>,
 }
 
 impl Config {
@@ -78,7 +80,13 @@ impl Config {
         let project = find::project_file(&surroundings.folder, surroundings.home.as_deref());
         let user = surroundings.config.join("config.toml");
         let files = project.map(|path| (path, Owner::Project)).into_iter();
-        let mut config = Config { layers: Vec::new(), agents: surroundings.config.join("agents") };
+        let agents = surroundings.config.join("agents");
+        let default = surroundings.default_model.clone();
+        if let Some(name) = default.as_deref().filter(|name| is_recording(name)) {
+            let message = format!("{DEFAULT_MODEL} is {name}, which is a recording");
+            return Err(Failure::usage(message, "name a model, such as local/smollm2"));
+        }
+        let mut config = Config { layers: Vec::new(), agents, default };
         for (path, owner) in files.chain([(user, Owner::Person)]) {
             let Some(text) = read_text(&path)? else { continue };
             let layer = read::read(&text, &path, owner)?;
@@ -103,6 +111,15 @@ impl Config {
 
     /// The model that a pointer stands for.
     pub fn pointer(&self, name: &str) -> Option<&str> {
+        match self.default.as_deref().filter(|_| name == "default") {
+            Some(pointer) if POINTERS.contains(&pointer) => self.configured(pointer),
+            Some(model) => Some(model),
+            None => self.configured(name),
+        }
+    }
+
+    /// The model that the files give for a pointer.
+    fn configured(&self, name: &str) -> Option<&str> {
         let mut pointers = self.layers.iter().flat_map(|layer| &layer.pointers);
         pointers.find(|pointer| pointer.name == name).map(|pointer| pointer.model.as_str())
     }
@@ -166,6 +183,8 @@ impl Config {
                 let origin = Origin::File { path: layer.path.clone(), line: pointer.line };
                 Some((pointer.model.clone(), origin))
             });
+            let given = self.default.clone().filter(|_| name == "default");
+            let found = given.map(|model| (model, Origin::Variable(DEFAULT_MODEL))).or(found);
             let (model, origin) = found.unwrap_or(("not set".to_string(), Origin::BuiltIn));
             settings.push(Setting::new(format!("models.{name}"), model, origin));
         }

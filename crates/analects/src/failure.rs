@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use analects_client::ClientError;
+use analects_local::LocalError;
 use analects_store::StoreError;
 
 /// Why a command failed, in the classes that exit codes tell apart.
@@ -70,6 +71,11 @@ impl Failure {
     /// The model's side stopped in the middle of an answer, and did not say why.
     pub fn broke_off() -> Failure {
         Failure::new(Kind::Model, "the answer broke off before its end", None)
+    }
+
+    /// The model's side failed, in a way that the program knows more about than the answer says.
+    pub fn of_model(message: impl Into<String>) -> Failure {
+        Failure::new(Kind::Model, message, None)
     }
 
     /// The person stopped it.
@@ -143,6 +149,18 @@ impl From<ClientError> for Failure {
             _ => Kind::Model,
         };
         Failure::new(kind, error.to_string(), error.hint())
+    }
+}
+
+impl From<LocalError> for Failure {
+    fn from(error: LocalError) -> Failure {
+        let kind = match &error {
+            error if error.is_not_found() => Kind::NotFound,
+            error if error.is_input() => Kind::Input,
+            _ => Kind::Model,
+        };
+        let path = error.path().map(Path::to_path_buf);
+        Failure { path, ..Failure::new(kind, error.to_string(), error.hint()) }
     }
 }
 

@@ -11,11 +11,13 @@ mod connection;
 mod failure;
 mod help;
 mod interrupt;
+mod local;
 #[cfg(test)]
 mod reference;
 mod surroundings;
 mod ui;
 mod usage;
+mod ways;
 mod writing;
 
 use std::ffi::OsString;
@@ -36,6 +38,9 @@ struct Cli {
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
+    if let Some(code) = analects_local::hidden(&args) {
+        return ExitCode::from(code);
+    }
     let (as_json, done) = match parse(&args) {
         Ok(cli) => (cli.command.wants_json(), cli.command.run().map(|()| ExitCode::SUCCESS)),
         Err(error) => (usage::asks_for_json(&args), explain(&error, &args)),

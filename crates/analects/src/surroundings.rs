@@ -2,7 +2,9 @@
 //! environment, apart from the colours of `ui`.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use analects_client::Proxies;
 use analects_providers::{Catalogue, vendors};
@@ -16,6 +18,9 @@ use crate::failure::{Failure, words};
 const HTTP_PROXY: [&str; 3] = ["http_proxy", "ALL_PROXY", "all_proxy"];
 const HTTPS_PROXY: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
+
+/// The variable that names the model to ask if nobody names one.
+pub const DEFAULT_MODEL: &str = "ANALECTS_MODEL";
 
 /// Everything that the environment says.
 pub struct Surroundings {
@@ -31,6 +36,12 @@ pub struct Surroundings {
     pub models: analects_client::Surroundings,
     /// The proxies between here and there.
     pub proxies: Proxies,
+    /// The model that is asked if nobody names one.
+    pub default_model: Option<String>,
+    /// Where programs are.
+    pub search_path: OsString,
+    /// How long the server of a local model stays unused, if not as usual.
+    pub lease: Option<Duration>,
 }
 
 impl Surroundings {
@@ -42,7 +53,17 @@ impl Surroundings {
         let [data, state, config] = folders()?.map(|folder| folder.path);
         let places = Places { data, state };
         let (models, proxies) = (models(&config)?, proxies());
-        Ok(Surroundings { places, config, home: env::home_dir(), folder, models, proxies })
+        Ok(Surroundings {
+            places,
+            config,
+            home: env::home_dir(),
+            folder,
+            models,
+            proxies,
+            default_model: variable(DEFAULT_MODEL),
+            search_path: env::var_os("PATH").unwrap_or_default(),
+            lease: lease(),
+        })
     }
 
     /// Adds to a failure what the person can change in these surroundings.
@@ -122,6 +143,12 @@ fn folders() -> Result<[Folder; 3], Failure> {
         }
         None => Folder { key, path: home.join(usual).join("analects"), origin: Origin::BuiltIn },
     }))
+}
+
+/// For tests, and for those who want their memory back sooner.
+fn lease() -> Option<Duration> {
+    let seconds: f64 = variable("ANALECTS_LOCAL_LEASE")?.trim().parse().ok()?;
+    (0.0..=86_400.0).contains(&seconds).then(|| Duration::from_secs_f64(seconds))
 }
 
 fn models(config: &Path) -> Result<analects_client::Surroundings, Failure> {

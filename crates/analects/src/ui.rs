@@ -55,6 +55,16 @@ fn columns(size: Option<(Width, Height)>) -> Option<usize> {
     size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0)
 }
 
+/// Shows how far something is, on a line that the next call replaces; without a terminal, nothing.
+pub fn progress(text: &str) {
+    let mut stderr = io::stderr().lock();
+    if stderr.is_terminal() {
+        let width = columns(terminal_size_of(&stderr)).unwrap_or(WIDTH);
+        let text: String = safe(text).chars().take(width.saturating_sub(1)).collect();
+        let _ = write!(stderr, "\r\x1b[K{text}").and_then(|()| stderr.flush());
+    }
+}
+
 /// Prints something that a person should know, though nothing failed.
 pub fn remark(text: &str) {
     say(&safe(text));

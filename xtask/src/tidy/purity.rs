@@ -20,6 +20,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("analects-providers", &["analects-core"]),
     ("analects-store", &["analects-core", "analects-formats"]),
     ("analects-client", &["analects-core", "analects-providers"]),
+    ("analects-local", &[]),
     (
         "analects-runtime",
         &[
@@ -40,6 +41,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "analects-providers",
             "analects-store",
             "analects-client",
+            "analects-local",
             "analects-runtime",
         ],
     ),

@@ -31,6 +31,7 @@ fn every_vendor_of_the_plan_is_there() {
         "groq",
         "llama.cpp",
         "lmstudio",
+        "local",
         "mistral",
         "moonshot",
         "ollama",
@@ -57,7 +58,7 @@ fn rows_are_complete() {
         assert!(remote || row.base_url.starts_with("http://127.0.0.1:"), "{name}");
     }
     let tried: Vec<_> = vendors().iter().filter(|row| row.tried).map(|row| row.name).collect();
-    assert_eq!(tried, ["llamacpp"], "only what somebody tried is marked so");
+    assert_eq!(tried, ["llamacpp", "local"], "only what somebody tried is marked so");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::connection::{Connection, block_on};
 use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
-use crate::{interrupt, ui};
+use crate::{interrupt, local, ui, ways};
 
 /// Ask one question; nothing is kept
 ///
@@ -90,17 +90,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     args.connection.allow(&mut surroundings);
     surroundings.models.allow_no_key |= args.dry_run;
     let config = Config::read_for(args.model.as_deref(), None, &surroundings)?;
-    let wanted = args.model.as_deref().unwrap_or("default");
-    let model = resolve(&config.model(wanted)?, &surroundings.models)?;
+    let name = match (&args.model, config.pointer("default")) {
+        (Some(wanted), _) => config.model(wanted)?,
+        (None, Some(default)) => default.to_string(),
+        (None, None) => return Err(ways::no_model(&surroundings.models, "ask")),
+    };
+    let mut model = resolve(&name, &surroundings.models)?;
     model.check()?;
     let request = request(args)?;
     if args.dry_run {
         return dry_run(&model, &request);
     }
+    let serving = local::ready(&mut model, args.model.as_deref(), &surroundings)?;
     let adapter = ModelAdapter::new(model, args.connection.options(&surroundings));
     interrupt::exit_on_second();
-    let asked = block_on(ask(args, &adapter, &request))??;
-    conclude(args, adapter.model(), asked)
+    let asked = block_on(ask(args, &adapter, &request))?;
+    let done = asked.and_then(|asked| conclude(args, adapter.model(), asked));
+    done.map_err(|failure| local::explain(failure, serving.as_ref()))
 }
 
 /// What is asked, before any provider's wire format.
@@ -146,6 +152,8 @@ fn dry_run(model: &Model, request: &Request) -> Result<(), Failure> {
     let address = match &model.transport {
         Transport::Http { base_url, .. } => base_url.to_string(),
         Transport::Replay(_) => "replay:".to_string(),
+        // Its port is known when it runs.
+        Transport::Local => "http://127.0.0.1/v1".to_string(),
     };
     let body = String::from_utf8_lossy(&encoded.body).into_owned();
     let body = RawValue::from_string(body);

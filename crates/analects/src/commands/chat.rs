@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::connection::Connection;
 use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
-use crate::writing;
+use crate::{local, writing};
 use asking::ask;
 use who::{Wanted, Who};
 
@@ -130,7 +130,8 @@ fn chat_in_file(
     }
     let addressed = addressed(document).filter(|_| prompt.is_none() && wanted.model.is_none());
     let wanted = Wanted { agent: wanted.agent.or(addressed.as_deref()), ..wanted };
-    let who = Who::of_file(document, wanted, &surroundings.models, config)?;
+    let mut who = Who::of_file(document, wanted, &surroundings.models, config)?;
+    let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
     if who.is_configured {
         drop(conversation);
         define(path, &who.agent, surroundings)?;
@@ -144,7 +145,8 @@ fn chat_in_file(
     if let Some(prompt) = prompt {
         conversation.say(&prompt, Timestamp::now())?;
     }
-    ask(&who, options, &mut conversation, &path.to_string_lossy())
+    let done = ask(&who, options, &mut conversation, &path.to_string_lossy());
+    done.map_err(|failure| local::explain(failure, serving.as_ref()))
 }
 
 /// The agent of the file that the last cell without an answer is meant for, if it says so.
@@ -179,11 +181,13 @@ fn chat_in_store(
     };
     let path = transcript.path().to_string_lossy().into_owned();
     let mut conversation = StoredConversation::open(transcript)?;
-    let who = Who::of_store(&conversation, wanted, &surroundings.models, config)?;
+    let mut who = Who::of_store(&conversation, wanted, &surroundings.models, config)?;
     let prompt = prompt.ok_or_else(|| nothing_to_ask(None))?;
+    let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
     conversation.set_agent(&who.agent);
     conversation.say(&prompt, Timestamp::now())?;
-    ask(&who, options, &mut conversation, &path)
+    let done = ask(&who, options, &mut conversation, &path);
+    done.map_err(|failure| local::explain(failure, serving.as_ref()))
 }
 
 fn no_conversation(error: StoreError) -> Failure {

@@ -1,8 +1,10 @@
-//! `model`: which providers and models there are, and what is known about one.
+//! `model`: which providers and models there are, what is known about one, and those of this machine.
+
+mod own;
 
 use analects_client::{ModelAdapter, resolve};
 use analects_core::ModelFacts;
-use analects_providers::{Vendor, vendor, vendors};
+use analects_providers::{OWN_SERVER, Vendor, vendor, vendors};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -12,7 +14,7 @@ use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::ui;
 
-/// Look at providers and models
+/// Look at providers and models, and run some on this machine
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub struct Args {
@@ -24,16 +26,22 @@ pub struct Args {
 enum What {
     List(List),
     Info(Info),
+    Pull(own::Pull),
+    Add(own::Add),
+    Rm(own::Rm),
+    Stop(own::Stop),
 }
 
 /// List the providers, or the models that one of them offers
 ///
 /// Without PROVIDER nothing is sent: each provider is shown with the variable that its key is read from, and whether
-/// it could be asked now. With PROVIDER, it is asked for its models.
+/// it could be asked now. With PROVIDER, it is asked for its models; with local, the models of this machine are shown, and
+/// whether a server runs for them.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects model list
-  analects model list ollama")]
+  analects model list ollama
+  analects model list local")]
 struct List {
     /// The provider, such as openai
     provider: Option<String>,
@@ -67,6 +75,7 @@ impl Args {
         match &self.what {
             What::List(args) => args.json,
             What::Info(args) => args.json,
+            What::Pull(_) | What::Add(_) | What::Rm(_) | What::Stop(_) => false,
         }
     }
 }
@@ -75,6 +84,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     match &args.what {
         What::List(args) => list(args),
         What::Info(args) => info(args),
+        What::Pull(args) => own::pull(args),
+        What::Add(args) => own::add(args),
+        What::Rm(args) => own::rm(args),
+        What::Stop(args) => own::stop(args),
     }
 }
 
@@ -83,6 +96,9 @@ fn list(args: &List) -> Result<(), Failure> {
     args.connection.allow(&mut surroundings);
     let Some(name) = &args.provider else { return providers(args, &surroundings) };
     let found = vendor(name).ok_or_else(|| no_such_provider(name))?;
+    if found.name == OWN_SERVER {
+        return own::list(&surroundings, args.json);
+    }
     // Any name will do: the list is the provider's.
     let model = resolve(&format!("{}/-", found.name), &surroundings.models)?;
     let adapter = ModelAdapter::new(model, args.connection.options(&surroundings));

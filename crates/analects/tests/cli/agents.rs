@@ -54,8 +54,7 @@ fn recordings_are_nobody_to_ask() {
     let sandbox = Sandbox::new();
     sandbox.write("r.sse", RECORDED);
     sandbox.run(&["chat", "a.msg.md", "-m", "replay:r.sse", "hi"]).assert_answer("recorded\n");
-    let expected = "analects: no model to ask\nhint: name one, such as -m openai/gpt-5-mini\n";
-    sandbox.run(&["chat", "a.msg.md", "hi"]).assert_failure(2, expected);
+    sandbox.run(&["chat", "a.msg.md", "hi"]).assert_no_model("chat");
 }
 
 #[test]

@@ -6,9 +6,9 @@ use crate::server::{Server, Step, answer, error, piece, stream_head};
 #[test]
 fn no_model() {
     let sandbox = Sandbox::new();
-    let expected = "analects: no model to ask\nhint: name one, such as -m openai/gpt-5-mini\n";
-    sandbox.run(&["chat", "a.msg.md", "hi"]).assert_failure(2, expected);
-    sandbox.run(&["chat", "hi"]).assert_failure(2, expected);
+    sandbox.run(&["chat", "a.msg.md", "hi"]).assert_no_model("chat");
+    sandbox.run(&["chat", "hi"]).assert_no_model("chat");
+    sandbox.run(&["ask", "hi"]).assert_no_model("ask");
     assert!(!sandbox.path("a.msg.md").exists());
 }
 
@@ -89,8 +89,7 @@ fn no_model_to_go_on_with() {
         "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n",
     );
     sandbox.run(&["chat", "-m", "replay:r.sse", "hi"]).assert_answer("x\n");
-    let expected = "analects: no model to ask\nhint: name one, such as -m openai/gpt-5-mini\n";
-    sandbox.run(&["chat", "-c", "hi"]).assert_failure(2, expected);
+    sandbox.run(&["chat", "-c", "hi"]).assert_no_model("chat");
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl Sandbox {
             }
         }
         command.env_remove("HTTP_PROXY").env_remove("http_proxy").env_remove("ALL_PROXY");
-        command.env("ANALECTS_HOME", self.path("home"));
+        command.env("ANALECTS_HOME", self.path("home")).env_remove("ANALECTS_MODEL");
         command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env("TERM", "xterm");
         match &self.base_url {
             Some(url) => command.env("OPENAI_BASE_URL", url),
@@ -132,6 +132,16 @@ impl Run {
     #[track_caller]
     pub fn assert_answer(&self, stdout: &str) {
         assert_eq!((self.code, &*self.stdout, &*self.stderr), (Some(0), stdout, ""));
+    }
+
+    /// The command names the ways to a model, since nobody named one.
+    #[track_caller]
+    pub fn assert_no_model(&self, verb: &str) {
+        assert_eq!((self.code, &*self.stdout), (Some(2), ""), "{}", self.stderr);
+        let start = "analects: no model to ask: none was named";
+        assert!(self.stderr.starts_with(start), "{}", self.stderr);
+        let way = format!("analects {verb} -m local/smollm2 \"Hello\"");
+        assert!(self.stderr.contains(&way), "{}", self.stderr);
     }
 
     /// The command failed with this code, these lines on stderr, and nothing on stdout.

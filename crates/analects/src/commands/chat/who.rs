@@ -11,6 +11,7 @@ use analects_runtime::{StoredConversation, agent_name};
 
 use crate::config::{Config, check_model};
 use crate::failure::Failure;
+use crate::ways;
 
 /// The author of recorded answers.
 const REPLAY: &str = "replay";
@@ -54,7 +55,7 @@ impl Who {
             }
             (None, None) => {
                 let default = config.pointer("default").filter(|_| agents.is_empty());
-                default.ok_or_else(|| nobody(&agents))?.to_string()
+                default.ok_or_else(|| nobody(&agents, surroundings))?.to_string()
             }
         };
         let mut known = usual.into_iter().chain(&agents);
@@ -79,7 +80,8 @@ impl Who {
         }
         let last = || conversation.models().find(|model| is_askable(model));
         let default = || config.pointer("default").map(str::to_string);
-        let name = model.or_else(last).or_else(default).ok_or_else(no_model)?;
+        let name = model.or_else(last).or_else(default);
+        let name = name.ok_or_else(|| ways::no_model(surroundings, "chat"))?;
         Who::new(Agent::of_model(agent_name(&name), &name), &name, surroundings)
     }
 
@@ -98,7 +100,7 @@ impl Who {
             None => config.agent(name)?.ok_or_else(|| config.no_such_agent(name, agents))?,
         };
         let model = model.or_else(|| askable_model(&agent).map(str::to_string));
-        let model = model.ok_or_else(|| nobody(std::slice::from_ref(&agent)))?;
+        let model = model.ok_or_else(|| nobody(std::slice::from_ref(&agent), surroundings))?;
         let who = Who::new(agent, &model, surroundings)?;
         Ok(Who { is_configured: is_configured && !who.is_recording(), ..who })
     }
@@ -153,13 +155,9 @@ fn free_name(name: String, agents: &[Agent]) -> String {
     names.find(is_free).unwrap_or(name)
 }
 
-fn no_model() -> Failure {
-    Failure::usage("no model to ask", "name one, such as -m openai/gpt-5-mini")
-}
-
 /// Says why none of the agents can be asked.
-fn nobody(agents: &[Agent]) -> Failure {
-    let Some(agent) = agents.first() else { return no_model() };
+fn nobody(agents: &[Agent], surroundings: &Surroundings) -> Failure {
+    let Some(agent) = agents.first() else { return ways::no_model(surroundings, "chat") };
     let message = format!("the agent {} names no model that can be asked", agent.name);
     Failure::usage(message, "name one, such as -m openai/gpt-5-mini")
 }

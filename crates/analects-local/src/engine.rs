@@ -1,0 +1,205 @@
+//! What runs a model: `llama-server` of the search path, or the one of the wheel that was fetched.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+
+use serde_json::{Value, json};
+
+use crate::error::to;
+use crate::packages::packages;
+use crate::{Local, LocalError, cores, keeper, python};
+
+/// How many tokens of a conversation the server keeps in mind. More would take memory that a small
+/// machine does not have; a model that was made for less gets less.
+const CONTEXT: u64 = 8192;
+
+/// How many answers are made at a time; others wait for their turn.
+const PARALLEL: u64 = 4;
+
+/// Runs the wheel's server.
+const SERVE: &str = include_str!("../data/serve.py");
+
+/// What says in a wheel's folder which Python it was fetched for.
+pub(crate) const PYTHON: &str = "python.txt";
+
+/// What runs a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Engine {
+    /// A program of the person's own.
+    Program(PathBuf),
+    /// The wheel in this folder, by this Python.
+    Wheel { folder: PathBuf, python: PathBuf },
+}
+
+/// A server that has been started; it is killed when dropped.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    /// The wheel's server ends when this is closed.
+    _stdin: Option<ChildStdin>,
+    port: Option<u16>,
+    told: Receiver<u16>,
+}
+
+impl Local {
+    /// Where the wheel is, or will be.
+    pub(crate) fn wheel(&self) -> PathBuf {
+        self.store().join(format!("engine-{}", packages().engine.version))
+    }
+
+    /// What runs models here; `None` if there is nothing yet.
+    pub(crate) fn engine(&self) -> Result<Option<Engine>, LocalError> {
+        if let Some(program) = find_program(&self.search_path, "llama-server") {
+            return Ok(Some(Engine::Program(program)));
+        }
+        let folder = self.wheel();
+        if !folder.is_dir() {
+            return Ok(None);
+        }
+        let known = std::fs::read_to_string(folder.join(PYTHON)).map(PathBuf::from);
+        let python = match known.ok().filter(|python| python.is_file()) {
+            Some(python) => python,
+            // The system may have got a newer one since.
+            None => python::find(&self.search_path)?,
+        };
+        Ok(Some(Engine::Wheel { folder, python }))
+    }
+}
+
+impl Engine {
+    /// How often a server is started that ends before it is ready: once more where the port may have
+    /// been taken meanwhile.
+    pub(crate) fn tries(&self) -> usize {
+        match self {
+            Engine::Program(_) => 2,
+            Engine::Wheel { .. } => 1,
+        }
+    }
+
+    /// Starts a server for a model. It is not ready yet.
+    pub(crate) fn start(
+        &self,
+        local: &Local,
+        weights: &Path,
+        alias: &str,
+        key: &str,
+    ) -> Result<Running, LocalError> {
+        match self {
+            Engine::Program(program) => start_program(local, program, weights, alias, key),
+            Engine::Wheel { folder, python } => {
+                let told = json!({
+                    "engine": folder.to_string_lossy(), "model": weights.to_string_lossy(),
+                    "alias": alias, "key": key, "context": CONTEXT, "parallel": PARALLEL,
+                    "threads": cores::threads(),
+                });
+                start_wheel(local, python, &told)
+            }
+        }
+    }
+}
+
+fn start_wheel(local: &Local, python: &Path, told: &Value) -> Result<Running, LocalError> {
+    let args = ["-I", "-S", "-B", "-c", SERVE].map(OsStr::new);
+    let mut command = keeper::following(local, python, args);
+    let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut child = spawned.map_err(to("start", python))?;
+    let mut stdin = child.stdin.take();
+    if let Some(stdin) = &mut stdin {
+        // If it has ended already, that is found out soon enough.
+        let _ = stdin.write_all(format!("{told}\n").as_bytes()).and_then(|()| stdin.flush());
+    }
+    let (sender, receiver) = channel();
+    if let Some(stdout) = child.stdout.take() {
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                match port_of(&line) {
+                    Some(port) => drop(sender.send(port)),
+                    // Into the log, with all else that it says.
+                    None => drop(writeln!(std::io::stderr(), "{line}")),
+                }
+            }
+        });
+    }
+    Ok(Running { child, _stdin: stdin, port: None, told: receiver })
+}
+
+/// The port of a line such as `{"listening": "http://127.0.0.1:4321"}`.
+fn port_of(line: &str) -> Option<u16> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    line["listening"].as_str()?.rsplit_once(':')?.1.trim_end_matches('/').parse().ok()
+}
+
+fn start_program(
+    local: &Local,
+    program: &Path,
+    weights: &Path,
+    alias: &str,
+    key: &str,
+) -> Result<Running, LocalError> {
+    // Not every version tells which port it took, so a free one is found for it. Should somebody else
+    // be faster, the server ends, and is started again.
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|bound| bound.local_addr());
+    let port = free.map_err(to("find a port for", program))?.port();
+    let (number, threads) = (port.to_string(), cores::threads().to_string());
+    let context = CONTEXT.to_string();
+    let args = [
+        OsStr::new("--model"),
+        weights.as_os_str(),
+        OsStr::new("--alias"),
+        OsStr::new(alias),
+        OsStr::new("--host"),
+        OsStr::new("127.0.0.1"),
+        OsStr::new("--port"),
+        OsStr::new(&number),
+        OsStr::new("--ctx-size"),
+        OsStr::new(&context),
+        OsStr::new("--threads"),
+        OsStr::new(&threads),
+        OsStr::new("--threads-batch"),
+        OsStr::new(&threads),
+        OsStr::new("--jinja"),
+    ];
+    let mut command = keeper::following(local, program, args);
+    // Other than its arguments, nobody else can read its environment.
+    command.env("LLAMA_API_KEY", key).stdin(Stdio::null()).stdout(std::io::stderr());
+    let child = command.spawn().map_err(to("start", program))?;
+    let (_, told) = channel();
+    Ok(Running { child, _stdin: None, port: Some(port), told })
+}
+
+impl Running {
+    /// Where the server listens, as far as is known yet.
+    pub(crate) fn port(&mut self) -> Option<u16> {
+        if self.port.is_none() {
+            self.port = self.told.try_recv().ok();
+        }
+        self.port
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The first program of that name in the folders of a search path.
+pub(crate) fn find_program(search_path: &OsStr, name: &str) -> Option<PathBuf> {
+    let folders = std::env::split_paths(search_path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(name)).find(|path| is_program(path))
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}

@@ -1,0 +1,77 @@
+//! A model on this machine: what it needs is fetched, and a llama.cpp server for it is started on
+//! demand, shared by everybody who asks, and ended when nobody has asked for a while.
+//!
+//! The crate prints nothing, reads no environment variable and sends no request to a model: folders
+//! and the search path are arguments, and who asks is told a port and a key.
+//!
+//! # Types, in reading order
+//!
+//! 1. [`Local`] is the models of this machine: [`Local::list`], [`Local::add`], [`Local::remove`].
+//! 2. [`Local::pull`] fetches an engine and weights, whose hashes are pinned in `data/packages.json`.
+//! 3. [`Local::serve`] gives a [`Serving`]: a server that lives at least as long as this value.
+//! 4. [`hidden`] is what the program does when it was started by itself: it keeps a server.
+//! 5. [`LocalError`] is everything that can go wrong, with what to do about it.
+//!
+//! # Who keeps whom alive
+//!
+//! ```text
+//! command ──starts──▶ keeper ──starts──▶ server
+//!    └──holds the lease (a shared lock)───▲ looks at it twice a second
+//! ```
+//!
+//! The keeper holds a lock for as long as it lives, so nobody has to guess whether it does. When nobody
+//! held the lease for [`LEASE`], it ends the server and itself. A killed command lets go of its
+//! lease; a killed keeper takes the server with it (Linux sends the signal; elsewhere the wheel's
+//! server notices that its standard input has ended).
+//!
+//! # Limitations
+//!
+//! - Unix only. Elsewhere, and on machines for which there is no wheel, a server that the person
+//!   starts is asked instead.
+//! - Where there is no Linux, a `llama-server` of the search path outlives a keeper that was killed.
+
+mod cores;
+mod engine;
+mod error;
+mod folders;
+mod health;
+mod keeper;
+mod models;
+mod packages;
+mod pull;
+mod python;
+mod server;
+mod sys;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use error::LocalError;
+pub use health::models_at;
+pub use keeper::hidden;
+pub use models::Installed;
+pub use packages::Pullable;
+pub use pull::Pulling;
+pub use server::{Serving, Starting};
+
+/// How long a server stays when nobody uses it.
+pub const LEASE: Duration = Duration::from_secs(600);
+
+/// The models of this machine, and where everything about them is.
+#[derive(Debug, Clone)]
+pub struct Local {
+    /// The folder for data: engine and weights are in `local` of it.
+    pub data: PathBuf,
+    /// The folder for state: what runs is in `local` of it.
+    pub state: PathBuf,
+    /// Where programs are looked for, in the form of the variable `PATH`.
+    pub search_path: OsString,
+    /// This program, which is started again to keep a server. It has to pass its arguments to
+    /// [`hidden`].
+    pub program: PathBuf,
+    /// How long a server stays when nobody uses it; usually [`LEASE`].
+    pub lease: Duration,
+    /// Environment variables that a server has no business to see, such as keys.
+    pub secrets: Vec<String>,
+}

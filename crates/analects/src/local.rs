@@ -1,0 +1,105 @@
+//! The models of this machine, as the command uses them: what is said while one is fetched and its
+//! server is started.
+
+use analects_client::{BaseUrl, Key, Model, Transport};
+use analects_local::{LEASE, Local, LocalError, Pulling, Serving, Starting};
+use analects_providers::vendors;
+
+use crate::failure::{Failure, words};
+use crate::surroundings::Surroundings;
+use crate::ui;
+
+/// The models of this machine.
+pub fn local(surroundings: &Surroundings) -> Result<Local, Failure> {
+    let program = std::env::current_exe();
+    let program =
+        program.map_err(|error| Failure::ours(format!("cannot find myself: {}", words(&error))))?;
+    // A program that was replaced while it runs is found by another name.
+    let program = if program.is_file() { program } else { "/proc/self/exe".into() };
+    let keys = vendors().iter().flat_map(|vendor| vendor.key_variables);
+    Ok(Local {
+        data: surroundings.places.data.clone(),
+        state: surroundings.places.state.clone(),
+        search_path: surroundings.search_path.clone(),
+        program,
+        lease: surroundings.lease.unwrap_or(LEASE),
+        secrets: keys.map(|name| (*name).to_string()).collect(),
+    })
+}
+
+/// If this is a model of this machine, starts its server and puts the way to it into the model. What
+/// it needs is fetched if the person named it: `wanted` is what stands on the command line.
+pub fn ready(
+    model: &mut Model,
+    wanted: Option<&str>,
+    surroundings: &Surroundings,
+) -> Result<Option<Serving>, Failure> {
+    if model.transport != Transport::Local {
+        return Ok(None);
+    }
+    let local = local(surroundings)?;
+    let named = wanted.or(surroundings.default_model.as_deref());
+    let has_consent = named.is_some_and(|named| {
+        named == model.name || named.split_once('/').is_some_and(|(_, name)| name == model.name)
+    });
+    let serving = match serve(&local, &model.name) {
+        Err(LocalError::NotPulled(_) | LocalError::NoEngine(_)) if has_consent => {
+            pull(&local, &model.name)?;
+            serve(&local, &model.name)
+        }
+        served => served,
+    };
+    let serving = serving.map_err(|error| surroundings.explain(error.into()))?;
+    let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", serving.port))?;
+    let key = Key::new(&serving.key);
+    model.transport = Transport::Http { base_url, key, as_bearer: false };
+    Ok(Some(serving))
+}
+
+fn serve(local: &Local, name: &str) -> Result<Serving, LocalError> {
+    let serving = local.serve(name, &mut |starting| match starting {
+        Starting::Waiting | Starting::Begin => ui::progress(&format!("starting local/{name} …")),
+        Starting::DoesNotAnswer => ui::remark(&format!(
+            "the server of local/{name} does not answer; it is ended and started again"
+        )),
+    });
+    ui::progress("");
+    serving
+}
+
+/// Fetches what a model needs, with a word before, between and after; false if nothing was missing.
+pub fn pull(local: &Local, name: &str) -> Result<bool, Failure> {
+    let mb = |bytes: u64| bytes.div_ceil(1_000_000);
+    let pulled = local.pull(name, &mut |pulling| match pulling {
+        Pulling::Waiting => ui::remark("another process is fetching a model; waiting for it"),
+        Pulling::Begin { name, about, download, disk } => {
+            if let Some(about) = about {
+                ui::remark(&format!("local/{name} is {about}"));
+            }
+            let (download, disk) = (mb(download), mb(disk));
+            ui::remark(&format!("fetching {download} MB; it takes {disk} MB of disk"));
+        }
+        Pulling::Fetched { bytes, of } => {
+            ui::progress(&format!("{} of {} MB", bytes / 1_000_000, mb(of)));
+        }
+        Pulling::Done => {
+            ui::progress("");
+            ui::remark(&format!("local/{name} is ready"));
+        }
+    });
+    pulled.map_err(|error| {
+        ui::progress("");
+        error.into()
+    })
+}
+
+/// Adds to a failed answer what is known about the server that gave it.
+pub fn explain(failure: Failure, serving: Option<&Serving>) -> Failure {
+    const MODEL: u8 = 5;
+    let Some(serving) = serving.filter(|_| failure.exit_code() == MODEL) else { return failure };
+    let Some(words) = serving.last_words() else { return failure };
+    let said = if words.is_empty() { String::new() } else { format!("; it said: {words}") };
+    let message = format!("the server of the local model has ended{said}");
+    let hint = format!("ask again: it is started anew; its log is {}", serving.log.display());
+    Failure::of_model(message).or_hint(hint)
+}

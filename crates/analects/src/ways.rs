@@ -1,0 +1,85 @@
+//! What to do when nobody said which model to ask: the ways out, in one message.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use analects_client::Surroundings;
+use analects_local::models_at;
+use analects_providers::{Vendor, vendor, vendors};
+
+use crate::failure::Failure;
+
+/// How long an Ollama on this machine has to say that it is there.
+const BRIEFLY: Duration = Duration::from_millis(300);
+
+/// What to ask of the best known providers.
+const EXAMPLES: [(&str, &str); 3] = [
+    ("anthropic", "anthropic/claude-sonnet-4-5"),
+    ("openai", "openai/gpt-5-mini"),
+    ("gemini", "gemini/gemini-2.5-flash"),
+];
+
+/// Says that no model was named, and which ones could be asked with `analects VERB`.
+pub fn no_model(models: &Surroundings, verb: &str) -> Failure {
+    let with_key: Vec<&Vendor> = with_key(models).collect();
+    let message = match with_key.is_empty() {
+        true => "no model to ask: none was named, and no provider's key is set",
+        false => "no model to ask: none was named",
+    };
+    let mut ways: Vec<String> = with_key.iter().map(|vendor| by_key(vendor)).collect();
+    ways.extend(ollama(models).map(|name| format!("the Ollama that runs here: -m ollama/{name}")));
+    ways.push(format!(
+        "on this machine, without a key: analects {verb} -m local/smollm2 \"Hello\" (a tiny model for \
+         trying things out; the first time, it is fetched)"
+    ));
+    if with_key.is_empty() {
+        let names = EXAMPLES.iter().filter_map(|(name, _)| vendor(name)?.key_variables.first());
+        let names: Vec<&str> = names.copied().collect();
+        ways.push(format!(
+            "with a key: set {}, and name a model, such as -m {}",
+            names.join(" or "),
+            EXAMPLES[1].1
+        ));
+    }
+    ways.push("for good: set ANALECTS_MODEL, or default under [models] in config.toml".to_string());
+    Failure::usage(message, format!("there are these ways:\n  {}", ways.join("\n  ")))
+}
+
+/// The providers whose keys are set.
+fn with_key(models: &Surroundings) -> impl Iterator<Item = &'static Vendor> {
+    let names: Vec<&str> = models.key_names().collect();
+    // Of two rows with one key, such as OpenAI's two APIs, the first will do.
+    let mut seen = Vec::new();
+    vendors().iter().filter(move |vendor| {
+        let key = vendor.key_variables.iter().find(|name| names.contains(name));
+        key.is_some_and(|key| {
+            !seen.contains(key) && {
+                seen.push(*key);
+                true
+            }
+        })
+    })
+}
+
+fn by_key(vendor: &Vendor) -> String {
+    let example = EXAMPLES.iter().find(|(name, _)| *name == vendor.name);
+    match example {
+        Some((_, model)) => format!("with your key for {}: -m {model}", vendor.title),
+        None => format!(
+            "with your key for {}: -m {name}/NAME; analects model list {name} has the names",
+            vendor.title,
+            name = vendor.name
+        ),
+    }
+}
+
+/// A model of an Ollama that runs on this machine.
+fn ollama(models: &Surroundings) -> Option<String> {
+    let vendor = vendor("ollama")?;
+    let given = models.address(vendor).map(|(_, address)| vendor.base_url_from(address));
+    let url = given.unwrap_or_else(|| vendor.base_url.to_string());
+    let host = url.strip_prefix("http://")?.split('/').next()?.replace("localhost", "127.0.0.1");
+    let address: SocketAddr = host.parse().ok()?;
+    let names = models_at(address, BRIEFLY).filter(|_| address.ip().is_loopback())?;
+    Some(names.into_iter().next().unwrap_or_else(|| "NAME".to_string()))
+}
