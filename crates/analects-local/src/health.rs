@@ -16,6 +16,15 @@ pub(crate) fn is_ready(port: u16, key: &str, name: &str, limit: Duration) -> boo
     models.is_some_and(|models| models.iter().any(|model| model["id"] == name))
 }
 
+/// Whether anybody listens at a port; a server that hangs does.
+pub(crate) fn is_listening(port: u16) -> bool {
+    let limit = Duration::from_secs(1);
+    match TcpStream::connect_timeout(&(Ipv4Addr::LOCALHOST, port).into(), limit) {
+        Ok(_) => true,
+        Err(error) => error.kind() != io::ErrorKind::ConnectionRefused,
+    }
+}
+
 /// The models of a server that needs no key, such as an Ollama; `None` if nobody answers in time.
 pub fn models_at(address: SocketAddr, limit: Duration) -> Option<Vec<String>> {
     let (status, body) = get_from(address, "/v1/models", None, limit).ok()?;

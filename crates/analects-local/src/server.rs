@@ -45,6 +45,23 @@ pub(crate) struct Facts {
     pub(crate) key: String,
 }
 
+/// What is there of a server.
+enum Found {
+    Nothing,
+    /// It runs, and does not answer.
+    Silent(Facts),
+    Ready(Facts),
+}
+
+impl Found {
+    fn key(&self) -> Option<String> {
+        match self {
+            Found::Nothing => None,
+            Found::Silent(facts) | Found::Ready(facts) => Some(facts.key.clone()),
+        }
+    }
+}
+
 /// A server that stays at least as long as this value.
 #[derive(Debug)]
 pub struct Serving {
@@ -61,8 +78,9 @@ pub struct Serving {
 impl Serving {
     /// Whether the server has ended meanwhile; then, what it said last.
     pub fn last_words(&self) -> Option<String> {
-        let file = File::open(&self.keeper).ok();
-        let lives = file.is_some_and(|file| is_held(&file));
+        let keeper = File::open(&self.keeper);
+        // The keeper may not have noticed yet.
+        let lives = keeper.is_ok_and(|file| is_held(&file)) && health::is_listening(self.port);
         (!lives).then(|| last_words(&self.log))
     }
 }
@@ -72,25 +90,40 @@ impl Local {
     pub fn serve(&self, name: &str, tell: &mut dyn FnMut(Starting)) -> Result<Serving, LocalError> {
         let model = self.find(name)?;
         check_weights(&model.path)?;
-        if let Some(serving) = self.running(name)? {
-            return Ok(serving);
+        // From here on, no keeper ends for want of use. One that is just ending holds the lease until
+        // it has.
+        let lease = lock_file(&self.room(name), LEASE_FILE)?;
+        let mut is_held = hold(&lease);
+        let before = self.look(name);
+        if let (true, Found::Ready(facts)) = (is_held, &before) {
+            return Ok(self.serving(name, facts, lease));
         }
         let start = lock_file(&self.room(name), "start.lock")?;
         if !take(&start, START, &mut || tell(Starting::Waiting)) {
             return Err(self.too_slow(name));
         }
-        // Whoever had the lock has started it.
-        if let Some(serving) = self.running(name)? {
-            return Ok(serving);
+        // Whoever had the lock may have started it.
+        let is_other = self.read_facts(name).map(|facts| facts.key) != before.key();
+        if let Found::Ready(facts) = if is_other { self.look(name) } else { before }
+            && is_held
+        {
+            return Ok(self.serving(name, &facts, lease));
         }
-        if self.runs(name) && self.facts(name).exists() {
-            tell(Starting::DoesNotAnswer);
+        if self.runs(name) && (!is_held || self.facts(name).exists()) {
+            // One that has crashed does not listen; its keeper will notice in a moment.
+            if self.read_facts(name).is_none_or(|facts| health::is_listening(facts.port)) {
+                tell(Starting::DoesNotAnswer);
+            }
             self.end(name)?;
+            is_held = is_held || hold(&lease);
         }
         tell(Starting::Begin);
         // A keeper without facts is one whose starter was killed; it is as good as a new one.
-        let child = if self.runs(name) { None } else { Some(self.start(name)?) };
-        self.wait(name, child)
+        let keeper = if self.runs(name) { None } else { Some(self.start(name)?) };
+        match self.wait(name, keeper)? {
+            facts if is_held => Ok(self.serving(name, &facts, lease)),
+            _ => Err(self.too_slow(name)),
+        }
     }
 
     /// Whether a keeper lives for a model.
@@ -98,23 +131,22 @@ impl Local {
         File::open(self.room(name).join(KEEPER)).is_ok_and(|file| is_held(&file))
     }
 
-    /// The server that runs and answers.
-    fn running(&self, name: &str) -> Result<Option<Serving>, LocalError> {
-        let room = self.room(name);
-        let mut lease = lock_file(&room, LEASE_FILE)?;
-        // Taken first: from now on the keeper does not end for want of use. One that is just ending
-        // holds it until it has.
-        if !hold(&lease) || !self.runs(name) {
-            return Ok(None);
+    /// Looks for the server of a model.
+    fn look(&self, name: &str) -> Found {
+        let facts = self.read_facts(name).filter(|_| self.runs(name));
+        let Some(facts) = facts else { return Found::Nothing };
+        match health::is_ready(facts.port, &facts.key, name, ANSWER) {
+            true => Found::Ready(facts),
+            false => Found::Silent(facts),
         }
-        let Some(facts) = self.read_facts(name) else { return Ok(None) };
-        if !health::is_ready(facts.port, &facts.key, name, ANSWER) {
-            return Ok(None);
-        }
+    }
+
+    fn serving(&self, name: &str, facts: &Facts, mut lease: File) -> Serving {
         // A use between two looks of the keeper counts, too.
         let _ = lease.set_len(0).and_then(|()| lease.write_all(b"used\n"));
-        let (log, keeper) = (self.log(name), room.join(KEEPER));
-        Ok(Some(Serving { port: facts.port, key: facts.key, log, keeper, _lease: lease }))
+        let (port, key) = (facts.port, facts.key.clone());
+        let (log, keeper) = (self.log(name), self.room(name).join(KEEPER));
+        Serving { port, key, log, keeper, _lease: lease }
     }
 
     fn read_facts(&self, name: &str) -> Option<Facts> {
@@ -141,17 +173,16 @@ impl Local {
     }
 
     /// Waits until the server is ready.
-    fn wait(&self, name: &str, mut keeper: Option<Child>) -> Result<Serving, LocalError> {
+    fn wait(&self, name: &str, mut keeper: Option<Child>) -> Result<Facts, LocalError> {
         let end = Instant::now() + START;
         loop {
             let ended = match &mut keeper {
                 Some(child) => child.try_wait().ok().flatten().is_some(),
                 None => !self.runs(name),
             };
-            if self.facts(name).exists()
-                && let Some(serving) = self.running(name)?
-            {
-                return Ok(serving);
+            // The keeper has seen that it is ready.
+            if let Some(facts) = self.read_facts(name).filter(|_| !ended) {
+                return Ok(facts);
             }
             if ended {
                 let log = self.log(name);

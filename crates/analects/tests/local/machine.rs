@@ -1,0 +1,216 @@
+//! A machine of its own for each test: its own state, and either the shared weights or nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use analects_local::{LEASE, Local};
+use tempfile::TempDir;
+
+pub struct Machine {
+    folder: TempDir,
+    data: PathBuf,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Run {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Run {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        Run { code: output.status.code(), stdout, stderr }
+    }
+}
+
+/// Says that a test could not run here.
+#[allow(clippy::print_stderr)]
+pub fn skip(test: &str, reason: &str) {
+    let line = format!("SKIPPED: {test}: {reason}");
+    eprintln!("{line}");
+    if let Some(path) = std::env::var_os("ANALECTS_SKIPS") {
+        let mut file = std::fs::File::options().append(true).create(true).open(path).unwrap();
+        std::io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).unwrap();
+    }
+}
+
+/// What a test measured.
+#[allow(clippy::print_stderr)]
+pub fn say(text: &str) {
+    eprintln!("{text}");
+}
+
+/// The folder for what is fetched once and used by all tests.
+fn cache() -> PathBuf {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("ANALECTS_TEST_CACHE")
+        .or_else(|| set("XDG_CACHE_HOME").map(|dir| dir.join("analects-test")))
+        .or_else(|| set("HOME").map(|dir| dir.join(".cache/analects-test")))
+        .unwrap_or_else(|| std::env::temp_dir().join("analects-test"))
+}
+
+impl Machine {
+    /// A machine on which nothing has been fetched.
+    pub fn bare() -> Machine {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        Machine { folder, data }
+    }
+
+    /// A machine with the model, which our own `model pull` fetched; `None` where that is not to be
+    /// had, and that is said.
+    pub fn with_model(test: &str) -> Option<Machine> {
+        let mut machine = Machine::bare();
+        machine.data = cache().join("local-model");
+        let run = machine.run(&["model", "pull", "smollm2"]);
+        match run.code {
+            Some(0) => Some(machine),
+            // The network, or Python, is not there.
+            Some(5) => {
+                skip(test, run.stderr.trim());
+                None
+            }
+            _ => panic!("{run:?}"),
+        }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Where engine and weights are.
+    pub fn store(&self) -> PathBuf {
+        self.data.join("analects/local")
+    }
+
+    /// What runs for a model.
+    pub fn room(&self, name: &str) -> PathBuf {
+        self.path("state/analects/local").join(name)
+    }
+
+    /// The command, on this machine.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_analects"));
+        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        for vendor in analects_providers::vendors() {
+            for name in vendor.key_variables.iter().chain(vendor.base_url_variables) {
+                command.env_remove(name);
+            }
+        }
+        command.env_remove("ANALECTS_HOME").env_remove("ANALECTS_MODEL");
+        command.env("XDG_DATA_HOME", &self.data).env("XDG_STATE_HOME", self.path("state"));
+        command.env("XDG_CONFIG_HOME", self.path("config"));
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Run {
+        self.command(args).output().unwrap().into()
+    }
+
+    pub fn spawn(&self, args: &[&str]) -> Child {
+        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// The library's view of this machine.
+    pub fn local(&self) -> Local {
+        Local {
+            data: self.data.join("analects"),
+            state: self.path("state/analects"),
+            search_path: std::env::var_os("PATH").unwrap(),
+            program: env!("CARGO_BIN_EXE_analects").into(),
+            lease: LEASE,
+            secrets: Vec::new(),
+        }
+    }
+
+    /// The process that keeps the server of a model, if it lives.
+    pub fn keeper(&self, name: &str) -> Option<u32> {
+        let pid = std::fs::read_to_string(self.room(name).join("keeper.lock")).ok()?;
+        pid.parse().ok().filter(|pid| lives(*pid))
+    }
+
+    /// The server of a model, if it lives.
+    pub fn server(&self, name: &str) -> Option<u32> {
+        let keeper = self.keeper(name)?;
+        processes().into_iter().find(|pid| parent(*pid) == Some(keeper) && lives(*pid))
+    }
+
+    /// Every process that belongs to this machine: it was started with its state folder.
+    pub fn all_processes(&self) -> Vec<u32> {
+        let state = self.path("state").to_string_lossy().into_owned();
+        let ours = |pid: &u32| {
+            let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let folder = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+            lives(*pid)
+                && *pid != std::process::id()
+                && (String::from_utf8_lossy(&command).contains(&state)
+                    || folder.starts_with(self.path("state")))
+        };
+        processes().into_iter().filter(ours).collect()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = self.command(&["model", "stop"]).output();
+    }
+}
+
+/// A question whose short answer is always the same.
+pub const ASK: [&str; 8] =
+    ["ask", "-m", "local/smollm2", "--temperature", "0", "--max-tokens", "5", "Say hello."];
+
+/// A question that is answered at length.
+pub const LONG: [&str; 6] =
+    ["ask", "-m", "local/smollm2", "--temperature", "0", "Write a long story."];
+
+/// Waits until something is so: there is no event for it, so it looks again and again.
+#[track_caller]
+pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what}: waited in vain");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+pub fn signal(pid: u32, name: &str) {
+    let status = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+fn processes() -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").unwrap();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The third and the fourth word after the name: how it is, and who started it.
+fn facts(pid: u32) -> Option<(String, u32)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut words = stat.rsplit_once(')')?.1.split_whitespace();
+    Some((words.next()?.to_string(), words.next()?.parse().ok()?))
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    Some(facts(pid)?.1)
+}
+
+/// Whether a process is more than a name that waits to be read.
+pub fn lives(pid: u32) -> bool {
+    facts(pid).is_some_and(|(state, _)| state != "Z" && state != "X")
+}
+
+/// Everything below a folder.
+pub fn everything_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.flat_map(|path| [vec![path.clone()], everything_in(&path)].concat()).collect()
+}

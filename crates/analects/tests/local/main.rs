@@ -1,0 +1,9 @@
+//! The model of this machine: the real weights, the real llama.cpp server, real kills. What is fetched
+//! for it is kept in the folder that `ANALECTS_TEST_CACHE` names.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod fetching;
+mod life;
+mod machine;
+mod suite;
