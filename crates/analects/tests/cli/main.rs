@@ -32,5 +32,6 @@ mod show;
 #[cfg(target_os = "linux")]
 mod syscalls;
 mod terminal;
+mod ways;
 #[cfg(target_os = "linux")]
 mod writers;
