@@ -5,11 +5,13 @@ import os
 import sys
 import threading
 
-told = json.loads(sys.stdin.buffer.readline())
+told = json.loads(sys.stdin.readline())
 
 
 def wait_for_the_end():
-    sys.stdin.buffer.read()
+    # Not by sys.stdin, which would complain if the server could not be loaded.
+    while os.read(0, 1024):
+        pass
     os._exit(0)
 
 

