@@ -33,8 +33,6 @@ params.cpuparams.n_threads = told["threads"]
 params.cpuparams_batch.n_threads = told["threads"]
 params.ui = False
 params.verbosity = 2
-if told.get("template"):
-    params.chat_template = told["template"]
 
 server = xllamacpp.Server(params)
 print("\n" + json.dumps({"listening": server.listening_address}), flush=True)

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use crate::machine::{ASK, LONG, Machine, Run, lives, say, signal, until};
+use crate::machine::{ASK, LONG, Machine, Run, lives, llama_server, say, signal, until};
 
 /// Starts a question and waits until its answer begins.
 fn answering(machine: &Machine) -> std::process::Child {
@@ -167,33 +167,10 @@ fn the_first_token_comes_soon_after_a_cold_start() {
     assert!(best < 3.0 * (1.0 + busy), "{times:?} at a load of {busy}");
 }
 
-/// A `llama-server` for the PATH, with the arguments of the real one: llama.cpp, out of the wheel.
-fn llama_server(machine: &Machine) -> std::path::PathBuf {
-    let engine = std::fs::read_dir(machine.store()).unwrap().map(|entry| entry.unwrap().path());
-    let engine =
-        engine.into_iter().find(|path| path.to_string_lossy().contains("engine-")).unwrap();
-    let script = format!(
-        "#!/usr/bin/env python3\nimport os, sys, threading\nsys.path.insert(0, {engine:?})\n\
-         import xllamacpp\nargs = dict(zip(sys.argv[1::2], sys.argv[2::2]))\n\
-         params = xllamacpp.CommonParams()\nparams.model.path = args['--model']\n\
-         params.model_alias = {{args['--alias']}}\nparams.hostnames = [args['--host']]\n\
-         params.port = int(args['--port'])\nparams.n_ctx = int(args['--ctx-size'])\n\
-         params.n_parallel = 1\nparams.cpuparams.n_threads = int(args['--threads'])\n\
-         params.cpuparams_batch.n_threads = int(args['--threads-batch'])\n\
-         params.api_keys = [os.environ['LLAMA_API_KEY']]\nserver = xllamacpp.Server(params)\n\
-         threading.Event().wait()\n"
-    );
-    let bin = machine.path("bin");
-    std::fs::create_dir_all(&bin).unwrap();
-    std::fs::write(bin.join("llama-server"), script).unwrap();
-    std::fs::set_permissions(bin.join("llama-server"), PermissionsExt::from_mode(0o755)).unwrap();
-    bin
-}
-
 #[test]
 fn a_llama_server_of_ones_own_is_preferred_and_ends_like_any_other() {
     let Some(machine) = Machine::with_model("llama-server") else { return };
-    let bin = llama_server(&machine);
+    let bin = llama_server(&machine, None);
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let secret = "sk-nothing-for-the-server-to-see";
     let mut command = machine.command(&ASK);

@@ -46,7 +46,7 @@ pub fn say(text: &str) {
 }
 
 /// The folder for what is fetched once and used by all tests.
-fn cache() -> PathBuf {
+pub fn cache() -> PathBuf {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("ANALECTS_TEST_CACHE")
         .or_else(|| set("XDG_CACHE_HOME").map(|dir| dir.join("analects-test")))
@@ -213,4 +213,31 @@ pub fn everything_in(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.map(|entry| entry.unwrap().path());
     paths.flat_map(|path| [vec![path.clone()], everything_in(&path)].concat()).collect()
+}
+
+/// A `llama-server` for the PATH, with the arguments of the real one: llama.cpp, out of the wheel. The
+/// template is what it makes of a conversation, if not what the model brings.
+pub fn llama_server(machine: &Machine, template: Option<&str>) -> PathBuf {
+    let entries = std::fs::read_dir(machine.store()).unwrap();
+    let mut folders = entries.map(|entry| entry.unwrap().path());
+    let engine = folders.find(|path| path.to_string_lossy().contains("engine-")).unwrap();
+    let template = serde_json::to_string(&template.unwrap_or_default()).unwrap();
+    let script = format!(
+        "#!/usr/bin/env python3\nimport os, sys, threading\nsys.path.insert(0, {engine:?})\n\
+         import xllamacpp\nargs = dict(zip(sys.argv[1::2], sys.argv[2::2]))\n\
+         params = xllamacpp.CommonParams()\nparams.model.path = args['--model']\n\
+         params.model_alias = {{args['--alias']}}\nparams.hostnames = [args['--host']]\n\
+         params.port = int(args['--port'])\nparams.n_ctx = int(args['--ctx-size'])\n\
+         params.n_parallel = 1\nparams.cpuparams.n_threads = int(args['--threads'])\n\
+         params.cpuparams_batch.n_threads = int(args['--threads-batch'])\n\
+         params.api_keys = [os.environ['LLAMA_API_KEY']]\n\
+         params.chat_template = {template}\nserver = xllamacpp.Server(params)\n\
+         threading.Event().wait()\n"
+    );
+    let bin = machine.path("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let path = bin.join("llama-server");
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    bin
 }

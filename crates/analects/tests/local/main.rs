@@ -7,3 +7,4 @@ mod fetching;
 mod life;
 mod machine;
 mod suite;
+mod torture;

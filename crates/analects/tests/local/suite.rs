@@ -23,7 +23,7 @@ fn adapter(api: Api, serving: &Serving, key: &str) -> ModelAdapter {
     ModelAdapter::new(Model { api, transport, ..model }, Options::default())
 }
 
-fn request(text: &str, max: u64) -> Request {
+pub fn request(text: &str, max: u64) -> Request {
     let turn = Turn { role: Role::User, content: text.into(), model: None };
     Request {
         turns: vec![turn],
@@ -34,7 +34,7 @@ fn request(text: &str, max: u64) -> Request {
 }
 
 /// What a stream gives when it is folded.
-async fn streamed(adapter: &ModelAdapter, request: &Request) -> Message {
+pub async fn streamed(adapter: &ModelAdapter, request: &Request) -> Message {
     let mut stream = adapter.stream_message(request).await.unwrap();
     let mut fold = Fold::default();
     let mut pieces = 0;
