@@ -2,10 +2,7 @@
 
 use std::collections::HashSet;
 
-use analects_core::{
-    Agent, AttachmentKind, Block, Body, Chain, Content, History, Message, MessageId, Raw, Request,
-    Role, Text, Turn,
-};
+use analects_core::{Agent, Block, Chain, Content, Message, MessageId, Request, Role, Text, Turn};
 
 /// A request, and what became of every message on the way to it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -35,7 +32,7 @@ pub fn plan(chain: &Chain<'_>, agent: &Agent) -> Plan {
     let foreign = foreign_calls(chain, agent);
     let mut calls = HashSet::new();
     for message in &chain.messages {
-        let left_out = why_left_out(message);
+        let left_out = message.why_not_sent();
         plan.rows.push(Row { id: message.id.clone(), role: message.role(), left_out });
         match left_out {
             Some(_) => {}
@@ -58,44 +55,10 @@ pub fn plan(chain: &Chain<'_>, agent: &Agent) -> Plan {
     plan
 }
 
-fn why_left_out(message: &Message) -> Option<&'static str> {
-    let speaks = match &message.body {
-        Body::System(_) | Body::User(_) | Body::Assistant(_) => true,
-        Body::ToolUse(_) | Body::ToolResult(_) | Body::Summary(_) => true,
-        Body::Attachment(attachment) => attachment.kind == AttachmentKind::CodeOutput,
-        _ => false,
-    };
-    match message.history {
-        History::Exclude => Some("history=exclude"),
-        History::Summary if summary(message).is_none() => {
-            Some("history=summary, and it has no summary yet")
-        }
-        _ if !speaks => Some("not part of what a model reads"),
-        _ if message.is_api_error_message => Some("reports an error"),
-        _ if content(message).is_empty() => Some("empty"),
-        _ => None,
-    }
-}
-
-/// The summary that stands for a message.
-fn summary(message: &Message) -> Option<String> {
-    message.extra.get("summary").and_then(Raw::as_string)
-}
-
-fn content(message: &Message) -> Content {
-    match &message.body {
-        _ if message.history == History::Summary => summary(message).unwrap_or_default().into(),
-        Body::ToolUse(call) => Content::Blocks(vec![Block::ToolUse(call.clone())]),
-        Body::ToolResult(result) => Content::Blocks(vec![Block::ToolResult(result.clone())]),
-        Body::Summary(summary) => Content::Text(summary.text.clone()),
-        body => body.content().cloned().unwrap_or_default(),
-    }
-}
-
 /// Who speaks to `agent`, and what it hears. Another agent's reply is something that the user
 /// passes on: its text with its name, a line for each call and result, its thinking not at all.
 fn heard(message: &Message, agent: &Agent) -> (Role, Content) {
-    let content = content(message);
+    let content = message.content_to_send();
     let other = message.author.as_ref().filter(|author| {
         message.role() == Role::Assistant && !agent.name.is_empty() && **author != agent.name
     });

@@ -6,10 +6,11 @@ mod link;
 mod pairs;
 mod resolve;
 mod tree;
+mod turns;
 
 pub use effective::Effective;
 pub use link::{Link, LinkKind};
-pub use pairs::{Pairs, Said};
+pub use pairs::{Lack, Pairs, Said, Unpaired};
 pub use resolve::Finding;
 pub use tree::{Branch, Tree};
 
@@ -52,7 +53,7 @@ pub fn chain_to<'a>(messages: &'a [Message], tree: &Tree<'_>, leaf: Option<usize
 
 impl Chain<'_> {
     /// Calls without results, results without calls, and messages that say nothing.
-    pub fn unpaired(&self) -> Vec<Finding> {
+    pub fn unpaired(&self) -> Vec<Unpaired> {
         let mut pairs = Pairs::default();
         for (at, message) in self.messages.iter().enumerate() {
             pairs.push(at, &Said::of(message));

@@ -72,7 +72,8 @@ pub use body::{
     Summary, System, Tombstone, User,
 };
 pub use chain::{
-    Branch, Chain, Effective, Finding, Link, LinkKind, Pairs, Said, Tree, chain, chain_to,
+    Branch, Chain, Effective, Finding, Lack, Link, LinkKind, Pairs, Said, Tree, Unpaired, chain,
+    chain_to,
 };
 pub use error::{ApiError, ApiErrorKind};
 pub use event::{BlockStart, Delta, StreamEvent};

@@ -1,10 +1,23 @@
 //! The transcript: one message a line, as JSON. Lines end with `\n` and nothing else.
+//!
+//! [`decode`] reads a whole one and [`encode`] writes a line; [`read_line`] and [`Envelope`] are for
+//! those that are too large for that. [`Checker`] finds what is wrong with one, and what would mend it.
 
+mod check;
+mod crc;
 mod decode;
 mod encode;
+mod envelope;
+mod line;
+mod repair;
 
+pub use check::{Checked, Checker, check};
+pub use crc::crc32c;
 pub use decode::decode;
-pub use encode::encode;
+pub use encode::{encode, encode_to};
+pub use envelope::{Envelope, Names};
+pub use line::{Line, read_line};
+pub use repair::{Mended, Repair};
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use analects_core::{Problem, chain};
-use analects_formats::decode;
+use analects_formats::{decode, transcript};
 
 const PAGE: &str = include_str!("../../../docs/reference/problems.md");
 
@@ -101,6 +101,9 @@ fn problems(info: &str, text: &str) -> Vec<Problem> {
         None if info == "jsonl" => "talk.jsonl",
         None => "talk.msg.md",
     };
+    if name.ends_with(".jsonl") {
+        return transcript::check(text.as_bytes()).problems;
+    }
     let decoded = decode(text.as_bytes(), name);
     let broken = chain(&decoded.messages).problems;
     decoded.problems.into_iter().chain(broken).collect()

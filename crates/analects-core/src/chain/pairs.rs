@@ -1,9 +1,9 @@
 //! Calls and their results: which of them belong together, and what is left over. Nothing is mended
-//! here; [`Chain::sendable`](super::Chain) does that on the way out.
+//! here; [`Chain::sendable`](super::Chain::sendable) does that on the way out.
 
 use std::collections::HashMap;
 
-use super::resolve::{Finding, name};
+use super::resolve::name;
 use crate::{Block, Body, Content, Message, Problem};
 
 /// What a message holds as far as pairing and emptiness go.
@@ -15,6 +15,8 @@ pub struct Said {
     pub results: Vec<String>,
     /// Whether it should say something, and does not.
     pub is_empty: bool,
+    /// Whether it brings results and nothing else.
+    pub is_only_results: bool,
 }
 
 impl Said {
@@ -23,7 +25,10 @@ impl Said {
         let mut said = Said::default();
         match &message.body {
             Body::ToolUse(call) => said.calls.push(call.id.clone()),
-            Body::ToolResult(result) => said.results.push(result.tool_use_id.clone()),
+            Body::ToolResult(result) => {
+                said.results.push(result.tool_use_id.clone());
+                said.is_only_results = true;
+            }
             Body::User(_) | Body::Assistant(_) | Body::System(_) => {
                 let content = message.body.content();
                 said.is_empty =
@@ -37,6 +42,8 @@ impl Said {
 
     fn read(&mut self, content: Option<&Content>) {
         let Some(Content::Blocks(blocks)) = content else { return };
+        let is_result = |block: &Block| matches!(block, Block::ToolResult(_));
+        self.is_only_results = !blocks.is_empty() && blocks.iter().all(is_result);
         for block in blocks {
             match block {
                 Block::ToolUse(call) => self.calls.push(call.id.clone()),
@@ -47,59 +54,78 @@ impl Said {
     }
 }
 
+/// Something that has no counterpart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unpaired {
+    /// The position of the message that holds it.
+    pub at: usize,
+    /// What it is.
+    pub what: Lack,
+}
+
+/// What a message lacks.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lack {
+    /// A call of this id has no result.
+    Result(String),
+    /// A result has no call of this id that waits for it.
+    Call(String),
+    /// The message says nothing.
+    Content,
+}
+
+impl Unpaired {
+    /// The same as a problem.
+    pub fn problem(&self) -> Problem {
+        match &self.what {
+            Lack::Result(id) => {
+                let text = format!("call {} has no result", name(id));
+                let hint = "when the conversation is sent, a result that says so is added";
+                Problem::warning("call-without-result", text).hint(hint)
+            }
+            Lack::Call(id) => {
+                let text = format!("no call {} before this result waits for one", name(id));
+                Problem::warning("result-without-call", text).hint("it is kept, and not sent")
+            }
+            Lack::Content => Problem::warning("empty-content", "this message says nothing")
+                .hint("it is not sent"),
+        }
+    }
+}
+
 /// Goes over what messages hold, in their order, and says what has no counterpart.
 #[derive(Debug, Default)]
 pub struct Pairs {
-    /// The calls so far: where each was made, and whether its result came.
-    calls: HashMap<String, (usize, bool)>,
-    findings: Vec<Finding>,
+    /// Calls that wait for their results, and where each was made.
+    waiting: HashMap<String, usize>,
+    found: Vec<Unpaired>,
 }
 
 impl Pairs {
     /// The next message, which stands at a position.
     pub fn push(&mut self, at: usize, said: &Said) {
         for id in &said.calls {
-            if let Some((at, false)) = self.calls.insert(id.clone(), (at, false)) {
-                self.report_call(at, id);
+            // The same id again is another call.
+            if let Some(at) = self.waiting.insert(id.clone(), at) {
+                self.found.push(Unpaired { at, what: Lack::Result(id.clone()) });
             }
         }
         for id in &said.results {
-            let problem = match self.calls.get_mut(id.as_str()) {
-                Some((_, answered @ false)) => {
-                    *answered = true;
-                    continue;
-                }
-                Some(_) => format!("call {} has its result already", name(id)),
-                None => format!("there is no call {} before its result", name(id)),
-            };
-            let hint = "it is kept, and not sent";
-            let problem = Problem::warning("result-without-call", problem).hint(hint);
-            self.findings.push(Finding { at, problem });
+            if self.waiting.remove(id).is_none() {
+                self.found.push(Unpaired { at, what: Lack::Call(id.clone()) });
+            }
         }
         if said.is_empty {
-            let text = "this message says nothing";
-            let problem = Problem::warning("empty-content", text).hint("it is not sent");
-            self.findings.push(Finding { at, problem });
+            self.found.push(Unpaired { at, what: Lack::Content });
         }
-    }
-
-    fn report_call(&mut self, at: usize, id: &str) {
-        let text = format!("call {} has no result", name(id));
-        let hint = "when the conversation is sent, a result that says so is added";
-        let problem = Problem::warning("call-without-result", text).hint(hint);
-        self.findings.push(Finding { at, problem });
     }
 
     /// What was found, in the order of the messages.
-    pub fn finish(mut self) -> Vec<Finding> {
-        let open = std::mem::take(&mut self.calls).into_iter();
-        let mut open: Vec<(usize, String)> =
-            open.filter(|(_, (_, answered))| !answered).map(|(id, (at, _))| (at, id)).collect();
-        open.sort();
-        for (at, id) in open {
-            self.report_call(at, &id);
-        }
-        self.findings.sort_by_key(|finding| finding.at);
-        self.findings
+    pub fn finish(self) -> Vec<Unpaired> {
+        let Pairs { waiting, mut found } = self;
+        let open = waiting.into_iter();
+        found.extend(open.map(|(id, at)| Unpaired { at, what: Lack::Result(id) }));
+        found.sort();
+        found
     }
 }

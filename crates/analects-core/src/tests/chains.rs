@@ -259,16 +259,16 @@ fn each_tool_use_has_its_tool_result() {
         messages[at].parent_id = Some(messages[at - 1].id.clone());
     }
     let found = chain(&messages).unpaired();
-    let found: Vec<_> = found.iter().map(|one| (one.at, &*one.problem.code)).collect();
+    let found: Vec<_> = found.iter().map(|one| (one.at, one.problem().code)).collect();
     assert_eq!(
         found,
         [
-            (1, "call-without-result"),
-            (2, "result-without-call"),
-            (5, "result-without-call"),
-            (6, "empty-content"),
-            (7, "call-without-result"),
-            (8, "call-without-result"),
+            (1, "call-without-result".into()),
+            (2, "result-without-call".into()),
+            (5, "result-without-call".into()),
+            (6, "empty-content".into()),
+            (7, "call-without-result".into()),
+            (8, "call-without-result".into()),
         ]
     );
 }

@@ -4,6 +4,9 @@ use analects_core::Message;
 
 use super::*;
 
+mod damage;
+mod heads;
+
 #[test]
 fn messages_come_back() {
     let messages = vec![Message::user("a", "one\ntwo\u{2028}three"), Message::assistant("b", "ok")];
@@ -34,5 +37,8 @@ fn damaged_lines_are_reported_with_their_place() {
     let decoded = decode(&bytes);
     assert_eq!(decoded.messages.len(), 2);
     let places: Vec<_> = decoded.problems.iter().map(|p| (&*p.code, p.line)).collect();
-    assert_eq!(places, [("unreadable-line", 2), ("unreadable-line", 4), ("unreadable-line", 5)]);
+    assert_eq!(
+        places,
+        [("nul-run", 2), ("not-utf8", 4), ("unreadable-line", 4), ("unreadable-line", 5)]
+    );
 }

@@ -1,0 +1,75 @@
+//! Messages as turns: which of them a model reads, and as what. Tool calls and results that are messages
+//! of their own become blocks.
+
+use super::Chain;
+use crate::{
+    AttachmentKind, Block, Body, Content, History, Message, Raw, Sendable, Turn, sendable,
+};
+
+impl Message {
+    /// Why a model does not read this message; `None` if it does.
+    pub fn why_not_sent(&self) -> Option<&'static str> {
+        let speaks = match &self.body {
+            Body::System(_) | Body::User(_) | Body::Assistant(_) => true,
+            Body::ToolUse(_) | Body::ToolResult(_) | Body::Summary(_) => true,
+            Body::Attachment(attachment) => attachment.kind == AttachmentKind::CodeOutput,
+            _ => false,
+        };
+        match self.history {
+            History::Exclude => Some("history=exclude"),
+            History::Summary if self.own_summary().is_none() => {
+                Some("history=summary, and it has no summary yet")
+            }
+            _ if !speaks => Some("not part of what a model reads"),
+            _ if self.is_api_error_message => Some("reports an error"),
+            _ if self.has_nothing_to_send() => Some("empty"),
+            _ => None,
+        }
+    }
+
+    /// What a model reads of this message.
+    pub fn content_to_send(&self) -> Content {
+        match &self.body {
+            _ if self.history == History::Summary => self.own_summary().unwrap_or_default().into(),
+            Body::ToolUse(call) => Content::Blocks(vec![Block::ToolUse(call.clone())]),
+            Body::ToolResult(result) => Content::Blocks(vec![Block::ToolResult(result.clone())]),
+            Body::Summary(summary) => Content::Text(summary.text.clone()),
+            body => body.content().cloned().unwrap_or_default(),
+        }
+    }
+
+    /// Whether [`Message::content_to_send`] is empty, without making it.
+    fn has_nothing_to_send(&self) -> bool {
+        match &self.body {
+            _ if self.history == History::Summary => {
+                self.own_summary().is_none_or(|summary| summary.is_empty())
+            }
+            Body::ToolUse(_) | Body::ToolResult(_) => false,
+            Body::Summary(summary) => summary.text.is_empty(),
+            body => body.content().is_none_or(Content::is_empty),
+        }
+    }
+
+    /// The summary that stands for this message.
+    fn own_summary(&self) -> Option<String> {
+        self.extra.get("summary").and_then(Raw::as_string)
+    }
+}
+
+impl Chain<'_> {
+    /// What is said in the chain, a turn for each message that a model reads.
+    pub fn turns(&self) -> Vec<Turn> {
+        let sent = self.messages.iter().filter(|message| message.why_not_sent().is_none());
+        sent.map(|message| Turn {
+            role: message.role(),
+            content: message.content_to_send(),
+            model: message.model.clone(),
+        })
+        .collect()
+    }
+
+    /// A view of the chain that every provider accepts, whatever is in it: see [`sendable()`].
+    pub fn sendable(&self) -> Sendable {
+        sendable(self.turns())
+    }
+}

@@ -1,0 +1,224 @@
+//! The head of a record: who it is and whom it refers to, found without reading what it says. For ways
+//! through conversations that do not fit into memory.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use analects_core::{Link, LinkKind};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// The head of a record. Where a key is repeated, the last one counts.
+#[derive(Debug, Clone, Default)]
+pub struct Envelope<'a> {
+    fields: [Option<&'a RawValue>; NAMES.len()],
+}
+
+/// The fields of the head. Their places are those in `Envelope::fields`.
+const NAMES: [&str; 18] = [
+    "v",
+    "type",
+    "id",
+    "parent_id",
+    "session_id",
+    "agent_id",
+    "created_at",
+    "usage",
+    "cost_usd",
+    "summary_id",
+    "kept_from",
+    "trigger",
+    "target",
+    "target_parent",
+    "state",
+    "snapshot",
+    "text",
+    "is_api_error_message",
+];
+
+/// The names of a head in memory of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Names {
+    id: Box<str>,
+    parent: Option<Box<str>>,
+    agent: Option<Box<str>>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+enum Kind {
+    #[default]
+    Speech,
+    Summary,
+    Boundary(Box<(Option<Box<str>>, Option<Box<str>>, bool)>),
+    Tombstone(Box<(Box<str>, Option<Box<str>>)>),
+    State,
+    Progress,
+    Unknown,
+}
+
+impl<'a> Envelope<'a> {
+    /// The head of a record; `None` if the text is no JSON object.
+    pub fn read(record: &'a str) -> Option<Envelope<'a>> {
+        let mut deserializer = serde_json::Deserializer::from_str(record);
+        let envelope = deserializer.deserialize_map(HeadVisitor).ok()?;
+        deserializer.end().ok()?;
+        Some(envelope)
+    }
+
+    fn raw(&self, name: &str) -> Option<&'a str> {
+        let at = NAMES.iter().position(|known| *known == name)?;
+        self.fields[at].map(RawValue::get)
+    }
+
+    /// A field of the head that is a string.
+    pub fn string(&self, name: &str) -> Option<Cow<'a, str>> {
+        let raw = self.raw(name)?;
+        let inside = raw.strip_prefix('"')?.strip_suffix('"')?;
+        match inside.contains('\\') {
+            false => Some(Cow::Borrowed(inside)),
+            true => serde_json::from_str(raw).ok().map(Cow::Owned),
+        }
+    }
+
+    /// A field of the head as JSON.
+    pub fn json(&self, name: &str) -> Option<&'a str> {
+        self.raw(name)
+    }
+
+    /// The kind of message; empty where there is none, and for records of another version.
+    pub fn type_name(&self) -> Cow<'a, str> {
+        match self.raw("v") {
+            None | Some("1") => self.string("type").unwrap_or_default(),
+            Some(_) => Cow::Borrowed(""),
+        }
+    }
+
+    /// Whether the record is one of a few kinds that lack their meaning if a field is missing that the
+    /// head does not have.
+    pub fn needs_body(&self) -> bool {
+        let kind = self.type_name();
+        self.raw("parent_id").is_none()
+            && matches!(&*kind, "tool_use" | "tool_result" | "attachment" | "notification")
+    }
+
+    /// Its names.
+    pub fn names(&self) -> Names {
+        let string = |name| self.string(name).map(|text| Box::from(&*text));
+        Names {
+            id: string("id").unwrap_or_default(),
+            parent: string("parent_id"),
+            agent: string("agent_id"),
+            kind: self.kind(),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        let string = |name| self.string(name).map(|text| Box::from(&*text));
+        let starts = |name, with| self.raw(name).is_some_and(|raw| raw.starts_with(with));
+        match &*self.type_name() {
+            "system" | "user" | "assistant" => Kind::Speech,
+            "tool_use" | "tool_result" | "attachment" | "notification" => Kind::Speech,
+            "summary" if starts("text", '"') => Kind::Summary,
+            "compact_boundary" => {
+                let is_separator = self.string("trigger").is_some_and(|word| word == "separator");
+                Kind::Boundary(Box::new((string("summary_id"), string("kept_from"), is_separator)))
+            }
+            "tombstone" => match string("target") {
+                Some(target) => Kind::Tombstone(Box::new((target, string("target_parent")))),
+                None => Kind::Unknown,
+            },
+            "state" if starts("state", '{') => Kind::State,
+            "progress" => Kind::Progress,
+            _ => Kind::Unknown,
+        }
+    }
+}
+
+impl Names {
+    /// The names of a link, kept.
+    pub fn of(link: &Link<'_>) -> Names {
+        let kept = |name: Option<&str>| name.map(Box::from);
+        Names {
+            id: link.id.into(),
+            parent: kept(link.parent),
+            agent: kept(link.agent),
+            kind: match link.kind {
+                LinkKind::Speech => Kind::Speech,
+                LinkKind::Summary => Kind::Summary,
+                LinkKind::Boundary { summary, kept_from, is_separator } => {
+                    Kind::Boundary(Box::new((kept(summary), kept(kept_from), is_separator)))
+                }
+                LinkKind::Tombstone { target, target_parent } => {
+                    Kind::Tombstone(Box::new((target.into(), kept(target_parent))))
+                }
+                LinkKind::State => Kind::State,
+                LinkKind::Progress => Kind::Progress,
+                LinkKind::Unknown => Kind::Unknown,
+            },
+        }
+    }
+
+    /// The names as the chain takes them.
+    pub fn link(&self) -> Link<'_> {
+        Link {
+            id: &self.id,
+            parent: self.parent.as_deref(),
+            agent: self.agent.as_deref(),
+            kind: match &self.kind {
+                Kind::Speech => LinkKind::Speech,
+                Kind::Summary => LinkKind::Summary,
+                Kind::Boundary(names) => LinkKind::Boundary {
+                    summary: names.0.as_deref(),
+                    kept_from: names.1.as_deref(),
+                    is_separator: names.2,
+                },
+                Kind::Tombstone(names) => {
+                    LinkKind::Tombstone { target: &names.0, target_parent: names.1.as_deref() }
+                }
+                Kind::State => LinkKind::State,
+                Kind::Progress => LinkKind::Progress,
+                Kind::Unknown => LinkKind::Unknown,
+            },
+        }
+    }
+}
+
+struct HeadVisitor;
+
+impl<'de> Visitor<'de> for HeadVisitor {
+    type Value = Envelope<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Envelope<'de>, A::Error> {
+        let mut envelope = Envelope::default();
+        while let Some(place) = access.next_key_seed(KeyPlace)? {
+            // Everything is read as raw text, also what is not kept: anything else costs more.
+            let value = access.next_value::<&RawValue>()?;
+            if let Some(place) = place {
+                envelope.fields[place] = Some(value);
+            }
+        }
+        Ok(envelope)
+    }
+}
+
+/// Finds the place of a key, which may be any JSON string.
+struct KeyPlace;
+
+impl<'de> DeserializeSeed<'de> for KeyPlace {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<usize>, D::Error> {
+        let raw = <&RawValue as serde::Deserialize>::deserialize(deserializer)?.get();
+        let inside = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
+        if inside.contains('\\') {
+            let decoded: Option<String> = serde_json::from_str(raw).ok();
+            return Ok(decoded.and_then(|key| NAMES.iter().position(|name| *name == key)));
+        }
+        Ok(NAMES.iter().position(|name| *name == inside))
+    }
+}
