@@ -161,11 +161,16 @@ pub struct Rebuilding {
 }
 
 impl Rebuilding {
+    /// The session, unless a change says otherwise. The first name counts.
+    pub fn name(&mut self, session: &str) {
+        if self.session.is_none() && !session.is_empty() {
+            self.session = Some(session.into());
+        }
+    }
+
     /// The next record; any that is no change of state only tells the session.
     pub fn push(&mut self, record: &Message) {
-        if self.session.is_none() && !record.session_id.is_empty() {
-            self.session = Some(record.session_id.clone());
-        }
+        self.name(&record.session_id);
         if let Body::State(change) = &record.body {
             self.change(change);
         }

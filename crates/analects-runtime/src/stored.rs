@@ -58,7 +58,7 @@ impl StoredConversation {
     }
 
     fn leaf(&self) -> Option<MessageId> {
-        chain(&self.so_far.messages).messages.last().map(|last| last.id.clone())
+        chain(&self.so_far.messages).leaf.map(|leaf| leaf.id.clone())
     }
 }
 

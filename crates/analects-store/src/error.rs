@@ -51,6 +51,26 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// There is no session of that name.
+    #[error("{name}: there is no such session")]
+    NoSession {
+        /// What was looked for.
+        name: String,
+    },
+    /// There is no message of that name in a session.
+    #[error("{name}: there is no message {id}")]
+    NoMessage {
+        /// The session.
+        name: String,
+        /// What was looked for.
+        id: String,
+    },
+    /// A name that could lead anywhere, or that not every system can have on its disk.
+    #[error("{name:?} cannot be the name of a session or of an agent")]
+    BadName {
+        /// The name.
+        name: String,
+    },
     /// A folder, a pipe, or a circle of symbolic links.
     #[error("{}: not a regular file", path.display())]
     NotAFile {
@@ -104,6 +124,10 @@ impl StoreError {
                 let name = name.file_name().unwrap_or_default().to_string_lossy();
                 Some(format!("name it {name}, or put message_section: into its frontmatter"))
             }
+            StoreError::NoSession { .. } | StoreError::NoMessage { .. } => None,
+            StoreError::BadName { .. } => Some(
+                "use at most 100 letters, digits, '-', '_' and '.', and no '.' first".to_string(),
+            ),
             StoreError::NotWritable { problem, .. } => problem.hint.clone(),
             StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("free some space; nothing that was in the file is lost".to_string())
@@ -114,7 +138,12 @@ impl StoreError {
 
     /// Whether the file is not there.
     pub fn is_not_found(&self) -> bool {
-        matches!(self, StoreError::NotFound { .. })
+        matches!(
+            self,
+            StoreError::NotFound { .. }
+                | StoreError::NoSession { .. }
+                | StoreError::NoMessage { .. }
+        )
     }
 
     /// Whether somebody else is writing to the file.

@@ -5,10 +5,13 @@
 //! 1. [`MessageFile`] is a message file for programs: items, agents, changes in memory, one save.
 //! 2. [`LockedFile`] is a message file that this process alone may write to: it adds cells, and streams
 //!    a reply into the file as it comes ([`Reply`]).
-//! 3. [`Transcript`] is a conversation in the store, one message a line; [`Places`] says where the
-//!    store is.
-//! 4. [`OsIds`] gives out real identifiers; [`StoreError`] is what can go wrong.
-//! 5. [`vfs::Vfs`] is the one door to the disk.
+//! 3. [`TranscriptStore`] is where conversations are kept record by record: [`JsonlStore`] on disk, in
+//!    the [`Places`] that it is given, [`MemoryStore`] in memory. A [`Session`] is one that is gone on
+//!    with; [`load`] gives what the model is to see of it, [`tail`] its end, [`find`] the one that is
+//!    meant. [`Transcript`] is a single one with the least around it.
+//! 4. [`check_transcript`] and [`repair_transcript`] find and mend what happened to a file.
+//! 5. [`OsIds`] gives out real identifiers; [`StoreError`] is what can go wrong.
+//! 6. [`vfs::Vfs`] is the one door to the disk.
 //!
 //! A write is reported as done only when it would survive a power cut. Message files are replaced by
 //! a new file, synced and swapped in; those over 8 MB grow in place, with a record in the state folder
@@ -29,21 +32,28 @@
 //!   taken, a file that somebody else makes in the microseconds before ours is replaced.
 //! - While somebody else changes a file into which a reply grows, the rest of the reply is only in memory
 //!   until it ends.
+//! - What is loaded of a transcript fits into memory, and so do the names of all its records where a
+//!   link is broken. A line of more than 64 MB is not read.
 //! - On systems other than Linux, two files cannot be swapped in one step: an editor that saves in the
 //!   microseconds between our last look and the rename loses that save. Extended attributes are kept
 //!   on Linux only.
 
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
 mod error;
 mod fingerprint;
 mod ids;
+mod jsonl;
 mod lock;
 mod locked_file;
+mod mend;
 mod message_file;
 mod picture;
 mod places;
 mod redo;
 mod replace;
 mod reply;
+mod sessions;
 mod transcript;
 pub mod vfs;
 
@@ -51,12 +61,18 @@ use std::time::Duration;
 
 pub use error::StoreError;
 pub use ids::OsIds;
+pub use jsonl::{JsonlStore, SyncPolicy};
 pub use locked_file::{LockedFile, create_file, read_message_file};
+pub use mend::{Repaired, check_transcript, repair_transcript};
 pub use message_file::MessageFile;
 pub use picture::read_picture;
 pub use places::Places;
 pub use redo::cut_off;
 pub use reply::Reply;
+pub use sessions::{
+    ChainName, Compaction, Each, Found, Listed, Loaded, MemoryStore, Overview, Row, Session, Tail,
+    TranscriptStore, find, load, tail,
+};
 pub use transcript::Transcript;
 
 /// How often, and how long, we wait for an editor that is in the middle of writing.

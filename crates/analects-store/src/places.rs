@@ -20,14 +20,19 @@ pub struct Places {
 }
 
 impl Places {
-    /// The folder of a project's transcripts: a readable name, and a hash that tells apart two
-    /// projects of the same name.
-    pub fn sessions(&self, project: &Path) -> PathBuf {
+    /// The short name of a project: a readable part, and a hash that tells apart two projects of the same
+    /// name. At most 53 bytes, all of them letters, digits and `-`.
+    pub fn project(project: &Path) -> String {
         let name = project.file_name().unwrap_or_default().to_string_lossy();
         let slug: String = name.chars().filter(|c| c.is_ascii_alphanumeric()).take(40).collect();
         let hash = Uuid::new_v5(&Uuid::NAMESPACE_URL, project.as_os_str().as_encoded_bytes());
         let hash = hash.simple().to_string();
-        self.data.join("sessions").join(format!("{slug}-{}", &hash[..12]))
+        format!("{slug}-{}", &hash[..12])
+    }
+
+    /// The folder of a project's transcripts.
+    pub fn sessions(&self, project: &Path) -> PathBuf {
+        self.data.join("sessions").join(Places::project(project))
     }
 }
 

@@ -1,8 +1,10 @@
 //! Files on a real disk.
 
+mod crashes;
 mod editors;
 mod faults;
 mod items;
+mod sessions;
 
 use std::fs;
 

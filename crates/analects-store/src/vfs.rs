@@ -61,9 +61,25 @@ pub trait Vfs: fmt::Debug + Send + Sync {
     /// Makes the names in a folder survive a power cut.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 
+    /// Removes a folder that holds nothing.
+    fn remove_folder(&self, path: &Path) -> io::Result<()>;
+
+    /// Opens the lock that a file of ours stands for, without taking it, and makes that file if need be:
+    /// for whoever takes it often.
+    fn open_lock(&self, path: &Path) -> io::Result<Box<dyn VfsLock>>;
+
     /// Takes the lock that a file of ours stands for, and makes that file if need be; `None` if
     /// somebody else has it. It is given up when what comes back is dropped.
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Any + Send + Sync>>>;
+}
+
+/// A lock that is taken and given up again and again; it is given up when dropped.
+pub trait VfsLock: fmt::Debug + Send + Sync {
+    /// Takes it; `false` if somebody else has it.
+    fn try_lock(&mut self) -> io::Result<bool>;
+
+    /// Gives it up.
+    fn unlock(&mut self) -> io::Result<()>;
 }
 
 /// An open file.
@@ -73,6 +89,9 @@ pub trait VfsFile: fmt::Debug + Send + Sync {
 
     /// Everything from an offset to the end.
     fn read_from(&mut self, offset: u64) -> io::Result<Vec<u8>>;
+
+    /// Reads into a buffer from an offset on, perhaps less than fits; says how much. Nothing is the end.
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// Writes at the end, perhaps only a part; says how much.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;

@@ -103,7 +103,7 @@ impl Resolved {
     /// Lets whoever follows progress follow what that progress followed.
     fn skip_progress(&mut self, links: &[Link<'_>]) {
         let is_progress = |at: u32| links[at as usize].kind == LinkKind::Progress;
-        for at in 0..links.len() {
+        for (at, link) in links.iter().enumerate() {
             let stated = self.parents[at];
             let mut end = stated;
             while end != NOBODY && is_progress(end) {
@@ -115,8 +115,8 @@ impl Resolved {
                 on_way = std::mem::replace(&mut self.parents[on_way as usize], end);
             }
             self.parents[at] = end;
-            if stated != end && links[at].kind != LinkKind::Progress {
-                let text = format!("message {} follows a progress message", name(links[at].id));
+            if stated != end && link.kind != LinkKind::Progress {
+                let text = format!("message {} follows a progress message", name(link.id));
                 let hint = "it is read as following what came before the progress";
                 self.report(at, Problem::warning("progress-parent", text).hint(hint));
             }

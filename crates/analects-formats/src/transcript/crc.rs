@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn eight_bytes_at_a_time_are_as_one_at_a_time() {
-        let bytes: Vec<u8> = (0..100_u32).map(|n| (n * n >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..100_u32).map(|n| ((n * n) >> 3) as u8).collect();
         for end in 0..bytes.len() {
             let slow = bytes[..end].iter().fold(u32::MAX, |crc, byte| {
                 (0..8).fold(crc ^ u32::from(*byte), |crc, _| {

@@ -50,11 +50,18 @@ enum Kind {
     #[default]
     Speech,
     Summary,
-    Boundary(Box<(Option<Box<str>>, Option<Box<str>>, bool)>),
+    Boundary(Box<BoundaryNames>),
     Tombstone(Box<(Box<str>, Option<Box<str>>)>),
     State,
     Progress,
     Unknown,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct BoundaryNames {
+    summary: Option<Box<str>>,
+    kept_from: Option<Box<str>>,
+    is_separator: bool,
 }
 
 impl<'a> Envelope<'a> {
@@ -122,7 +129,8 @@ impl<'a> Envelope<'a> {
             "summary" if starts("text", '"') => Kind::Summary,
             "compact_boundary" => {
                 let is_separator = self.string("trigger").is_some_and(|word| word == "separator");
-                Kind::Boundary(Box::new((string("summary_id"), string("kept_from"), is_separator)))
+                let (summary, kept_from) = (string("summary_id"), string("kept_from"));
+                Kind::Boundary(Box::new(BoundaryNames { summary, kept_from, is_separator }))
             }
             "tombstone" => match string("target") {
                 Some(target) => Kind::Tombstone(Box::new((target, string("target_parent")))),
@@ -147,7 +155,8 @@ impl Names {
                 LinkKind::Speech => Kind::Speech,
                 LinkKind::Summary => Kind::Summary,
                 LinkKind::Boundary { summary, kept_from, is_separator } => {
-                    Kind::Boundary(Box::new((kept(summary), kept(kept_from), is_separator)))
+                    let (summary, kept_from) = (kept(summary), kept(kept_from));
+                    Kind::Boundary(Box::new(BoundaryNames { summary, kept_from, is_separator }))
                 }
                 LinkKind::Tombstone { target, target_parent } => {
                     Kind::Tombstone(Box::new((target.into(), kept(target_parent))))
@@ -169,9 +178,9 @@ impl Names {
                 Kind::Speech => LinkKind::Speech,
                 Kind::Summary => LinkKind::Summary,
                 Kind::Boundary(names) => LinkKind::Boundary {
-                    summary: names.0.as_deref(),
-                    kept_from: names.1.as_deref(),
-                    is_separator: names.2,
+                    summary: names.summary.as_deref(),
+                    kept_from: names.kept_from.as_deref(),
+                    is_separator: names.is_separator,
                 },
                 Kind::Tombstone(names) => {
                     LinkKind::Tombstone { target: &names.0, target_parent: names.1.as_deref() }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::linux as system;
 #[cfg(not(target_os = "linux"))]
 use super::portable as system;
-use super::{Facts, Open, Vfs, VfsFile};
+use super::{Facts, Open, Vfs, VfsFile, VfsLock};
 
 /// The file system of this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -93,6 +93,16 @@ impl Vfs for Disk {
         return fs::metadata(folder).map(|_| ());
     }
 
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
+    fn open_lock(&self, path: &Path) -> io::Result<Box<dyn VfsLock>> {
+        let mut options = OpenOptions::new();
+        let file = private(&mut options).write(true).create(true).truncate(false).open(path)?;
+        Ok(Box::new(DiskLock { file }))
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
         let mut options = OpenOptions::new();
         let file = private(&mut options).write(true).create(true).truncate(false).open(path)?;
@@ -101,6 +111,25 @@ impl Vfs for Disk {
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+#[derive(Debug)]
+struct DiskLock {
+    file: File,
+}
+
+impl VfsLock for DiskLock {
+    fn try_lock(&mut self) -> io::Result<bool> {
+        match self.file.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn unlock(&mut self) -> io::Result<()> {
+        self.file.unlock()
     }
 }
 
@@ -118,6 +147,16 @@ impl VfsFile for DiskFile {
         bytes.try_reserve_exact(expected.saturating_add(1))?;
         self.file.read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::read_at(&self.file, buffer, offset);
+        #[cfg(not(unix))]
+        {
+            self.file.seek(SeekFrom::Start(offset))?;
+            self.file.read(buffer)
+        }
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

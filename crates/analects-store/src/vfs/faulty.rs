@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Facts, Open, Vfs, VfsFile};
+use super::{Facts, Open, Vfs, VfsFile, VfsLock};
 
 /// How an operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,9 +177,37 @@ impl Vfs for Faulty {
         self.inner.sync_folder(folder)
     }
 
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        self.step(Step::Look)?;
+        self.inner.remove_folder(path)
+    }
+
+    fn open_lock(&self, path: &Path) -> io::Result<Box<dyn VfsLock>> {
+        self.step(Step::Change)?;
+        Ok(Box::new(FaultyLock { lock: self.inner.open_lock(path)?, vfs: self.clone() }))
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
         self.step(Step::Change)?;
         self.inner.lock(path)
+    }
+}
+
+#[derive(Debug)]
+struct FaultyLock {
+    lock: Box<dyn VfsLock>,
+    vfs: Faulty,
+}
+
+impl VfsLock for FaultyLock {
+    fn try_lock(&mut self) -> io::Result<bool> {
+        self.vfs.step(Step::Look)?;
+        self.lock.try_lock()
+    }
+
+    fn unlock(&mut self) -> io::Result<()> {
+        self.vfs.step(Step::Look)?;
+        self.lock.unlock()
     }
 }
 
@@ -198,6 +226,11 @@ impl VfsFile for FaultyFile {
     fn read_from(&mut self, offset: u64) -> io::Result<Vec<u8>> {
         self.vfs.step(Step::Look)?;
         self.file.read_from(offset)
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.vfs.step(Step::Look)?;
+        self.file.read_at(offset, buffer)
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Facts, Open, Vfs, VfsFile, folder_of};
+use super::{Facts, Open, Vfs, VfsFile, VfsLock, folder_of};
 
 /// A file system in memory. Clones are the same one.
 #[derive(Debug, Clone, Default)]
@@ -56,6 +56,7 @@ struct Contents {
 #[derive(Debug, Clone)]
 enum Change {
     Folder(PathBuf),
+    RemoveFolder(PathBuf),
     Link(PathBuf, u64),
     Remove(PathBuf),
     Rename(PathBuf, PathBuf),
@@ -65,7 +66,8 @@ enum Change {
 impl Change {
     fn folder(&self) -> &Path {
         match self {
-            Change::Folder(path) | Change::Link(path, _) | Change::Remove(path) => folder_of(path),
+            Change::Folder(path) | Change::RemoveFolder(path) => folder_of(path),
+            Change::Link(path, _) | Change::Remove(path) => folder_of(path),
             Change::Rename(path, _) | Change::Exchange(path, _) => folder_of(path),
         }
     }
@@ -74,6 +76,9 @@ impl Change {
         match self {
             Change::Folder(path) => {
                 folders.insert(path.clone());
+            }
+            Change::RemoveFolder(path) => {
+                folders.remove(path);
             }
             Change::Link(path, file) => {
                 names.insert(path.clone(), *file);
@@ -270,7 +275,8 @@ impl Vfs for Memory {
 
     fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
         let state = self.look()?;
-        Ok(state.names.keys().filter(|name| folder_of(name) == folder).cloned().collect())
+        let all = state.names.keys().chain(&state.folders);
+        Ok(all.filter(|name| folder_of(name) == folder && *name != folder).cloned().collect())
     }
 
     fn create_folder(&self, path: &Path) -> io::Result<()> {
@@ -312,9 +318,39 @@ impl Vfs for Memory {
         Ok(())
     }
 
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.change()?;
+        if state.names.keys().any(|name| folder_of(name) == path) {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        state.rename(Change::RemoveFolder(path.to_path_buf()));
+        Ok(())
+    }
+
+    fn open_lock(&self, _: &Path) -> io::Result<Box<dyn VfsLock>> {
+        drop(self.look()?);
+        Ok(Box::new(MemoryLock { memory: self.clone() }))
+    }
+
     fn lock(&self, _: &Path) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
         drop(self.look()?);
         Ok(Some(Box::new(())))
+    }
+}
+
+/// There is one writer at a time in tests.
+#[derive(Debug)]
+struct MemoryLock {
+    memory: Memory,
+}
+
+impl VfsLock for MemoryLock {
+    fn try_lock(&mut self) -> io::Result<bool> {
+        self.memory.look().map(|_| true)
+    }
+
+    fn unlock(&mut self) -> io::Result<()> {
+        self.memory.look().map(drop)
     }
 }
 
@@ -333,6 +369,15 @@ impl VfsFile for MemoryFile {
         let state = self.memory.look()?;
         let data = &state.files[&self.file].data;
         Ok(data[data.len().min(offset as usize)..].to_vec())
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let state = self.memory.look()?;
+        let data = &state.files[&self.file].data;
+        let rest = &data[data.len().min(offset as usize)..];
+        let length = rest.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&rest[..length]);
+        Ok(length)
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

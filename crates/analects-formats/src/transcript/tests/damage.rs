@@ -74,7 +74,7 @@ fn a_sound_transcript_stays_as_it_is() {
 fn a_torn_tail() {
     let bytes = format!("{A}\n{B}\n{}", &C[..40]);
     let fixed = check_case(bytes.as_bytes(), &[("torn-line", 3)], &["one", "two"]);
-    assert_eq!(fixed.rest, [C[..40].as_bytes()]);
+    assert_eq!(fixed.rest, [&C.as_bytes()[..40]]);
 }
 
 #[test]

@@ -1,0 +1,192 @@
+//! The lines of a file, from either end, with memory for no more than the longest line that is allowed.
+
+use std::io;
+
+use crate::sessions::Row;
+use crate::vfs::VfsFile;
+
+/// How much is read at once from the front, where one reads on.
+const CHUNK: usize = 1 << 20;
+/// How much is read first from the back, where often few lines are wanted.
+const TAIL_CHUNK: usize = 1 << 16;
+
+/// Reads lines from the front.
+pub(crate) struct Forward<'f> {
+    file: &'f mut dyn VfsFile,
+    limit: usize,
+    buffer: Vec<u8>,
+    /// Where in the file the buffer begins, and where in the buffer the next line does.
+    start: u64,
+    at: usize,
+    is_end: bool,
+}
+
+impl<'f> Forward<'f> {
+    pub(crate) fn new(file: &'f mut dyn VfsFile, from: u64, limit: usize) -> Forward<'f> {
+        Forward { file, limit, buffer: Vec::new(), start: from, at: 0, is_end: false }
+    }
+
+    /// The next line.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Row<'_>>> {
+        let mut searched = self.at;
+        loop {
+            if let Some(end) = memchr::memchr(b'\n', &self.buffer[searched..]) {
+                return Ok(self.take(searched + end + 1));
+            }
+            searched = self.buffer.len();
+            if self.is_end {
+                return Ok(self.take(searched));
+            }
+            if searched - self.at > self.limit {
+                return self.skip_long().map(Some);
+            }
+            searched -= self.fill()?;
+        }
+    }
+
+    /// The line up to `end` in the buffer.
+    fn take(&mut self, end: usize) -> Option<Row<'_>> {
+        let from = std::mem::replace(&mut self.at, end);
+        let (at, next) = (self.start + from as u64, self.start + end as u64);
+        let line = &self.buffer[from..end];
+        let bytes = (line.len() <= self.limit).then_some(line);
+        (from < end).then_some(Row { at, next, bytes })
+    }
+
+    /// Reads on behind what is in the buffer, from which the lines before are dropped; says how much.
+    fn fill(&mut self) -> io::Result<usize> {
+        let dropped = self.at;
+        self.buffer.drain(..dropped);
+        self.start += dropped as u64;
+        self.at = 0;
+        let filled = self.buffer.len();
+        // Twice as much each time, so that a long line is not moved again and again.
+        self.buffer.resize(filled + CHUNK.max(filled), 0);
+        let read = read_full(self.file, self.start + filled as u64, &mut self.buffer[filled..])?;
+        self.is_end = filled + read < self.buffer.len();
+        self.buffer.truncate(filled + read);
+        Ok(dropped)
+    }
+
+    /// Goes over a line that is too long, without keeping it.
+    fn skip_long(&mut self) -> io::Result<Row<'_>> {
+        let at = self.start + self.at as u64;
+        let mut offset = self.start + self.buffer.len() as u64;
+        self.buffer.clear();
+        self.buffer.resize(CHUNK, 0);
+        loop {
+            let read = read_full(self.file, offset, &mut self.buffer)?;
+            let end = memchr::memchr(b'\n', &self.buffer[..read]);
+            self.is_end = read < self.buffer.len();
+            if end.is_some() || self.is_end {
+                self.buffer.truncate(read);
+                (self.start, self.at) = (offset, end.map_or(read, |end| end + 1));
+                return Ok(Row { at, next: offset + self.at as u64, bytes: None });
+            }
+            offset += read as u64;
+        }
+    }
+}
+
+/// Reads lines from the back.
+pub(crate) struct Backward<'f> {
+    file: &'f mut dyn VfsFile,
+    limit: usize,
+    buffer: Vec<u8>,
+    /// Where in the file the buffer begins, and where in the buffer the line ends that comes next.
+    start: u64,
+    end: usize,
+    chunk: usize,
+}
+
+impl<'f> Backward<'f> {
+    pub(crate) fn new(file: &'f mut dyn VfsFile, length: u64, limit: usize) -> Backward<'f> {
+        Backward { file, limit, buffer: Vec::new(), start: length, end: 0, chunk: TAIL_CHUNK }
+    }
+
+    /// The line before.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Row<'_>>> {
+        // The line's own end is not that of the line before.
+        let mut unsearched = self.end.saturating_sub(1);
+        loop {
+            if let Some(before) = memchr::memrchr(b'\n', &self.buffer[..unsearched]) {
+                return Ok(self.take(before + 1));
+            }
+            if self.start == 0 {
+                return Ok(self.take(0));
+            }
+            if self.end > self.limit {
+                return self.skip_long().map(Some);
+            }
+            let before = self.end;
+            unsearched = self.fill()?;
+            if before == 0 {
+                unsearched = self.end.saturating_sub(1);
+            }
+        }
+    }
+
+    /// The line from `from` in the buffer to its end.
+    fn take(&mut self, from: usize) -> Option<Row<'_>> {
+        let end = std::mem::replace(&mut self.end, from);
+        let (at, next) = (self.start + from as u64, self.start + end as u64);
+        let line = &self.buffer[from..end];
+        let bytes = (line.len() <= self.limit).then_some(line);
+        (from < end).then_some(Row { at, next, bytes })
+    }
+
+    /// Reads what is before the buffer, from which the lines behind are dropped; says how much.
+    fn fill(&mut self) -> io::Result<usize> {
+        self.buffer.truncate(self.end);
+        // Ever more each time, so that neither a long line nor a long way costs many steps.
+        let wanted = self.chunk.max(self.end);
+        self.chunk = CHUNK.min(2 * self.chunk);
+        let length = (wanted as u64).min(self.start) as usize;
+        let mut buffer = Vec::with_capacity(length + self.end);
+        buffer.resize(length, 0);
+        let read = read_full(self.file, self.start - length as u64, &mut buffer)?;
+        if read < length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        buffer.extend_from_slice(&self.buffer);
+        self.buffer = buffer;
+        self.start -= length as u64;
+        self.end += length;
+        Ok(length)
+    }
+
+    /// Goes over a line that is too long, without keeping it.
+    fn skip_long(&mut self) -> io::Result<Row<'_>> {
+        let next = self.start + self.end as u64;
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            let length = (CHUNK as u64).min(self.start) as usize;
+            let read = read_full(self.file, self.start - length as u64, &mut buffer[..length])?;
+            if read < length {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.start -= length as u64;
+            let before = memchr::memrchr(b'\n', &buffer[..length]);
+            if before.is_some() || self.start == 0 {
+                self.end = before.map_or(0, |before| before + 1);
+                buffer.truncate(self.end);
+                self.buffer = buffer;
+                return Ok(Row { at: self.start + self.end as u64, next, bytes: None });
+            }
+        }
+    }
+}
+
+/// Reads until the buffer is full or the file ends; says how much.
+fn read_full(file: &mut dyn VfsFile, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(offset + filled as u64, &mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

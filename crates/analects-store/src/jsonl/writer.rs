@@ -1,0 +1,202 @@
+//! The one that appends: one write for all that is appended together, under a lock, and a sync.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::SyncPolicy;
+use crate::error::to;
+use crate::lock::file_in_state;
+use crate::vfs::{Facts, Open, Vfs, VfsFile, VfsLock, folder_of};
+use crate::{Places, StoreError};
+
+/// How long an append waits for others that are being written.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long it waits at first before it asks for the lock again, and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(2));
+
+/// A file that is kept open for appending. The lock is held for an append only.
+#[derive(Debug)]
+pub(super) struct Writer {
+    vfs: Arc<dyn Vfs>,
+    path: PathBuf,
+    lock: Box<dyn VfsLock>,
+    file: Option<OpenFile>,
+    /// When it was synced last, and whether something was written since.
+    synced: Instant,
+    is_dirty: bool,
+    /// How far the index is known to go.
+    pub(super) indexed: u64,
+}
+
+#[derive(Debug)]
+struct OpenFile {
+    file: Box<dyn VfsFile>,
+    identity: (u64, u64),
+    /// Its length after the last append, which ended with a line end.
+    end: Option<u64>,
+}
+
+impl Writer {
+    pub(super) fn open(
+        vfs: &Arc<dyn Vfs>,
+        places: &Places,
+        path: &Path,
+    ) -> Result<Writer, StoreError> {
+        let lock = file_in_state(&**vfs, places, path, "lock")?;
+        let lock = vfs.open_lock(&lock).map_err(to("lock", &lock))?;
+        let (vfs, path) = (Arc::clone(vfs), path.to_path_buf());
+        let (file, synced, is_dirty, indexed) = (None, Instant::now(), false, 0);
+        Ok(Writer { vfs, path, lock, file, synced, is_dirty, indexed })
+    }
+
+    /// The lock of a file, for something other than an append. It is given up when dropped.
+    pub(super) fn lock_alone(
+        vfs: &Arc<dyn Vfs>,
+        places: &Places,
+        path: &Path,
+    ) -> Result<Writer, StoreError> {
+        let mut writer = Writer::open(vfs, places, path)?;
+        writer.take_lock()?;
+        Ok(writer)
+    }
+
+    fn take_lock(&mut self) -> Result<(), StoreError> {
+        let (mut start, mut pause) = (None, PAUSES.0);
+        while !self.lock.try_lock().map_err(to("lock", &self.path))? {
+            if start.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                return Err(StoreError::Locked { path: self.path.clone() });
+            }
+            std::thread::sleep(pause);
+            pause = PAUSES.1.min(2 * pause);
+        }
+        Ok(())
+    }
+
+    /// Adds lines in one write, and syncs as the policy says; gives the length of the file.
+    pub(super) fn append(&mut self, lines: String, policy: SyncPolicy) -> Result<u64, StoreError> {
+        self.take_lock()?;
+        let appended = self.append_locked(lines, policy);
+        if appended.is_err() {
+            // Whatever is wrong with the file, the next append looks at it anew.
+            self.file = None;
+        }
+        // The system gives the lock up, too, if this does not.
+        let _ = self.lock.unlock();
+        appended
+    }
+
+    fn append_locked(&mut self, mut lines: String, policy: SyncPolicy) -> Result<u64, StoreError> {
+        let path = self.path.clone();
+        let facts = self.settle()?;
+        let Some(open) = &mut self.file else { return Err(StoreError::Misused { path }) };
+        if lines.is_empty() {
+            return Ok(facts.length);
+        }
+        if open.end != Some(facts.length) && lacks_line_end(&mut *open.file, facts.length, &path)? {
+            // What a crash cut off stays where it is, and must not swallow this line.
+            lines.insert(0, '\n');
+        }
+        if let Err(error) = open.file.write_all(lines.as_bytes()) {
+            take_back(&mut *open.file, facts.length, lines.as_bytes());
+            return Err(to("write", &path)(error));
+        }
+        let end = facts.length + lines.len() as u64;
+        open.end = Some(end);
+        self.is_dirty = true;
+        let is_due = match policy {
+            SyncPolicy::Always => true,
+            SyncPolicy::Interval(interval) => self.synced.elapsed() >= interval,
+            SyncPolicy::Never => false,
+        };
+        if is_due {
+            self.make_safe(facts.length, lines.as_bytes())?;
+        }
+        if facts.length == 0 && policy != SyncPolicy::Never {
+            // A file without a line may be one whose name was never synced.
+            let synced = self.vfs.sync_folder(folder_of(&path));
+            synced.map_err(to("sync the folder of", &path))?;
+        }
+        Ok(end)
+    }
+
+    /// Syncs; if that fails, nothing counts as written, and it is taken back as far as possible.
+    fn make_safe(&mut self, length: u64, lines: &[u8]) -> Result<(), StoreError> {
+        let Some(open) = &mut self.file else { return Ok(()) };
+        if let Err(error) = open.file.sync() {
+            take_back(&mut *open.file, length, lines);
+            return Err(to("sync", &self.path)(error));
+        }
+        (self.synced, self.is_dirty) = (Instant::now(), false);
+        Ok(())
+    }
+
+    /// Makes what was appended before survive a power cut.
+    pub(super) fn sync(&mut self) -> Result<(), StoreError> {
+        let Some(open) = self.file.as_mut().filter(|_| self.is_dirty) else { return Ok(()) };
+        open.file.sync().map_err(to("sync", &self.path))?;
+        let folder = folder_of(&self.path);
+        self.vfs.sync_folder(folder).map_err(to("sync the folder of", &self.path))?;
+        (self.synced, self.is_dirty) = (Instant::now(), false);
+        Ok(())
+    }
+
+    /// Makes sure that the open file is the one that has the name now: it may have been moved away.
+    fn settle(&mut self) -> Result<Facts, StoreError> {
+        let path = &self.path;
+        if let Some(open) = &self.file {
+            match self.vfs.facts(path) {
+                Ok(facts) if facts.identity == open.identity => return Ok(facts),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(to("read", path)(error));
+                }
+                _ => {}
+            }
+        }
+        let file = match self.vfs.open(path, Open::Private) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // The folder went with what was moved away.
+                crate::places::create_private_folder(&*self.vfs, folder_of(path))?;
+                self.vfs.open(path, Open::Private)
+            }
+            opened => opened,
+        };
+        let file = file.map_err(to("open", path))?;
+        let facts = file.facts().map_err(to("read", path))?;
+        if !facts.is_file {
+            return Err(StoreError::NotAFile { path: path.clone() });
+        }
+        self.file = Some(OpenFile { file, identity: facts.identity, end: None });
+        Ok(facts)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // Nobody was promised more than the policy says, so nobody is told if this fails.
+        let _ = self.sync();
+    }
+}
+
+/// Whether a file ends in the middle of a line.
+fn lacks_line_end(file: &mut dyn VfsFile, length: u64, path: &Path) -> Result<bool, StoreError> {
+    let Some(at) = length.checked_sub(1) else { return Ok(false) };
+    let mut last = [0];
+    loop {
+        match file.read_at(at, &mut last) {
+            Ok(read) => return Ok(read == 0 || last != *b"\n"),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(to("read", path)(error)),
+        }
+    }
+}
+
+/// Takes back what a write that failed has left behind a length, if it is ours and nothing else. What
+/// cannot be taken back stays as a torn line, which does no harm.
+fn take_back(file: &mut dyn VfsFile, length: u64, ours: &[u8]) {
+    let Ok(left) = file.read_from(length) else { return };
+    if !left.is_empty() && ours.starts_with(&left) && file.truncate(length).is_ok() {
+        let _ = file.sync();
+    }
+}

@@ -1,0 +1,119 @@
+//! The transcript store: conversations by name, records that are only ever appended to. The trait says
+//! what any store can do; what is made of that (loading, the tail, counts) is the same for all.
+
+mod find;
+mod load;
+mod memory;
+mod overview;
+mod session;
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use analects_core::{Message, SessionId};
+use jiff::Timestamp;
+
+use crate::StoreError;
+
+pub use find::{Found, find};
+pub use load::{Loaded, Tail, load, tail};
+pub use memory::MemoryStore;
+pub use overview::Overview;
+pub use session::{Compaction, Session};
+
+/// The name of a chain of messages: a session, or a side chain of one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct ChainName {
+    /// The project, in the short form that [`Places::project`](crate::Places::project) gives it.
+    pub project: String,
+    /// The session.
+    pub session: SessionId,
+    /// The side chain; `None` is the main chain.
+    pub agent: Option<String>,
+}
+
+impl ChainName {
+    /// The main chain of a session.
+    pub fn new(project: impl Into<String>, session: impl Into<SessionId>) -> ChainName {
+        ChainName { project: project.into(), session: session.into(), agent: None }
+    }
+
+    /// A side chain of the same session.
+    pub fn side(&self, agent: impl Into<String>) -> ChainName {
+        ChainName { agent: Some(agent.into()), ..self.clone() }
+    }
+
+    /// The main chain of the same session.
+    pub fn main(&self) -> ChainName {
+        ChainName { agent: None, ..self.clone() }
+    }
+}
+
+impl fmt::Display for ChainName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.agent {
+            Some(agent) => write!(f, "{} (side chain {agent})", &*self.session),
+            None => f.write_str(&self.session),
+        }
+    }
+}
+
+/// One row of a chain as it is stored: a record, or whatever stands in the place of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row<'r> {
+    /// Where it is: a number that grows from row to row, and means nothing else.
+    pub at: u64,
+    /// Where the next row begins.
+    pub next: u64,
+    /// The record as JSON, with its line end; `None` if it is longer than the store reads.
+    pub bytes: Option<&'r [u8]>,
+}
+
+/// What is done with a row; `Break` ends the scan.
+pub type Each<'e> = dyn FnMut(Row<'_>) -> ControlFlow<()> + 'e;
+
+/// A session as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub name: ChainName,
+    /// When it was written to last.
+    pub modified: Timestamp,
+}
+
+/// Where transcripts are kept. A chain that was never written to is empty, and no error.
+pub trait TranscriptStore: fmt::Debug + Send + Sync {
+    /// Adds records, in their order and one behind the other, whoever else writes at the same time. When
+    /// this returns, they are as safe as the store promises; after an error none of them is there, or,
+    /// if the disk fails at that too, none of them counts as acknowledged.
+    fn append(&self, to: &ChainName, records: &[Message]) -> Result<(), StoreError>;
+
+    /// Makes everything that was appended survive a power cut, whatever is promised for each append.
+    fn sync(&self, of: &ChainName) -> Result<(), StoreError>;
+
+    /// Goes over the rows from a position on (0 is the first), in their order.
+    fn scan(&self, of: &ChainName, from: u64, each: &mut Each<'_>) -> Result<(), StoreError>;
+
+    /// Goes over the rows from the last to the first.
+    fn scan_back(&self, of: &ChainName, each: &mut Each<'_>) -> Result<(), StoreError>;
+
+    /// The sessions of a project, or of all, those that were written to last first.
+    fn list(&self, project: Option<&str>) -> Result<Vec<Listed>, StoreError>;
+
+    /// The names of a session's side chains, sorted.
+    fn side_chains(&self, of: &ChainName) -> Result<Vec<String>, StoreError>;
+
+    /// Puts a session and its side chains aside: it is no longer listed or found, but nothing is
+    /// deleted. Says where it is now, in words for a person.
+    fn prune(&self, session: &ChainName) -> Result<String, StoreError>;
+
+    /// Counts and totals. A store that keeps an index need not go over all rows.
+    fn overview(&self, of: &ChainName) -> Result<Overview, StoreError> {
+        let mut overview = Overview::default();
+        self.scan(of, 0, &mut |row| {
+            overview.add(row);
+            ControlFlow::Continue(())
+        })?;
+        Ok(overview)
+    }
+}

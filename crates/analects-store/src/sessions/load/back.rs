@@ -1,0 +1,259 @@
+//! From the last record backward, from parent to parent, as far as the model sees.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use analects_core::{
+    Json, Link, LinkKind, Message, MessageId, Problem, Raw, Rebuilding, SessionId, StateChange,
+};
+use analects_formats::transcript::{Envelope, Names, read_line};
+
+use super::{Loaded, place, too_long};
+use crate::StoreError;
+use crate::sessions::{ChainName, Row, TranscriptStore};
+
+/// Loads the effective chain; `None` if a link leads nowhere or forward, which takes a look at everything.
+pub(super) fn load(
+    store: &dyn TranscriptStore,
+    of: &ChainName,
+) -> Result<Option<Loaded>, StoreError> {
+    let mut walk = Walk { agent: of.agent.as_deref(), ..Walk::default() };
+    store.scan_back(of, &mut |row| {
+        walk.meet_row(row);
+        if walk.is_complete() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(walk.finish())
+}
+
+/// A record on the way.
+#[derive(Debug)]
+struct Step {
+    names: Names,
+    /// The record, if it is to be seen.
+    text: Option<Box<[u8]>>,
+    /// Which of the records in its row; `None` if it is alone in it.
+    nth: Option<usize>,
+}
+
+/// What is looked for next.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Wanted {
+    /// The last message.
+    #[default]
+    Leaf,
+    /// The message of this name.
+    Parent(String),
+    /// Nobody: the root was met.
+    Nothing,
+}
+
+/// A compaction that counts if its summary is found.
+#[derive(Debug)]
+struct Boundary {
+    /// Its step.
+    at: usize,
+    summary: Option<String>,
+    kept_from: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct Walk<'w> {
+    agent: Option<&'w str>,
+    wanted: Wanted,
+    /// The way, the last message first.
+    steps: Vec<Step>,
+    /// Names whose nearest record before is hidden.
+    hidden: HashSet<String>,
+    boundary: Option<Boundary>,
+    summary: Option<Step>,
+    /// The step from which on messages are kept before the boundary.
+    kept_from: Option<usize>,
+    /// Changes of state, the last one first, until the state as a whole was met.
+    changes: Vec<StateChange>,
+    has_snapshot: bool,
+    session: Option<SessionId>,
+    problems: Vec<Problem>,
+    /// Whether it takes a look at everything.
+    is_lost: bool,
+}
+
+impl Walk<'_> {
+    fn meet_row(&mut self, row: Row<'_>) {
+        let Some(bytes) = row.bytes else {
+            self.problems.push(too_long(row));
+            return;
+        };
+        let text = std::str::from_utf8(bytes).ok();
+        if let Some(head) = text.and_then(Envelope::read)
+            && !head.needs_body()
+        {
+            let names = head.names();
+            self.meet_state(&head);
+            self.meet(names, bytes, None);
+            return;
+        }
+        let read = read_line(bytes);
+        self.problems.extend(read.problems.into_iter().map(|problem| place(problem, row)));
+        for (nth, message) in read.messages.iter().enumerate().rev() {
+            if let Some(head) = Envelope::read(&message.to_json()) {
+                self.meet_state(&head);
+            }
+            self.meet(Names::of(&Link::of(message)), bytes, Some(nth));
+        }
+    }
+
+    fn meet_state(&mut self, head: &Envelope<'_>) {
+        if let Some(session) = head.string("session_id").filter(|id| !id.is_empty()) {
+            self.session = Some(session.into_owned().into());
+        }
+        if self.has_snapshot || head.type_name() != "state" {
+            return;
+        }
+        let changes = head.json("state").and_then(|json| Raw::parse(json).ok());
+        if let Some(changes) = changes.filter(|changes| changes.as_str().starts_with('{')) {
+            let is_snapshot = head.json("snapshot") == Some("true");
+            self.has_snapshot |= is_snapshot;
+            self.changes.push(StateChange { changes, is_snapshot });
+        }
+    }
+
+    fn meet(&mut self, names: Names, bytes: &[u8], nth: Option<usize>) {
+        let link = names.link();
+        let is_hidden = !link.id.is_empty() && self.hidden.remove(link.id);
+        if let (LinkKind::Tombstone { target, .. }, false) = (link.kind, is_hidden) {
+            self.hidden.insert(target.to_string());
+        }
+        self.meet_summary(&names, bytes, nth, is_hidden);
+        let is_next = match &self.wanted {
+            Wanted::Leaf => link.agent == self.agent && link.can_be_leaf(),
+            Wanted::Parent(id) => *id == link.id,
+            Wanted::Nothing => false,
+        };
+        if is_next && !self.is_all_seen() {
+            self.step(names, bytes, nth, is_hidden);
+        }
+    }
+
+    /// Goes one step back.
+    fn step(&mut self, names: Names, bytes: &[u8], nth: Option<usize>, is_hidden: bool) {
+        let link = names.link();
+        if link.agent != self.agent {
+            self.is_lost = true;
+            return;
+        }
+        self.wanted = match link.parent.filter(|parent| !parent.is_empty()) {
+            Some(parent) => Wanted::Parent(parent.to_string()),
+            None => Wanted::Nothing,
+        };
+        if link.kind == LinkKind::Progress {
+            let text = "a message follows a progress message";
+            let hint = "it is read as following what came before the progress";
+            self.problems.push(Problem::warning("progress-parent", text).hint(hint));
+            return;
+        }
+        let at = self.steps.len();
+        if let Some(boundary) = &self.boundary
+            && self.kept_from.is_none()
+            && boundary.kept_from.as_deref() == Some(link.id)
+        {
+            self.kept_from = Some(at);
+        }
+        if let LinkKind::Boundary { summary, kept_from, is_separator } = link.kind
+            && !is_hidden
+            && self.boundary.is_none()
+        {
+            let (summary, kept_from) = (summary.map(str::to_string), kept_from.map(str::to_string));
+            self.is_lost |= summary.is_none() && !is_separator;
+            self.boundary = Some(Boundary { at, summary, kept_from });
+        }
+        let is_shown = link.is_shown() && !is_hidden;
+        let text = is_shown.then(|| Box::from(bytes));
+        self.steps.push(Step { names, text, nth });
+    }
+
+    /// The nearest record before a boundary that has the name of its summary: it is the summary, or the
+    /// boundary does not count. Whether an earlier one does, only a look at everything can tell.
+    fn meet_summary(&mut self, names: &Names, bytes: &[u8], nth: Option<usize>, is_hidden: bool) {
+        let Some(boundary) = self.boundary.as_ref().filter(|_| self.summary.is_none()) else {
+            return;
+        };
+        let link = names.link();
+        if boundary.summary.as_deref() != Some(link.id) {
+            return;
+        }
+        if link.kind == LinkKind::Summary && !is_hidden {
+            let text = Some(Box::from(bytes));
+            self.summary = Some(Step { names: names.clone(), text, nth });
+        } else {
+            self.is_lost = true;
+        }
+    }
+
+    /// Whether everything that the model sees was met: the summary, and what is kept before it.
+    fn is_all_seen(&self) -> bool {
+        let Some(boundary) = &self.boundary else { return false };
+        let has_summary = boundary.summary.is_none() || self.summary.is_some();
+        let has_kept = boundary.kept_from.is_none() || self.kept_from.is_some();
+        has_summary && has_kept
+    }
+
+    fn is_complete(&self) -> bool {
+        if self.is_lost {
+            return true;
+        }
+        let is_root = self.wanted == Wanted::Nothing && self.boundary.is_none();
+        self.has_snapshot && (is_root || self.is_all_seen())
+    }
+
+    /// Puts together what was met; `None` if something is still looked for.
+    fn finish(mut self) -> Option<Loaded> {
+        let is_found = match &self.wanted {
+            Wanted::Leaf => true,
+            Wanted::Parent(_) => self.is_all_seen(),
+            Wanted::Nothing => self.boundary.is_none() || self.is_all_seen(),
+        };
+        if !is_found || self.is_lost {
+            return None;
+        }
+        let mut loaded = Loaded {
+            leaf: self.steps.first().map(|step| MessageId::from(step.names.link().id)),
+            state: self.state(),
+            ..Loaded::default()
+        };
+        if let Some(boundary) = self.boundary.take() {
+            let step = &self.steps[boundary.at];
+            loaded.boundary = Some(step.names.link().id.into());
+            self.steps.truncate(self.kept_from.map_or(boundary.at, |kept| kept + 1));
+            let summary = self.summary.as_ref().map(|step| step.names.clone());
+            self.steps.retain(|step| Some(&step.names) != summary.as_ref());
+        }
+        let steps = self.summary.iter().chain(self.steps.iter().rev());
+        for step in steps {
+            loaded.messages.extend(step.read(&mut self.problems));
+        }
+        loaded.problems = self.problems;
+        Some(loaded)
+    }
+
+    fn state(&mut self) -> analects_core::SessionState {
+        let mut rebuilding = Rebuilding::default();
+        if let Some(session) = &self.session {
+            rebuilding.name(session);
+        }
+        for change in self.changes.drain(..).rev() {
+            rebuilding.change(&change);
+        }
+        rebuilding.finish()
+    }
+}
+
+impl Step {
+    fn read(&self, problems: &mut Vec<Problem>) -> Option<Message> {
+        let read = read_line(self.text.as_deref()?);
+        // Those of a damaged row were told when it was met.
+        if self.nth.is_none() {
+            problems.extend(read.problems);
+        }
+        read.messages.into_iter().nth(self.nth.unwrap_or(0))
+    }
+}

@@ -1,0 +1,118 @@
+//! A store that lasts as long as the program: for tests, and for conversations that nobody wants to keep.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use analects_core::Message;
+use analects_formats::transcript::encode;
+use jiff::Timestamp;
+
+use super::{ChainName, Each, Listed, Row, TranscriptStore};
+use crate::StoreError;
+
+/// A store in memory.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    chains: Mutex<Chains>,
+}
+
+#[derive(Debug, Default)]
+struct Chains {
+    rows: BTreeMap<ChainName, Kept>,
+    trash: Vec<(ChainName, Kept)>,
+    /// Counts the appends, so that what was written to last is known without a clock.
+    clock: i64,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    rows: Vec<String>,
+    modified: i64,
+}
+
+impl MemoryStore {
+    fn chains(&self) -> MutexGuard<'_, Chains> {
+        self.chains.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Rows from some position on. They are copied, so that whoever looks at them may append.
+    fn rows(&self, of: &ChainName, from: u64) -> Vec<(u64, String)> {
+        let chains = self.chains();
+        let rows = chains.rows.get(of).map_or(&[][..], |kept| &kept.rows);
+        (0..).zip(rows.iter().cloned()).filter(|(at, _)| *at >= from).collect()
+    }
+}
+
+fn row(at: u64, text: &str) -> Row<'_> {
+    Row { at, next: at + 1, bytes: Some(text.as_bytes()) }
+}
+
+impl TranscriptStore for MemoryStore {
+    fn append(&self, to: &ChainName, records: &[Message]) -> Result<(), StoreError> {
+        let mut chains = self.chains();
+        chains.clock += 1;
+        let modified = chains.clock;
+        let kept = chains.rows.entry(to.clone()).or_default();
+        kept.rows.extend(records.iter().map(encode));
+        kept.modified = modified;
+        Ok(())
+    }
+
+    fn sync(&self, _: &ChainName) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn scan(&self, of: &ChainName, from: u64, each: &mut Each<'_>) -> Result<(), StoreError> {
+        for (at, text) in self.rows(of, from) {
+            if each(row(at, &text)).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn scan_back(&self, of: &ChainName, each: &mut Each<'_>) -> Result<(), StoreError> {
+        for (at, text) in self.rows(of, 0).into_iter().rev() {
+            if each(row(at, &text)).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&self, project: Option<&str>) -> Result<Vec<Listed>, StoreError> {
+        let chains = self.chains();
+        let sessions = chains.rows.iter().filter(|(name, _)| {
+            name.agent.is_none() && project.is_none_or(|project| name.project == project)
+        });
+        let mut listed: Vec<Listed> = sessions
+            .map(|(name, kept)| Listed {
+                name: name.clone(),
+                modified: Timestamp::from_second(kept.modified).unwrap_or_default(),
+            })
+            .collect();
+        listed.sort_by(|one, other| other.modified.cmp(&one.modified));
+        Ok(listed)
+    }
+
+    fn side_chains(&self, of: &ChainName) -> Result<Vec<String>, StoreError> {
+        let chains = self.chains();
+        let own = chains.rows.keys().filter(|name| name.main() == of.main());
+        Ok(own.filter_map(|name| name.agent.clone()).collect())
+    }
+
+    fn prune(&self, session: &ChainName) -> Result<String, StoreError> {
+        let mut chains = self.chains();
+        let own: Vec<ChainName> =
+            chains.rows.keys().filter(|name| name.main() == session.main()).cloned().collect();
+        if own.is_empty() {
+            return Err(StoreError::NoSession { name: session.to_string() });
+        }
+        for name in own {
+            if let Some(kept) = chains.rows.remove(&name) {
+                chains.trash.push((name, kept));
+            }
+        }
+        Ok("in memory, until the program ends".to_string())
+    }
+}

@@ -1,0 +1,187 @@
+//! What is known about a chain without loading it: counts, totals, its title. Grows row by row, so that an
+//! index can hold it for the rows that it has seen.
+
+use analects_core::{Json, Message, Raw, RawMap, TokenUsage};
+use analects_formats::transcript::{Envelope, read_line};
+
+use super::Row;
+
+/// How many characters of a first prompt serve as a title.
+const TITLE: usize = 80;
+
+/// Counts and totals of a chain.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Overview {
+    /// How many records there are, of any kind.
+    pub records: u64,
+    /// How many of them are something that was said.
+    pub messages: u64,
+    /// Rows that are no records, or more than that.
+    pub damaged: u64,
+    /// The title that the session was given.
+    pub title: Option<String>,
+    /// The beginning of the first thing that a person said.
+    pub first_prompt: Option<String>,
+    /// The folder that the session works in.
+    pub cwd: Option<String>,
+    /// The time of the first record that has one.
+    pub created_at: Option<String>,
+    /// The time of the last record that has one.
+    pub updated_at: Option<String>,
+    /// Tokens read, from caches or not.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// What is known of the costs.
+    pub cost_usd: f64,
+    /// How often the conversation was compacted.
+    pub boundaries: u64,
+    /// The position of the last boundary.
+    pub last_boundary: Option<u64>,
+    /// Where the next row begins.
+    pub end: u64,
+}
+
+impl Overview {
+    /// What to call the session.
+    pub fn name(&self) -> Option<&str> {
+        self.title.as_deref().or(self.first_prompt.as_deref())
+    }
+
+    /// The next row.
+    pub fn add(&mut self, row: Row<'_>) {
+        self.end = row.next;
+        let Some(bytes) = row.bytes else {
+            self.damaged += 1;
+            return;
+        };
+        let text = std::str::from_utf8(bytes).ok();
+        match text.and_then(Envelope::read) {
+            Some(head) => self.add_head(&head, row.at, bytes),
+            None if bytes.trim_ascii().is_empty() => {}
+            None => {
+                self.damaged += 1;
+                for message in read_line(bytes).messages {
+                    let json = message.to_json();
+                    if let Some(head) = Envelope::read(&json) {
+                        self.add_head(&head, row.at, json.as_bytes());
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_head(&mut self, head: &Envelope<'_>, at: u64, record: &[u8]) {
+        self.records += 1;
+        if let Some(time) = head.string("created_at") {
+            self.created_at.get_or_insert_with(|| time.to_string());
+            self.updated_at = Some(time.into_owned());
+        }
+        match &*head.type_name() {
+            "user" | "assistant" | "system" | "tool_use" | "tool_result" => self.messages += 1,
+            "compact_boundary" => {
+                self.boundaries += 1;
+                self.last_boundary = Some(at);
+            }
+            "state" => self.add_state(head),
+            _ => {}
+        }
+        if self.first_prompt.is_none() && head.type_name() == "user" {
+            self.first_prompt = first_prompt(record);
+        }
+        self.add_costs(head);
+    }
+
+    fn add_state(&mut self, head: &Envelope<'_>) {
+        let changes = head.json("state").and_then(|json| RawMap::parse(json).ok());
+        let Some(changes) = changes else { return };
+        if head.json("snapshot") == Some("true") {
+            (self.title, self.cwd) = (None, None);
+        }
+        for (field, name) in [(&mut self.title, "title"), (&mut self.cwd, "cwd")] {
+            if let Some(value) = changes.get(name) {
+                *field = value.as_string();
+            }
+        }
+    }
+
+    fn add_costs(&mut self, head: &Envelope<'_>) {
+        let number = |raw: &str| raw.parse::<f64>().ok().filter(|number| number.is_finite());
+        self.cost_usd += head.json("cost_usd").and_then(number).unwrap_or(0.0);
+        let usage = head.json("usage").and_then(|json| TokenUsage::from_json(json).ok());
+        let Some(usage) = usage else { return };
+        let read =
+            [usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens];
+        let read = read.into_iter().flatten().fold(0_u64, u64::saturating_add);
+        self.input_tokens = self.input_tokens.saturating_add(read);
+        self.output_tokens =
+            self.output_tokens.saturating_add(usage.output_tokens.unwrap_or_default());
+    }
+
+    /// The overview as JSON.
+    pub(crate) fn to_map(&self) -> RawMap {
+        let mut map = RawMap::new();
+        let mut number = |name: &str, value: String| {
+            if let Ok(value) = Raw::parse(&value) {
+                map.push(name, value);
+            }
+        };
+        number("records", self.records.to_string());
+        number("messages", self.messages.to_string());
+        number("damaged", self.damaged.to_string());
+        number("input_tokens", self.input_tokens.to_string());
+        number("output_tokens", self.output_tokens.to_string());
+        number("cost_usd", format!("{:?}", self.cost_usd));
+        number("boundaries", self.boundaries.to_string());
+        if let Some(at) = self.last_boundary {
+            number("last_boundary", at.to_string());
+        }
+        number("end", self.end.to_string());
+        for (name, text) in self.texts() {
+            if let Some(text) = text {
+                map.push(name, Raw::string(text));
+            }
+        }
+        map
+    }
+
+    fn texts(&self) -> [(&'static str, &Option<String>); 5] {
+        [
+            ("title", &self.title),
+            ("first_prompt", &self.first_prompt),
+            ("cwd", &self.cwd),
+            ("created_at", &self.created_at),
+            ("updated_at", &self.updated_at),
+        ]
+    }
+
+    /// Reads what [`Overview::to_map`] wrote; `None` if anything is missing.
+    pub(crate) fn from_map(map: &RawMap) -> Option<Overview> {
+        let number = |name: &str| map.get(name)?.to::<u64>();
+        let text = |name: &str| map.get(name).and_then(Raw::as_string);
+        Some(Overview {
+            records: number("records")?,
+            messages: number("messages")?,
+            damaged: number("damaged")?,
+            title: text("title"),
+            first_prompt: text("first_prompt"),
+            cwd: text("cwd"),
+            created_at: text("created_at"),
+            updated_at: text("updated_at"),
+            input_tokens: number("input_tokens")?,
+            output_tokens: number("output_tokens")?,
+            cost_usd: map.get("cost_usd")?.to::<f64>()?,
+            boundaries: number("boundaries")?,
+            last_boundary: number("last_boundary"),
+            end: number("end")?,
+        })
+    }
+}
+
+/// The first line of what a person said, if it says something.
+fn first_prompt(record: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(record).ok()?;
+    let text = Message::from_json(text).ok()?.text();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(line.chars().take(TITLE).collect())
+}

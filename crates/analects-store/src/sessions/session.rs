@@ -1,0 +1,333 @@
+//! A session that is gone on with: what is appended to it gets its place in the chain.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use analects_core::{
+    Body, CompactBoundary, CompactTrigger, Ids, Link, LinkKind, Message, MessageId, Raw, RawMap,
+    StateChange, Summary, Text, Tombstone, Tree,
+};
+use analects_formats::transcript::{Envelope, Names, read_line};
+use jiff::Timestamp;
+
+use super::{ChainName, Loaded, Row, TranscriptStore, load};
+use crate::StoreError;
+
+/// How many bytes of records are copied at once.
+const BATCH: usize = 1 << 20;
+
+/// A session, or a side chain of one, that is gone on with.
+#[derive(Debug)]
+pub struct Session<'s> {
+    store: &'s dyn TranscriptStore,
+    name: ChainName,
+    leaf: Option<MessageId>,
+}
+
+/// A summary that is to stand for what came before.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Compaction {
+    /// What it says.
+    pub summary: Text,
+    /// The first and the last message that it stands for, and how many these are.
+    pub from: Option<MessageId>,
+    /// The last of them.
+    pub to: Option<MessageId>,
+    /// How many they are.
+    pub count: Option<u64>,
+    /// The first of the earlier messages that stay visible.
+    pub kept_from: Option<MessageId>,
+    /// What set it off.
+    pub trigger: Option<CompactTrigger>,
+    /// Tokens in the context before and after.
+    pub tokens_before: Option<u64>,
+    /// Tokens in the context after.
+    pub tokens_after: Option<u64>,
+}
+
+impl<'s> Session<'s> {
+    /// Goes on where the last record ended; a session that was never written to is empty.
+    pub fn open(
+        store: &'s dyn TranscriptStore,
+        name: ChainName,
+    ) -> Result<Session<'s>, StoreError> {
+        let mut leaf = None;
+        store.scan_back(&name, &mut |row| {
+            leaf = last_leaf(row, name.agent.as_deref());
+            if leaf.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(Session { store, name, leaf })
+    }
+
+    /// The name.
+    pub fn name(&self) -> &ChainName {
+        &self.name
+    }
+
+    /// What the next message follows.
+    pub fn leaf(&self) -> Option<&MessageId> {
+        self.leaf.as_ref()
+    }
+
+    /// What the model is to see.
+    pub fn load(&self) -> Result<Loaded, StoreError> {
+        load(self.store, &self.name)
+    }
+
+    /// Adds messages, all in one: those without an id, a time or a parent get one. They come back as they
+    /// were written, once they are safe.
+    pub fn append(
+        &mut self,
+        messages: Vec<Message>,
+        ids: &mut dyn Ids,
+        now: Timestamp,
+    ) -> Result<Vec<Message>, StoreError> {
+        let mut leaf = self.leaf.clone();
+        let mut placed = messages;
+        for message in &mut placed {
+            if message.id.is_empty() {
+                message.id = ids.uuid(now).into();
+            }
+            message.session_id = self.name.session.clone();
+            message.agent_id.clone_from(&self.name.agent);
+            message.created_at = message.created_at.or(Some(now));
+            if message.parent_id.is_none() {
+                message.parent_id.clone_from(&leaf);
+            }
+            if Link::of(message).can_be_leaf() {
+                leaf = Some(message.id.clone());
+            }
+        }
+        self.store.append(&self.name, &placed)?;
+        self.leaf = leaf;
+        Ok(placed)
+    }
+
+    /// Changes the state of the session.
+    pub fn set_state(
+        &mut self,
+        change: StateChange,
+        ids: &mut dyn Ids,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.append(vec![Message::new("", change.into())], ids, now).map(drop)
+    }
+
+    /// Goes back to an earlier message: the next one follows it, and what came after stays as a branch.
+    pub fn rewind(
+        &mut self,
+        to: &str,
+        ids: &mut dyn Ids,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.look_up(to)?;
+        let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
+        let record = Message { parent_id: Some(to.into()), ..Message::new("", change.into()) };
+        self.append(vec![record], ids, now).map(drop)
+    }
+
+    /// Hides a message from now on; its children follow what it followed. Hiding the tombstone, whose
+    /// name comes back, undoes it.
+    pub fn drop_message(
+        &mut self,
+        target: &str,
+        ids: &mut dyn Ids,
+        now: Timestamp,
+    ) -> Result<MessageId, StoreError> {
+        let target_parent = self.look_up(target)?;
+        let body = Tombstone { target: target.into(), target_parent };
+        let placed = self.append(vec![Message::new("", Body::Tombstone(body))], ids, now)?;
+        Ok(placed.into_iter().next().map(|message| message.id).unwrap_or_default())
+    }
+
+    /// Puts a summary in the place of what came before, with the state as a whole, so that nothing
+    /// earlier has to be read again. The name of the boundary comes back; hiding it undoes this.
+    pub fn compact(
+        &mut self,
+        compaction: Compaction,
+        ids: &mut dyn Ids,
+        now: Timestamp,
+    ) -> Result<MessageId, StoreError> {
+        let state = self.load()?.state;
+        let Compaction { summary, from, to, count, kept_from, trigger, .. } = compaction;
+        let summary_id: MessageId = ids.uuid(now).into();
+        let boundary_id: MessageId = ids.uuid(now).into();
+        let summary = Body::Summary(Summary { text: summary, from, to, count });
+        let boundary = Body::CompactBoundary(CompactBoundary {
+            trigger,
+            tokens_before: compaction.tokens_before,
+            tokens_after: compaction.tokens_after,
+            summary_id: Some(summary_id.clone()),
+            kept_from,
+        });
+        let records = vec![
+            Message::new(summary_id, summary),
+            Message::new("", state.snapshot().into()),
+            Message::new(boundary_id.clone(), boundary),
+        ];
+        self.append(records, ids, now)?;
+        Ok(boundary_id)
+    }
+
+    /// Copies the way to a message, or to the last one, into a session of its own, which is gone on with
+    /// independently. The messages keep their names.
+    pub fn fork(
+        &self,
+        at: Option<&str>,
+        to: ChainName,
+        ids: &mut dyn Ids,
+        now: Timestamp,
+    ) -> Result<Session<'s>, StoreError> {
+        let way = Way::find(self.store, &self.name, at)?;
+        let mut copy = Session { store: self.store, name: to, leaf: None };
+        copy.take_over(&self.name, &way.places)?;
+        copy.leaf = way.leaf.clone();
+        let mut tombstones: Vec<Message> = way
+            .hidden
+            .into_iter()
+            .map(|(target, target_parent)| {
+                Message::new("", Body::Tombstone(Tombstone { target, target_parent }))
+            })
+            .collect();
+        let mut origin = RawMap::new();
+        origin.push("session_id", Raw::string(&self.name.session));
+        origin.push("message_id", Raw::string(way.leaf.as_deref().unwrap_or_default()));
+        let mut changes = way.state.snapshot().changes.as_object().unwrap_or_default();
+        changes.remove("session_id");
+        changes.push("forked_from", origin.to_raw());
+        let state = StateChange { changes: changes.to_raw(), is_snapshot: true };
+        tombstones.push(Message::new("", state.into()));
+        copy.append(tombstones, ids, now)?;
+        Ok(copy)
+    }
+
+    /// Copies records from another chain, in their order.
+    fn take_over(&self, from: &ChainName, places: &[(u64, usize)]) -> Result<(), StoreError> {
+        let (mut next, mut batch, mut size, mut failed) = (0, Vec::new(), 0, None);
+        self.store.scan(from, places.first().map_or(0, |place| place.0), &mut |row| {
+            let here = places[next..].iter().take_while(|(at, _)| *at == row.at).count();
+            if here > 0 {
+                let read = row.bytes.map(read_line).unwrap_or_default();
+                for (_, nth) in &places[next..next + here] {
+                    batch.extend(read.messages.get(*nth).cloned().map(|m| self.own(m)));
+                }
+                size += row.bytes.map_or(0, <[u8]>::len);
+                next += here;
+            }
+            if size > BATCH {
+                size = 0;
+                failed = self.store.append(&self.name, &std::mem::take(&mut batch)).err();
+            }
+            match failed.is_some() || next >= places.len() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        match failed {
+            Some(error) => Err(error),
+            None => self.store.append(&self.name, &batch),
+        }
+    }
+
+    fn own(&self, message: Message) -> Message {
+        let (session_id, agent_id) = (self.name.session.clone(), self.name.agent.clone());
+        Message { session_id, agent_id, ..message }
+    }
+
+    /// The parent of a message, which must be there.
+    fn look_up(&self, id: &str) -> Result<Option<MessageId>, StoreError> {
+        let mut found = None;
+        self.store.scan_back(&self.name, &mut |row| {
+            for names in names_of(row).iter().rev() {
+                if names.link().id == id && !id.is_empty() {
+                    found = Some(names.link().parent.map(MessageId::from));
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        let missing = || StoreError::NoMessage { name: self.name.to_string(), id: id.to_string() };
+        found.ok_or_else(missing)
+    }
+}
+
+/// The last record of a row that can end a chain.
+fn last_leaf(row: Row<'_>, agent: Option<&str>) -> Option<MessageId> {
+    let names = names_of(row);
+    let mut links = names.iter().map(Names::link).rev();
+    let leaf = links.find(|link| link.agent == agent && link.can_be_leaf())?;
+    Some(leaf.id.into())
+}
+
+/// The names of the records in a row.
+fn names_of(row: Row<'_>) -> Vec<Names> {
+    let Some(bytes) = row.bytes else { return Vec::new() };
+    let head = std::str::from_utf8(bytes).ok().and_then(Envelope::read);
+    if let Some(head) = head.filter(|head| !head.needs_body()) {
+        return vec![head.names()];
+    }
+    read_line(bytes).messages.iter().map(|message| Names::of(&Link::of(message))).collect()
+}
+
+/// The way to a message, by the places of its records.
+struct Way {
+    places: Vec<(u64, usize)>,
+    leaf: Option<MessageId>,
+    /// What is hidden on the way by tombstones that are not on it, and its parents.
+    hidden: Vec<(MessageId, Option<MessageId>)>,
+    state: analects_core::SessionState,
+}
+
+impl Way {
+    fn find(
+        store: &dyn TranscriptStore,
+        of: &ChainName,
+        at: Option<&str>,
+    ) -> Result<Way, StoreError> {
+        let mut names = Vec::new();
+        let mut places = Vec::new();
+        let mut changes: HashMap<usize, StateChange> = HashMap::new();
+        store.scan(of, 0, &mut |row| {
+            for (nth, found) in names_of(row).into_iter().enumerate() {
+                if found.link().kind == LinkKind::State {
+                    let read = row.bytes.map(read_line).unwrap_or_default();
+                    if let Some(Body::State(change)) = read.messages.get(nth).map(|m| &m.body) {
+                        changes.insert(names.len(), change.clone());
+                    }
+                }
+                names.push(found);
+                places.push((row.at, nth));
+            }
+            ControlFlow::Continue(())
+        })?;
+        let tree = Tree::new(names.iter().map(Names::link).collect());
+        let leaf = match at {
+            Some(id) => Some(tree.position(id).ok_or_else(|| StoreError::NoMessage {
+                name: of.to_string(),
+                id: id.to_string(),
+            })?),
+            None => tree.leaf(of.agent.as_deref()),
+        };
+        let mut path = leaf.map(|leaf| tree.path(leaf)).unwrap_or_default();
+        path.sort_unstable();
+        let copied = Tree::new(path.iter().map(|at| tree.link(*at)).collect());
+        let lost = path
+            .iter()
+            .enumerate()
+            .filter(|(copy, at)| tree.is_hidden(**at) && !copied.is_hidden(*copy));
+        let hidden = lost.map(|(_, at)| {
+            let link = tree.link(*at);
+            (link.id.into(), link.parent.map(MessageId::from))
+        });
+        let mut state = analects_core::Rebuilding::default();
+        for change in (0..=leaf.unwrap_or(0)).filter_map(|at| changes.get(&at)) {
+            state.change(change);
+        }
+        Ok(Way {
+            hidden: hidden.collect(),
+            leaf: leaf.map(|leaf| tree.link(leaf).id.into()),
+            state: state.finish(),
+            places: path.iter().map(|at| places[*at]).collect(),
+        })
+    }
+}
