@@ -1,6 +1,6 @@
 //! A place where a conversation is kept, whatever the place.
 
-use analects_core::Message;
+use analects_core::{Chain, Message, chain};
 use analects_formats::Decoded;
 use analects_store::StoreError;
 use jiff::Timestamp;
@@ -10,6 +10,11 @@ use jiff::Timestamp;
 pub trait Conversation {
     /// Everything said so far.
     fn messages(&self) -> Decoded;
+
+    /// Which of these the model is to see. A place that keeps more than that knows it already.
+    fn chain<'m>(&self, decoded: &'m Decoded) -> Chain<'m> {
+        chain(&decoded.messages)
+    }
 
     /// Adds what the person says.
     fn say(&mut self, prompt: &str, now: Timestamp) -> Result<(), StoreError>;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use analects_client::{Client, ClientError, EventStream, Model};
 use analects_context::Plan;
 use analects_core::{
-    Agent, ApiError, ApiErrorKind, Content, Delta, Fold, Message, Problem, StreamEvent, chain,
+    Agent, ApiError, ApiErrorKind, Content, Delta, Fold, Message, Problem, StreamEvent,
 };
 use analects_store::StoreError;
 use jiff::{Timestamp, Unit};
@@ -51,10 +51,10 @@ impl Asked<'_> {
     /// What would be sent to go on with a conversation, and what was odd about it.
     pub fn plan(&self, conversation: &dyn Conversation) -> (Plan, Vec<Problem>) {
         let decoded = conversation.messages();
-        let chain = chain(&decoded.messages);
+        let chain = conversation.chain(&decoded);
         let agent = Agent { models: vec![self.model.name.clone()], ..self.agent.clone() };
         let plan = analects_context::plan(&chain, &agent);
-        let problems = decoded.problems.into_iter().chain(chain.problems).collect();
+        let problems = decoded.problems.iter().cloned().chain(chain.problems).collect();
         (plan, problems)
     }
 

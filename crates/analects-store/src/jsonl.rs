@@ -26,8 +26,8 @@ use crate::{Places, StoreError};
 use rows::{Backward, Forward};
 use writer::Writer;
 
-/// The longest line that is read.
-const LINE_LIMIT: usize = 64 << 20;
+/// The longest line that is read, in bytes.
+pub const LINE_LIMIT: usize = 64 << 20;
 /// How far a file grows beyond its index before that is written anew.
 const STRIDE: u64 = 1 << 20;
 /// How many files are kept open for writing.

@@ -61,7 +61,7 @@ use std::time::Duration;
 
 pub use error::StoreError;
 pub use ids::OsIds;
-pub use jsonl::{JsonlStore, SyncPolicy};
+pub use jsonl::{JsonlStore, LINE_LIMIT, SyncPolicy};
 pub use locked_file::{LockedFile, create_file, read_message_file};
 pub use mend::{Repaired, check_transcript, repair_transcript};
 pub use message_file::MessageFile;
@@ -71,7 +71,7 @@ pub use redo::cut_off;
 pub use reply::Reply;
 pub use sessions::{
     ChainName, Compaction, Each, Found, Listed, Loaded, MemoryStore, Overview, Row, Session, Tail,
-    TranscriptStore, find, load, tail,
+    TranscriptStore, find, load, message_ids, tail,
 };
 pub use transcript::Transcript;
 

@@ -6,13 +6,18 @@ mod chat;
 mod check;
 mod completions;
 mod config;
+mod drop;
 mod fmt;
+mod fork;
 mod get;
 mod list;
 mod man;
 mod model;
 mod new;
 mod reading;
+mod repair;
+mod rewind;
+mod session;
 mod set;
 mod show;
 
@@ -27,9 +32,14 @@ pub enum Command {
     Chat(chat::Args),
     Completions(completions::Args),
     Config(config::Args),
+    Drop(drop::Args),
+    Fork(fork::Args),
     Man(man::Args),
     Model(model::Args),
     New(new::Args),
+    Repair(repair::Args),
+    Rewind(rewind::Args),
+    Session(session::Args),
     Set(set::Args),
     List(list::Args),
     Get(get::Args),
@@ -46,9 +56,14 @@ impl Command {
             Command::Chat(args) => chat::run(args),
             Command::Completions(args) => completions::run(&args),
             Command::Config(args) => config::run(&args),
+            Command::Drop(args) => drop::run(&args),
+            Command::Fork(args) => fork::run(&args),
             Command::Man(args) => man::run(&args),
             Command::Model(args) => model::run(&args),
             Command::New(args) => new::run(&args),
+            Command::Repair(args) => repair::run(&args),
+            Command::Rewind(args) => rewind::run(&args),
+            Command::Session(args) => session::run(args),
             Command::Set(args) => set::run(&args),
             Command::List(args) => list::run(&args),
             Command::Get(args) => get::run(&args),
@@ -64,7 +79,12 @@ impl Command {
             Command::Add(args) => args.json,
             Command::Ask(args) => args.json,
             Command::Model(args) => args.wants_json(),
-            Command::Chat(_) | Command::Completions(_) | Command::Fmt(_) | Command::Man(_) => false,
+            Command::Chat(_) | Command::Completions(_) | Command::Fmt(_) => false,
+            Command::Man(_) | Command::Rewind(_) => false,
+            Command::Drop(args) => args.json,
+            Command::Fork(args) => args.json,
+            Command::Repair(args) => args.json,
+            Command::Session(args) => args.wants_json(),
             Command::Config(args) => args.wants_json(),
             Command::New(args) => args.json,
             Command::Set(args) => args.wants_json(),

@@ -7,10 +7,11 @@ use clap::{Command, CommandFactory};
 use crate::Cli;
 
 /// The verbs, in the order in which people meet them. Every verb stands in one group.
-pub const GROUPS: [(&str, &[&str]); 4] = [
+pub const GROUPS: [(&str, &[&str]); 5] = [
     ("Talk", &["chat", "ask"]),
     ("Write", &["new", "add", "set", "fmt"]),
-    ("Look", &["list", "get", "show", "check"]),
+    ("Look", &["list", "get", "show", "check", "repair"]),
+    ("Sessions of the store", &["session", "fork", "rewind", "drop"]),
     ("Surroundings", &["model", "config", "completions", "man"]),
 ];
 

@@ -14,6 +14,7 @@ mod interrupt;
 mod local;
 #[cfg(test)]
 mod reference;
+mod sessions;
 mod surroundings;
 mod ui;
 mod usage;

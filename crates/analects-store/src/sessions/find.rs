@@ -1,5 +1,9 @@
 //! Which session is meant: by its id, the beginning of one, its title, or simply the last.
 
+use std::ops::ControlFlow;
+
+use analects_formats::transcript::{Envelope, read_line};
+
 use super::{ChainName, TranscriptStore};
 use crate::StoreError;
 
@@ -50,4 +54,21 @@ fn one_of(mut names: Vec<ChainName>) -> Found {
         1 => Found::One(names.swap_remove(0)),
         _ => Found::Many(names),
     }
+}
+
+/// Goes over the ids of the records of a chain, from the last to the first; `Break` ends it.
+pub fn message_ids(
+    store: &dyn TranscriptStore,
+    of: &ChainName,
+    each: &mut dyn FnMut(&str) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    store.scan_back(of, &mut |row| {
+        let Some(bytes) = row.bytes else { return ControlFlow::Continue(()) };
+        match std::str::from_utf8(bytes).ok().and_then(Envelope::read) {
+            Some(head) => each(head.names().link().id),
+            None => {
+                read_line(bytes).messages.iter().rev().try_for_each(|message| each(&message.id))
+            }
+        }
+    })
 }

@@ -7,19 +7,21 @@ use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use analects_client::Options;
-use analects_core::{Agent, Ids};
+use analects_core::Agent;
 use analects_formats::msgfile::{Document, frontmatter};
 use analects_runtime::{Conversation, FileConversation, StoredConversation};
-use analects_store::{OsIds, StoreError, Transcript};
+use analects_store::ChainName;
 use jiff::Timestamp;
 
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::failure::{Failure, words};
+use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::{local, writing};
 use asking::ask;
-use who::{Wanted, Who};
+pub use who::Wanted;
+use who::Who;
 
 /// Say something to a model, and keep the conversation
 ///
@@ -99,7 +101,7 @@ fn split_file(mut words: Vec<String>) -> Result<(Option<PathBuf>, Vec<String>), 
 }
 
 /// What the person says: the arguments, then stdin if it is not the terminal.
-fn prompt(words_given: &[String]) -> Result<Option<String>, Failure> {
+pub fn prompt(words_given: &[String]) -> Result<Option<String>, Failure> {
     let mut prompt = words_given.join(" ");
     if !std::io::stdin().is_terminal() {
         let mut piped = String::new();
@@ -173,29 +175,40 @@ fn chat_in_store(
     wanted: Wanted<'_>,
     prompt: Option<String>,
 ) -> Result<(), Failure> {
-    let (places, folder) = (&surroundings.places, &surroundings.folder);
-    let transcript = if continue_last {
-        Transcript::latest(places, folder).map_err(no_conversation)?
-    } else {
-        Transcript::of_session(places, folder, &OsIds.uuid(Timestamp::now()).into())
+    let sessions = Sessions::of(surroundings);
+    let conversation = match continue_last {
+        true => open(&sessions, sessions.find(None)?)?,
+        false => StoredConversation::start(
+            sessions.store.clone(),
+            sessions.new_name(),
+            &surroundings.folder,
+        ),
     };
-    let path = transcript.path().to_string_lossy().into_owned();
-    let mut conversation = StoredConversation::open(transcript)?;
+    go_on(surroundings, config, options, conversation, wanted, prompt)
+}
+
+/// Opens a session to go on with it.
+pub fn open(sessions: &Sessions, name: ChainName) -> Result<StoredConversation, Failure> {
+    Ok(StoredConversation::open(sessions.store.clone(), name)?)
+}
+
+/// Says something in a session, and asks.
+pub fn go_on(
+    surroundings: &Surroundings,
+    config: &Config,
+    options: Options,
+    mut conversation: StoredConversation,
+    wanted: Wanted<'_>,
+    prompt: Option<String>,
+) -> Result<(), Failure> {
     let mut who = Who::of_store(&conversation, wanted, &surroundings.models, config)?;
     let prompt = prompt.ok_or_else(|| nothing_to_ask(None))?;
     let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
     conversation.set_agent(&who.agent);
     conversation.say(&prompt, Timestamp::now())?;
-    let done = ask(&who, options, &mut conversation, &path);
+    let name = conversation.name().session.to_string();
+    let done = ask(&who, options, &mut conversation, &name);
     done.map_err(|failure| local::explain(failure, serving.as_ref()))
-}
-
-fn no_conversation(error: StoreError) -> Failure {
-    if !error.is_not_found() {
-        return error.into();
-    }
-    let failure = Failure::not_found("no conversation in this folder yet");
-    failure.or_hint("start one, such as analects chat -m openai/gpt-5-mini \"Hello\"")
 }
 
 fn nothing_to_ask(document: Option<&Document>) -> Failure {

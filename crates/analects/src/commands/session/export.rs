@@ -1,0 +1,88 @@
+//! `session export`: a conversation out of the store.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use analects_core::Message;
+use analects_formats::msgfile;
+use analects_store::{ChainName, OsIds, TranscriptStore, create_file};
+
+use crate::failure::Failure;
+use crate::sessions::Sessions;
+use crate::surroundings::Surroundings;
+use crate::ui;
+
+/// Print the transcript of a session, or write it to a file
+///
+/// Without -o, the records are printed as they are stored, byte by byte, one line each. With -o, a new file is written:
+/// a message file if its name ends in .md, in which you can go on with the conversation, else a transcript.
+///
+/// A message file holds all messages, other branches included, but no progress.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects session export last > talk.jsonl
+  analects session export 0197a3c2 -o talk.msg.md")]
+pub struct Args {
+    /// The session [default: last]
+    session: Option<String>,
+
+    /// The new file: a message file if its name ends in .md, else a transcript
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// The side chain of this agent, instead of the main chain
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let sessions = Sessions::of(&Surroundings::of_process()?);
+    let mut name = sessions.find(args.session.as_deref())?;
+    name.agent.clone_from(&args.agent);
+    let Some(path) = &args.output else {
+        return each_row(&sessions, &name, &mut ui::print_bytes);
+    };
+    let mut bytes = Vec::new();
+    each_row(&sessions, &name, &mut |row| {
+        bytes.extend_from_slice(row);
+        Ok(())
+    })?;
+    let is_message_file = path.extension().is_some_and(|end| end == "md");
+    let text = if is_message_file { as_message_file(&bytes, path) } else { bytes };
+    if !create_file(path, &text)? {
+        let failure = Failure::input(format!("{}: there is a file of this name", path.display()));
+        return Err(failure.or_hint("name another one; nothing was written"));
+    }
+    ui::remark(&format!("written to {}", path.display()));
+    Ok(())
+}
+
+/// Goes over the records as they are stored.
+fn each_row(
+    sessions: &Sessions,
+    name: &ChainName,
+    each: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut done = Ok(());
+    sessions.store.scan(name, 0, &mut |row| {
+        match row.bytes {
+            Some(bytes) => done = each(bytes),
+            None => {
+                let size = row.next - row.at;
+                ui::remark(&format!(
+                    "warning: a line of {size} bytes is left out; the file has it"
+                ));
+            }
+        }
+        if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    done
+}
+
+fn as_message_file(bytes: &[u8], path: &Path) -> Vec<u8> {
+    let decoded = analects_formats::transcript::decode(bytes);
+    ui::report_problems(&path.to_string_lossy(), b"", &decoded.problems);
+    let is_said = |message: &Message| message.body.type_name() != "progress";
+    let messages: Vec<Message> = decoded.messages.into_iter().filter(is_said).collect();
+    msgfile::encode(&messages, &mut OsIds)
+}

@@ -1,0 +1,104 @@
+//! `session list`: the conversations of a folder, or of all.
+
+use analects_store::{ChainName, Listed, Overview, TranscriptStore};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::sessions::{Sessions, short_ids};
+use crate::surroundings::Surroundings;
+use crate::ui;
+
+/// List the sessions of this folder, or of all
+///
+/// A line has the beginning of the session's id, when it was written to last, how many messages it has, and its
+/// title, or how it begins. The one that was written to last stands first.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects session list
+  analects session list --all --json")]
+pub struct Args {
+    /// List those of all folders, each with its folder
+    #[arg(long)]
+    all: bool,
+
+    /// Print the list as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A session, as JSON.
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    pub id: String,
+    pub title: Option<String>,
+    pub cwd: Option<String>,
+    pub path: String,
+    pub created_at: Option<String>,
+    pub updated_at: Option<String>,
+    pub messages: u64,
+    pub records: u64,
+    pub damaged: u64,
+    pub compactions: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cost_usd: f64,
+}
+
+impl Entry {
+    pub fn of(sessions: &Sessions, name: &ChainName) -> Result<Entry, Failure> {
+        let overview = sessions.store.overview(name)?;
+        let title = overview.name().map(str::to_string);
+        let path = sessions.store.path(name)?.to_string_lossy().into_owned();
+        let Overview { cwd, created_at, updated_at, messages, records, damaged, .. } = overview;
+        Ok(Entry {
+            id: name.session.to_string(),
+            title,
+            cwd,
+            path,
+            created_at,
+            updated_at,
+            messages,
+            records,
+            damaged,
+            compactions: overview.boundaries,
+            input_tokens: overview.input_tokens,
+            output_tokens: overview.output_tokens,
+            cost_usd: overview.cost_usd,
+        })
+    }
+}
+
+/// The list, as JSON.
+#[derive(Debug, Serialize)]
+struct List {
+    sessions: Vec<Entry>,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let surroundings = Surroundings::of_process()?;
+    let sessions = Sessions::of(&surroundings);
+    let project = (!args.all).then_some(sessions.project.as_str());
+    let listed = sessions.store.list(project)?;
+    let entries = listed.iter().map(|it| Entry::of(&sessions, &it.name));
+    let entries: Vec<Entry> = entries.collect::<Result<_, Failure>>()?;
+    if args.json {
+        return ui::print_json(&List { sessions: entries });
+    }
+    if entries.is_empty() {
+        ui::remark(match args.all {
+            true => "no session yet; analects chat \"Hello\" starts one",
+            false => "no session in this folder yet; --all shows those of others",
+        });
+    }
+    let ids: Vec<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
+    let rows = short_ids(&ids).into_iter().zip(&entries).zip(&listed);
+    let rows = rows.map(|((id, entry), listed)| row(id, entry, listed, args.all)).collect();
+    ui::print_rows(rows)
+}
+
+fn row(id: String, entry: &Entry, listed: &Listed, all: bool) -> [String; 5] {
+    let when = listed.modified.to_zoned(jiff::tz::TimeZone::system());
+    let cwd = entry.cwd.clone().filter(|_| all).unwrap_or_default();
+    let title = entry.title.clone().unwrap_or_default();
+    [id, when.strftime("%Y-%m-%d %H:%M").to_string(), entry.messages.to_string(), cwd, title]
+}

@@ -1,0 +1,56 @@
+//! `session resume`: goes on with a conversation of the store.
+
+use crate::commands::chat::{self, Wanted};
+use crate::config::Config;
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::sessions::Sessions;
+use crate::surroundings::Surroundings;
+use crate::ui;
+
+/// Go on with a session: say something, and keep the answer there
+///
+/// The model sees what was said since the last compaction, and the summary of what came before. The prompt is the
+/// arguments, then what comes on stdin. Without --model, the model that answered last is asked.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects session resume last \"And why is that?\"
+  analects session resume 0197a3c2 -m openai/gpt-5-mini \"Go on\"")]
+pub struct Args {
+    /// The session: its id, the beginning of it, its title, or last
+    session: String,
+
+    /// What to say; more may come on stdin
+    prompt: Vec<String>,
+
+    /// The model: provider/NAME, or default, task, reasoning, quick or compact for the one that is configured so
+    /// [default: the one that answered last]
+    #[arg(short, long)]
+    model: Option<String>,
+
+    /// The agent of your configuration that answers
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+pub fn run(args: Args) -> Result<(), Failure> {
+    let mut surroundings = Surroundings::of_process()?;
+    args.connection.allow(&mut surroundings);
+    let options = args.connection.options(&surroundings);
+    let sessions = Sessions::of(&surroundings);
+    let name = sessions.find(Some(&args.session))?;
+    let prompt = chat::prompt(&args.prompt)?;
+    let wanted = Wanted { model: args.model.as_deref(), agent: args.agent.as_deref() };
+    let config = Config::read_for(wanted.model, wanted.agent, &surroundings)?;
+    let conversation = chat::open(&sessions, name)?;
+    // A conversation about another folder's files is easily taken for one about this folder's.
+    let here = surroundings.folder.to_string_lossy();
+    if let Some(folder) = conversation.state().cwd.as_deref().filter(|folder| *folder != here) {
+        ui::remark(&format!("this session works in {folder}"));
+    }
+    let done = chat::go_on(&surroundings, &config, options, conversation, wanted, prompt);
+    done.map_err(|failure| surroundings.explain(failure))
+}

@@ -1,0 +1,65 @@
+//! `session show`: what is known about a conversation.
+
+use analects_store::TranscriptStore;
+use serde::Serialize;
+
+use super::list::Entry;
+use crate::failure::Failure;
+use crate::sessions::Sessions;
+use crate::surroundings::Surroundings;
+use crate::ui;
+
+/// Show what is known about a session
+///
+/// Its title, folder, file and times, how many messages it has, the tokens and costs that are known, and the side
+/// chains of agents that worked for it. See analects session tail for what was said.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects session show
+  analects session show 0197a3c2 --json")]
+pub struct Args {
+    /// The session [default: last]
+    session: Option<String>,
+
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A session with its side chains, as JSON.
+#[derive(Debug, Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    entry: Entry,
+    side_chains: Vec<String>,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let sessions = Sessions::of(&Surroundings::of_process()?);
+    let name = sessions.find(args.session.as_deref())?;
+    let entry = Entry::of(&sessions, &name)?;
+    let shown = Shown { entry, side_chains: sessions.store.side_chains(&name)? };
+    if args.json {
+        return ui::print_json(&shown);
+    }
+    let entry = shown.entry;
+    let damaged = (entry.damaged > 0).then(|| format!("{}; see analects check", entry.damaged));
+    let some = |number: u64| (number > 0).then(|| number.to_string());
+    let rows = [
+        ("session", Some(entry.id)),
+        ("title", entry.title),
+        ("folder", entry.cwd),
+        ("file", Some(entry.path)),
+        ("begun", entry.created_at),
+        ("last written", entry.updated_at),
+        ("messages", Some(entry.messages.to_string())),
+        ("damaged lines", damaged),
+        ("compactions", some(entry.compactions)),
+        ("tokens read", some(entry.input_tokens)),
+        ("tokens written", some(entry.output_tokens)),
+        ("known costs", (entry.cost_usd > 0.0).then(|| format!("${:.4}", entry.cost_usd))),
+        ("side chains", Some(shown.side_chains.join(", ")).filter(|names| !names.is_empty())),
+    ];
+    let rows = rows.into_iter().filter_map(|(label, value)| Some([label.to_string(), value?]));
+    ui::print_rows(rows.collect())
+}

@@ -1,0 +1,87 @@
+//! `session tail`: the end of a conversation.
+
+use analects_core::{Block, Content, Json, Message, Raw};
+use analects_store::tail;
+
+use crate::failure::Failure;
+use crate::sessions::Sessions;
+use crate::surroundings::Surroundings;
+use crate::ui;
+
+/// Show the last messages of a session
+///
+/// Each message has a line with its id, who speaks, and when; then what was said. Tool calls and results are shown by
+/// their first line. However long the session is, only its end is read. With --json, each message is a line of JSON.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects session tail
+  analects session tail 0197a3c2 -n 5
+  analects session tail last --json | jq -r .content")]
+pub struct Args {
+    /// The session [default: last]
+    session: Option<String>,
+
+    /// How many messages
+    #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 20)]
+    count: usize,
+
+    /// The side chain of this agent, instead of the main chain
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+
+    /// Print each message as a line of JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let sessions = Sessions::of(&Surroundings::of_process()?);
+    let mut name = sessions.find(args.session.as_deref())?;
+    name.agent.clone_from(&args.agent);
+    let tail = tail(&*sessions.store, &name, args.count)?;
+    for (nth, message) in tail.messages.iter().enumerate() {
+        if args.json {
+            ui::print_bytes(format!("{}\n", message.to_json()).as_bytes())?;
+            continue;
+        }
+        let gap = if nth > 0 { "\n" } else { "" };
+        let text = format!("{gap}{}\n{}\n", head(message), said(message).trim_end());
+        ui::print_text(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn head(message: &Message) -> String {
+    let zone = jiff::tz::TimeZone::system();
+    let when = message.created_at.map(|at| at.to_zoned(zone));
+    let when = when.map(|at| at.strftime("  %Y-%m-%d %H:%M:%S").to_string()).unwrap_or_default();
+    let model = message.model.as_ref().map(|model| format!("  {model}")).unwrap_or_default();
+    format!("[{}] {}{when}{model}", &*message.id, message.body.type_name())
+}
+
+/// What a message says, for a person.
+fn said(message: &Message) -> String {
+    let lines: Vec<String> = match message.body.content() {
+        Some(Content::Blocks(blocks)) => blocks.iter().filter_map(line_of).collect(),
+        _ => vec![message.text()],
+    };
+    lines.join("\n")
+}
+
+fn line_of(block: &Block) -> Option<String> {
+    let first = |text: &str| text.lines().next().unwrap_or_default().to_string();
+    match block {
+        Block::Text(block) => Some(block.text.as_str().into_owned()),
+        Block::Thinking(block) => Some(format!("(thinks) {}", first(&block.thinking.as_str()))),
+        Block::ToolUse(call) => {
+            Some(format!("(calls {}) {}", call.name, first(call.input.as_str())))
+        }
+        Block::ToolResult(result) => Some(format!("(result) {}", first(&result.content.text()))),
+        Block::Image(_) => Some("(an image)".to_string()),
+        Block::Other(raw) => {
+            let kind = raw.as_object()?.get("type").and_then(Raw::as_string)?;
+            Some(format!("({kind})"))
+        }
+        _ => None,
+    }
+}
