@@ -118,7 +118,9 @@ impl Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         let kind = match &error {
-            StoreError::NotFound { .. } => Kind::NotFound,
+            StoreError::NotFound { .. }
+            | StoreError::NoSession { .. }
+            | StoreError::NoMessage { .. } => Kind::NotFound,
             StoreError::Locked { .. }
             | StoreError::Changing { .. }
             | StoreError::Conflict { .. }

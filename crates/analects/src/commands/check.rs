@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use analects_core::{Problem, Span, chain};
+use analects_core::{Problem, Span};
 use analects_formats::msgfile::{Kind, ShowProblem};
 use analects_formats::transcript;
 use analects_store::vfs::Disk;
-use analects_store::{Places, StoreError, cut_off};
+use analects_store::{LINE_LIMIT, Places, StoreError, check_transcript, cut_off};
 use serde::Serialize;
 
 use super::reading;
@@ -17,6 +17,9 @@ use crate::ui;
 
 /// Folders that hold what programs made.
 const SKIPPED: [&str; 2] = ["node_modules", "target"];
+
+/// The size up to which a transcript is held in memory, so that its lines can be shown.
+const MOST_SHOWN: u64 = 32 << 20;
 
 /// Find what is wrong with message files and transcripts
 ///
@@ -199,10 +202,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
     let name = path.to_string_lossy().into_owned();
     if name.ends_with(".jsonl") {
-        let source = read_bytes(path)?;
-        let mut decoded = transcript::decode(&source);
-        decoded.problems.extend(chain(&decoded.messages).problems);
-        let problems = decoded.problems;
+        let (source, problems) = check_records(path)?;
         return Ok(Some(Checked { path: name, format: "transcript", source, problems }));
     }
     if !name.ends_with(".md") {
@@ -220,6 +220,18 @@ fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
     }
     let source = document.into_source();
     Ok(Some(Checked { path: name, format: "msgfile", source, problems }))
+}
+
+/// What is wrong with a transcript, and its text to show the places in; a large one is gone over line by
+/// line, and its places are shown by their numbers alone.
+fn check_records(path: &Path) -> Result<(Vec<u8>, Vec<Problem>), Failure> {
+    let facts = fs::metadata(path).map_err(|error| unreadable(path, error))?;
+    if facts.len() > MOST_SHOWN {
+        return Ok((Vec::new(), check_transcript(&Disk, path, LINE_LIMIT)?.problems));
+    }
+    let source = read_bytes(path)?;
+    let problems = transcript::check(&source).problems;
+    Ok((source, problems))
 }
 
 fn is_file(path: &Path) -> Result<(), Failure> {

@@ -21,10 +21,10 @@ fn works(program: &str, args: &[&str]) -> bool {
 }
 
 /// Something mounted, which goes away with this.
-struct Mounted(String);
+pub struct Mounted(String);
 
 impl Mounted {
-    fn tmpfs(folder: &Path, size: &str) -> Option<Mounted> {
+    pub fn tmpfs(folder: &Path, size: &str) -> Option<Mounted> {
         let folder = folder.to_str()?.to_string();
         let options = format!("size={size}");
         let mounted = works("mount", &["-t", "tmpfs", "-o", &options, "tmpfs", &folder]);

@@ -15,9 +15,10 @@ fn the_short_help_fits_on_a_screen() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["-h"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
-    assert!(run.stdout.lines().count() <= 30, "{}", run.stdout);
+    assert!(run.stdout.lines().count() <= 40, "{}", run.stdout);
     assert!(run.stdout.lines().all(|line| line.chars().count() <= 100), "{}", run.stdout);
-    for group in ["Talk:", "Write:", "Look:", "Surroundings:", "Options:"] {
+    for group in ["Talk:", "Write:", "Look:", "Sessions of the store:", "Surroundings:", "Options:"]
+    {
         assert!(run.stdout.contains(&format!("\n{group}\n")), "{}", run.stdout);
     }
     assert!(!run.stdout.contains("Examples:") && !run.stdout.contains('\u{1b}'));
@@ -46,6 +47,7 @@ fn every_verb_has_a_short_and_a_long_help() {
             "set" => vec!["set", "default"],
             "config" => vec!["config", "show"],
             "model" => vec!["model", "list"],
+            "session" => vec!["session", "list"],
             verb => vec![verb],
         };
         let short = sandbox.run(&[&words[..], &["-h"]].concat());

@@ -27,6 +27,9 @@ mod power;
 mod pseudo_terminal;
 mod sandbox;
 mod server;
+#[cfg(target_os = "linux")]
+mod session_crashes;
+mod sessions;
 mod set;
 mod show;
 #[cfg(target_os = "linux")]

@@ -17,13 +17,13 @@ fn works(program: &str, args: &[&str]) -> bool {
 }
 
 /// An ext4 in a file, mounted on a loop device.
-struct Ext4 {
+pub struct Ext4 {
     image: PathBuf,
     folder: PathBuf,
 }
 
 impl Ext4 {
-    fn new(sandbox: &Sandbox) -> Option<Ext4> {
+    pub fn new(sandbox: &Sandbox) -> Option<Ext4> {
         let disk = Ext4 { image: sandbox.path("image"), folder: sandbox.path("disk") };
         std::fs::create_dir(&disk.folder).ok()?;
         std::fs::File::create(&disk.image).ok()?.set_len(96 << 20).ok()?;
@@ -31,18 +31,18 @@ impl Ext4 {
         (made && disk.mount()).then_some(disk)
     }
 
-    fn mount(&self) -> bool {
+    pub fn mount(&self) -> bool {
         let (image, folder) = (self.image.to_str(), self.folder.to_str());
         image
             .zip(folder)
             .is_some_and(|(image, folder)| works("mount", &["-o", "loop", image, folder]))
     }
 
-    fn cut(&self) -> bool {
+    pub fn cut(&self) -> bool {
         works("python3", &["-c", CUT, self.folder.to_str().unwrap_or_default()])
     }
 
-    fn umount(&self) {
+    pub fn umount(&self) {
         // Somebody may still be looking at it.
         for _ in 0..200 {
             if works("umount", &[self.folder.to_str().unwrap_or_default()]) {

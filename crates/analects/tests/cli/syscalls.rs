@@ -3,7 +3,7 @@
 //! `check` reports and the next write completes.
 
 use std::collections::BTreeMap;
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use crate::sandbox::{Sandbox, skip};
@@ -81,12 +81,14 @@ fn check(sandbox: &Sandbox, before: &[String], large: bool, what: &str) {
 /// What is tried where nothing else is said.
 const ADD: [&str; 3] = ["add", "a.msg.md", KILLED];
 
-/// The command under strace, with these options.
+/// The command under strace, with these options, and with what is in the file `stdin` if there is one.
 fn traced(sandbox: &Sandbox, options: &[&str], args: &[&str]) -> Command {
     let add = sandbox.command(args);
+    let stdin = std::fs::File::open(sandbox.path("stdin"));
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-o", "trace"]).args(options).arg("--").arg(add.get_program());
-    command.args(add.get_args()).current_dir(sandbox.path("")).stdin(std::process::Stdio::null());
+    command.args(add.get_args()).current_dir(sandbox.path(""));
+    command.stdin(stdin.map_or(std::process::Stdio::null(), Into::into));
     for (key, value) in add.get_envs() {
         match value {
             Some(value) => command.env(key, value),
@@ -97,7 +99,7 @@ fn traced(sandbox: &Sandbox, options: &[&str], args: &[&str]) -> Command {
 }
 
 /// How often each call happens in one command.
-fn counts(sandbox: &Sandbox, args: &[&str]) -> Option<BTreeMap<&'static str, usize>> {
+pub fn counts(sandbox: &Sandbox, args: &[&str]) -> Option<BTreeMap<&'static str, usize>> {
     let status = traced(sandbox, &[], args).output().ok()?.status;
     let trace = std::fs::read_to_string(sandbox.path("trace")).ok()?;
     let names = trace.lines().filter_map(|line| {
@@ -111,10 +113,14 @@ fn counts(sandbox: &Sandbox, args: &[&str]) -> Option<BTreeMap<&'static str, usi
 
 /// Kills a command at its n-th call of that name; whether it was still alive.
 fn kill(sandbox: &Sandbox, call: &str, when: usize, args: &[&str]) -> bool {
+    !run_killed(sandbox, call, when, args).status.success()
+}
+
+/// The same, with what it printed before.
+pub fn run_killed(sandbox: &Sandbox, call: &str, when: usize, args: &[&str]) -> Output {
     let inject = format!("inject={call}:signal=KILL:when={when}");
     let trace = format!("trace={call}");
-    let status = traced(sandbox, &["-e", &trace, "-e", &inject], args).output().unwrap().status;
-    !status.success()
+    traced(sandbox, &["-e", &trace, "-e", &inject], args).output().unwrap()
 }
 
 fn kill_at_every_call(large: bool) {

@@ -1,0 +1,243 @@
+//! Whatever kills a writer of the store, what it acknowledged is there, in order and whole, and the next
+//! writer goes on: kills at every system call and at random moments, power cuts, full disks, many writers.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::disk::Mounted;
+use crate::power::Ext4;
+use crate::sandbox::{Sandbox, say, skip};
+use crate::syscalls::{counts, run_killed};
+
+fn torture() -> bool {
+    std::env::var_os("ANALECTS_TORTURE").is_some()
+}
+
+/// Messages as lines, each with a text that no other has.
+fn script(who: &str, count: usize) -> String {
+    (0..count)
+        .map(|at| {
+            let filler = "and so on ".repeat(if at % 10 == 9 { 3000 } else { at % 7 });
+            let kind = if at % 2 == 0 { "user" } else { "assistant" };
+            format!("{{\"type\":\"{kind}\",\"content\":\"{who} {at} {filler}\"}}\n")
+        })
+        .collect()
+}
+
+/// The ids in acknowledgements; a last line that is cut off is none.
+fn acknowledged(stdout: &str) -> Vec<String> {
+    let lines = stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.filter_map(|ack| Some(ack["id"].as_str()?.to_string())).collect()
+}
+
+/// The records of the last session; none if there is no session yet. Every line must be one record.
+fn stored(sandbox: &Sandbox, what: &str) -> Vec<Value> {
+    let run = sandbox.run(&["session", "export", "last"]);
+    if run.code == Some(3) {
+        return Vec::new();
+    }
+    assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
+    let lines = run.stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{what}: {line}")))
+        .collect()
+}
+
+fn ids(records: &[Value]) -> Vec<String> {
+    records.iter().map(|record| record["id"].as_str().unwrap().to_string()).collect()
+}
+
+/// What was acknowledged is a beginning of what is there, which is a beginning of what was to be written; and
+/// the next writer goes on behind it.
+fn check(sandbox: &Sandbox, acks: &[String], script: &str, what: &str) {
+    let records = stored(sandbox, what);
+    assert!(ids(&records).starts_with(acks), "{what}: {} acknowledged", acks.len());
+    for (record, line) in records.iter().zip(script.lines()) {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(record["content"], line["content"], "{what}");
+    }
+    if records.is_empty() {
+        return;
+    }
+    let next = sandbox.run_with_stdin(
+        &["session", "append", "last"],
+        "{\"type\":\"user\",\"content\":\"after\"}\n",
+    );
+    assert_eq!(next.code, Some(0), "{what}: {}", next.stderr);
+    let after = stored(sandbox, what);
+    assert_eq!(after.len(), records.len() + 1, "{what}");
+    assert_eq!(after.last().unwrap()["parent_id"], records.last().unwrap()["id"], "{what}");
+    let checked = sandbox.run(&["check", "home"]);
+    assert_eq!(checked.code, Some(0), "{what}: {}", checked.stderr);
+}
+
+#[test]
+fn every_system_call_of_a_session_may_be_the_last() {
+    let script = script("m", 30);
+    let append = ["session", "append"];
+    let sandbox = Sandbox::new();
+    sandbox.write("stdin", &script);
+    let Some(counts) = counts(&sandbox, &append) else {
+        return skip("session_crashes::syscalls", "strace is not there, or may not trace");
+    };
+    let (mut kills, mut most) = (0, 0);
+    for (call, count) in counts {
+        for when in 1..=count {
+            let _ = std::fs::remove_dir_all(sandbox.path("home"));
+            sandbox.write("stdin", &script);
+            let output = run_killed(&sandbox, call, when, &append);
+            let acks = acknowledged(&String::from_utf8_lossy(&output.stdout));
+            kills += usize::from(!output.status.success());
+            most = most.max(acks.len());
+            std::fs::remove_file(sandbox.path("stdin")).unwrap();
+            check(&sandbox, &acks, &script, &format!("{call} number {when}"));
+        }
+    }
+    assert!(kills > 150 && most >= 29, "{kills} kills, at most {most} acknowledged");
+}
+
+#[test]
+fn kills_at_random_moments_take_nothing_that_was_acknowledged() {
+    let kills = if torture() { 1000 } else { 50 };
+    let (mut dead, mut in_all) = (0, 0);
+    let sandbox = Sandbox::new();
+    let script = script("k", 4000);
+    for kill in 0..kills {
+        let _ = std::fs::remove_dir_all(sandbox.path("home"));
+        sandbox.write("script", &script);
+        let batch = kill % 2 == 1;
+        let args: &[&str] =
+            if batch { &["session", "append", "--batch"] } else { &["session", "append"] };
+        let stdin = std::fs::File::open(sandbox.path("script")).unwrap();
+        let stdout = std::fs::File::create(sandbox.path("acks")).unwrap();
+        let started = Instant::now();
+        let mut child = sandbox.command(args).stdin(stdin).stdout(stdout).spawn().unwrap();
+        // Moments all over the time that one takes, in steps that never repeat.
+        let moment = Duration::from_micros(2_000 + (kill * 7_919) % 90_000);
+        std::thread::sleep(moment.saturating_sub(started.elapsed()));
+        child.kill().unwrap();
+        dead += usize::from(!child.wait().unwrap().success());
+        let acks = acknowledged(&sandbox.read("acks"));
+        in_all += acks.len();
+        check(&sandbox, &acks, &script, &format!("kill {kill}"));
+    }
+    assert!(dead > 0 && in_all > 0, "{dead} killed, {in_all} acknowledged");
+    say(&format!("{dead} kills, {in_all} acknowledged messages"));
+}
+
+/// Appends until the power goes; gives what was acknowledged before that.
+fn append_until_cut(sandbox: &Sandbox, disk: &Ext4, moment: Duration) -> Vec<String> {
+    let cutting = AtomicBool::new(false);
+    let mut command = sandbox.command(&["session", "append"]);
+    command.env("ANALECTS_HOME", sandbox.path("disk/home"));
+    command.stdin(std::fs::File::open(sandbox.path("script")).unwrap());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    // However slow the machine is, one is safe before the clock starts.
+    let first = acknowledged(&lines.next().unwrap().unwrap());
+    let acks = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(moment);
+            cutting.store(true, Ordering::SeqCst);
+            assert!(disk.cut(), "the power cannot be cut");
+        });
+        // What is acknowledged while the power goes may be lost.
+        let before = lines.map_while(Result::ok).take_while(|_| !cutting.load(Ordering::SeqCst));
+        first.into_iter().chain(before.flat_map(|line| acknowledged(&line))).collect()
+    });
+    let _ = child.kill();
+    let _ = child.wait();
+    acks
+}
+
+#[test]
+fn power_cuts_take_nothing_that_was_acknowledged_in_a_session() {
+    let cuts = if torture() { 1000 } else { 20 };
+    let sandbox = Sandbox::new();
+    let Some(disk) = Ext4::new(&sandbox) else {
+        return skip("session_crashes::power", "an ext4 cannot be made and mounted here");
+    };
+    sandbox.write("script", script("p", 3000));
+    let mut in_all = 0;
+    for cut in 0..cuts {
+        let moment = Duration::from_micros((cut * 7_919) % 60_000);
+        let acks = append_until_cut(&sandbox, &disk, moment);
+        in_all += acks.len();
+        disk.umount();
+        assert!(disk.mount(), "cut {cut}: the disk cannot be mounted again");
+        let run = |args: &[&str]| {
+            let mut command = sandbox.command(args);
+            command.env("ANALECTS_HOME", sandbox.path("disk/home")).output().unwrap()
+        };
+        let export = run(&["session", "export", "last"]);
+        let export = String::from_utf8_lossy(&export.stdout).into_owned();
+        // A torn line at the end was never acknowledged.
+        let records: Vec<Value> =
+            export.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        assert!(ids(&records).starts_with(&acks), "cut {cut}: {} acknowledged", acks.len());
+        assert!(export.lines().count() <= records.len() + 1, "cut {cut}");
+        let pruned = run(&["session", "prune", "last"]);
+        assert!(pruned.status.success(), "cut {cut}");
+        std::fs::remove_dir_all(sandbox.path("disk/home/data/trash")).unwrap();
+    }
+    disk.umount();
+    say(&format!("{cuts} power cuts, {in_all} acknowledged messages"));
+}
+
+#[test]
+fn many_writers_lose_and_mix_nothing() {
+    let (writers, each) = if torture() { (8, 10_000) } else { (4, 250) };
+    let sandbox = Sandbox::new();
+    let first = sandbox
+        .run_with_stdin(&["session", "append"], "{\"type\":\"user\",\"content\":\"first\"}\n");
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    let children: Vec<_> = (0..writers)
+        .map(|writer| {
+            let name = format!("script{writer}");
+            sandbox.write(&name, script(&format!("w{writer}"), each));
+            let stdin = std::fs::File::open(sandbox.path(&name)).unwrap();
+            let args: &[&str] = match writer % 2 {
+                0 => &["session", "append", "last"],
+                _ => &["session", "append", "--batch", "last"],
+            };
+            sandbox.command(args).stdin(stdin).stdout(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    let acks: Vec<Vec<String>> = children
+        .into_iter()
+        .map(|child| {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success());
+            acknowledged(&String::from_utf8_lossy(&output.stdout))
+        })
+        .collect();
+    let records = stored(&sandbox, "many writers");
+    assert_eq!(records.len(), writers * each + 1);
+    for (writer, acks) in acks.iter().enumerate() {
+        let start = format!("w{writer} ");
+        let own = records.iter().filter(|it| it["content"].as_str().unwrap().starts_with(&start));
+        let own: Vec<String> = own.map(|it| it["id"].as_str().unwrap().to_string()).collect();
+        assert_eq!(own, *acks, "writer {writer}");
+    }
+    assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
+}
+
+#[test]
+fn a_full_disk_is_said_and_leaves_whole_records() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("home")).unwrap();
+    let Some(_mounted) = Mounted::tmpfs(&sandbox.path("home"), "256k") else {
+        return skip("session_crashes::full", "a tmpfs cannot be mounted here");
+    };
+    let script = script("f", 400);
+    let run = sandbox.run_with_stdin(&["session", "append"], &script);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("no space left on device"), "{}", run.stderr);
+    let acks = acknowledged(&run.stdout);
+    assert!(acks.len() > 3 && acks.len() < 400, "{} acknowledged", acks.len());
+    assert_eq!(ids(&stored(&sandbox, "full disk")), acks);
+}

@@ -1,0 +1,236 @@
+//! Sessions of the store as a person and a program use them.
+
+use serde_json::Value;
+
+use crate::sandbox::{Run, Sandbox};
+use crate::server::{Server, answer};
+
+fn append(sandbox: &Sandbox, args: &[&str], lines: &str) -> Run {
+    let args = [&["session", "append"], args].concat();
+    sandbox.run_with_stdin(&args, lines)
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The ids in acknowledgements, and that of the session.
+fn acks(run: &Run) -> (Vec<String>, String) {
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    let lines: Vec<Value> = run.stdout.lines().map(json).collect();
+    let text = |value: &Value| value.as_str().unwrap().to_string();
+    (lines.iter().map(|ack| text(&ack["id"])).collect(), text(&lines[0]["session_id"]))
+}
+
+/// The texts that `session tail` shows.
+fn tail(sandbox: &Sandbox, session: &str) -> Vec<String> {
+    let run = sandbox.run(&["session", "tail", session, "--json"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    let decoded = analects_formats::transcript::decode(run.stdout.as_bytes());
+    decoded.messages.iter().map(|message| message.text()).collect()
+}
+
+const TALK: &str = concat!(
+    "{\"type\":\"user\",\"content\":\"Why is the sky blue?\"}\n",
+    "{\"type\":\"assistant\",\"content\":\"Rayleigh scattering.\"}\n",
+    "{\"type\":\"user\",\"content\":\"Thanks\"}\n",
+);
+
+#[test]
+fn messages_are_appended_acknowledged_and_listed() {
+    let sandbox = Sandbox::new();
+    let (ids, session) = acks(&append(&sandbox, &[], TALK));
+    assert_eq!(ids.len(), 3);
+    assert_eq!(tail(&sandbox, "last"), ["Why is the sky blue?", "Rayleigh scattering.", "Thanks"]);
+    let listed = json(&sandbox.run(&["session", "list", "--json"]).stdout);
+    let entry = &listed["sessions"][0];
+    assert_eq!((&entry["id"], &entry["messages"]), (&session.clone().into(), &3.into()));
+    assert_eq!(entry["title"], "Why is the sky blue?");
+    let shown = json(&sandbox.run(&["session", "show", &session[..20], "--json"]).stdout);
+    assert_eq!((&shown["id"], &shown["side_chains"]), (&session.into(), &Value::Array(vec![])));
+    let export = sandbox.run(&["session", "export", "Why is the sky blue?"]).stdout;
+    let records: Vec<Value> = export.lines().map(json).collect();
+    let parents: Vec<_> = records.iter().map(|record| record["parent_id"].as_str()).collect();
+    assert_eq!(parents, [None, Some(&*ids[0]), Some(&*ids[1])]);
+    assert!(records.iter().all(|record| record["created_at"].is_string()));
+}
+
+#[test]
+fn what_a_line_says_about_itself_is_kept() {
+    let sandbox = Sandbox::new();
+    let lines = concat!(
+        "{\"type\":\"user\",\"id\":\"u1\",\"created_at\":\"2026-01-02T03:04:05Z\",\"content\":\"a\",\"mine\":{\"x\":1.50}}\n\n",
+        "{\"type\":\"assistant\",\"parent_id\":\"u1\",\"content\":\"b\",\"session_id\":\"other\"}\n",
+        "{\"type\":\"user\",\"agent_id\":\"helper\",\"content\":\"aside\"}",
+    );
+    let (ids, session) = acks(&append(&sandbox, &["--batch"], lines));
+    assert_eq!(ids[0], "u1");
+    let export = sandbox.run(&["session", "export", &session]).stdout;
+    assert!(export.contains("\"mine\":{\"x\":1.50}"), "{export}");
+    assert!(export.contains("\"created_at\":\"2026-01-02T03:04:05Z\""), "{export}");
+    assert_eq!(export.lines().count(), 2, "a side chain is stored by itself");
+    let shown = json(&sandbox.run(&["session", "show", "last", "--json"]).stdout);
+    assert_eq!(shown["side_chains"], serde_json::json!(["helper"]));
+    let side = sandbox.run(&["session", "tail", "last", "--agent", "helper", "--json"]).stdout;
+    assert_eq!(json(&side)["content"], "aside");
+}
+
+#[test]
+fn a_bad_line_is_named_and_what_came_before_it_is_kept() {
+    for bad in ["{\"typ\":1}", "not json", "{\"type\":\"user\",\"content\":\"half", "\u{ff}[]", "7"]
+    {
+        for args in [&[][..], &["--batch"]] {
+            let sandbox = Sandbox::new();
+            let run = append(&sandbox, args, &format!("{TALK}{bad}\n{TALK}"));
+            assert_eq!(run.code, Some(1), "{bad}");
+            assert_eq!(run.stdout.lines().count(), 3, "{bad}: {}", run.stderr);
+            let error = json(&run.stderr);
+            let message = error["error"]["message"].as_str().unwrap();
+            assert!(message.starts_with("line 4: "), "{message}");
+            assert_eq!(tail(&sandbox, "last").len(), 3);
+        }
+    }
+}
+
+#[test]
+fn nothing_on_stdin_makes_no_session() {
+    let sandbox = Sandbox::new();
+    append(&sandbox, &[], "").assert_answer("");
+    let listed = json(&sandbox.run(&["session", "list", "--all", "--json"]).stdout);
+    assert_eq!(listed["sessions"], Value::Array(vec![]));
+}
+
+#[test]
+fn rewind_fork_and_drop_keep_the_original() {
+    let sandbox = Sandbox::new();
+    let (ids, session) = acks(&append(&sandbox, &[], TALK));
+    let run = sandbox.run(&["rewind", &session, &ids[0]]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains(&ids[2]), "how to undo it: {}", run.stderr);
+    let (next, _) =
+        acks(&append(&sandbox, &[&session], "{\"type\":\"assistant\",\"content\":\"Another\"}"));
+    let export = sandbox.run(&["session", "export", &session]).stdout;
+    let record = |id: &str| export.lines().map(json).find(|it| it["id"] == id).unwrap();
+    // The rewind is a record of its own, which follows the message that it goes back to.
+    let between = record(record(&next[0])["parent_id"].as_str().unwrap());
+    assert_eq!(
+        (&between["type"], &between["parent_id"]),
+        (&"state".into(), &ids[0].clone().into())
+    );
+
+    let fork = sandbox.run(&["fork", &session, "--at", &ids[1], "--json"]);
+    let fork = json(&fork.stdout)["session_id"].as_str().unwrap().to_string();
+    assert_eq!(tail(&sandbox, &fork), ["Why is the sky blue?", "Rayleigh scattering."]);
+    assert_eq!(tail(&sandbox, &session).len(), 4, "the original stays");
+
+    let dropped = sandbox.run(&["drop", &fork, &ids[0], "--json"]);
+    let tombstone = json(&dropped.stdout)["tombstone_id"].as_str().unwrap().to_string();
+    assert_eq!(loaded(&sandbox, &fork), ["Rayleigh scattering."]);
+    assert_eq!(sandbox.run(&["drop", &fork, &tombstone]).code, Some(0));
+    assert_eq!(loaded(&sandbox, &fork), ["Why is the sky blue?", "Rayleigh scattering."]);
+    assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
+}
+
+/// What a model would see of a session: it is exported, and read as any reader of the format reads it.
+fn loaded(sandbox: &Sandbox, session: &str) -> Vec<String> {
+    let export = sandbox.run(&["session", "export", session]).stdout;
+    let decoded = analects_formats::transcript::decode(export.as_bytes());
+    let chain = analects_core::chain(&decoded.messages);
+    chain.messages.iter().map(|message| message.text()).collect()
+}
+
+#[test]
+fn sessions_and_messages_that_are_not_meant_by_one_word_are_named() {
+    let sandbox = Sandbox::new();
+    let (ids, session) = acks(&append(&sandbox, &[], TALK));
+    append(&sandbox, &[], TALK);
+    let run = sandbox.run(&["session", "tail", "Why is the sky blue?"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("may be any of 2 sessions"), "{}", run.stderr);
+    let run = sandbox.run(&["session", "tail", "nobody"]);
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    let run = sandbox.run(&["rewind", &session, &ids[0][..8]]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("may be any of 3 messages"), "{}", run.stderr);
+    let run = sandbox.run(&["drop", &session, "nothing"]);
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    for bad in ["../x", "a/b", ".", ""] {
+        assert_eq!(sandbox.run(&["session", "show", bad]).code, Some(3), "{bad}");
+    }
+}
+
+#[test]
+fn a_message_file_goes_into_the_store_and_out_again() {
+    let sandbox = Sandbox::new();
+    let text = "# %%\n\nWhat is six times seven?\n\n# %%% [^2]\n\n[^2]: [quick] model=\"tiny\"\n\nForty-two.\n";
+    sandbox.write("a.msg.md", text);
+    let run = sandbox.run(&["session", "import", "a.msg.md", "--json"]);
+    assert_eq!((run.code, &json(&run.stdout)["messages"]), (Some(0), &2.into()), "{}", run.stderr);
+    assert_eq!(sandbox.read("a.msg.md"), text, "the file is only read");
+    assert_eq!(tail(&sandbox, "last"), ["What is six times seven?", "Forty-two."]);
+    assert_eq!(sandbox.run(&["session", "export", "last", "-o", "b.msg.md"]).code, Some(0));
+    let strip = |name: &str| -> Vec<_> {
+        let messages = sandbox.messages(name).messages.into_iter();
+        messages.map(|message| (message.id, message.parent_id, message.body)).collect()
+    };
+    assert_eq!(strip("b.msg.md"), strip("a.msg.md"));
+    let again = sandbox.run(&["session", "export", "last", "-o", "b.msg.md"]);
+    assert_eq!(again.code, Some(1), "{}", again.stderr);
+    sandbox.write("empty.msg.md", "");
+    assert_eq!(sandbox.run(&["session", "import", "empty.msg.md"]).code, Some(1));
+    assert_eq!(sandbox.run(&["session", "import", "missing.msg.md"]).code, Some(3));
+}
+
+#[test]
+fn a_session_is_gone_on_with_by_its_chain() {
+    let server = Server::new(vec![answer(&["One."]), answer(&["Two."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let run = sandbox.run(&["chat", "-m", "openai/tiny", "Count"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    server.request();
+    let shown = json(&sandbox.run(&["session", "show", "last", "--json"]).stdout);
+    let here = std::fs::canonicalize(sandbox.path("")).unwrap();
+    assert_eq!(shown["cwd"].as_str(), here.to_str());
+    let run = sandbox.run(&["session", "resume", "Count", "Go", "on"]);
+    assert_eq!((run.code, &*run.stdout), (Some(0), "Two.\n"), "{}", run.stderr);
+    let sent = json(&server.request());
+    let sent: Vec<_> =
+        sent["messages"].as_array().unwrap().iter().map(|it| &it["content"]).collect();
+    assert_eq!(sent, ["Count", "One.", "Go on"]);
+    assert_eq!(tail(&sandbox, "last"), ["Count", "One.", "Go on", "Two."]);
+}
+
+#[test]
+fn a_pruned_session_is_put_aside_and_not_deleted() {
+    let sandbox = Sandbox::new();
+    let (_, session) = acks(&append(&sandbox, &[], TALK));
+    let run = sandbox.run(&["session", "prune", &session]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(std::fs::read_to_string(run.stdout.trim()).unwrap().contains("Rayleigh"));
+    assert_eq!(sandbox.run(&["session", "show", &session]).code, Some(3));
+}
+
+#[test]
+fn a_damaged_transcript_is_mended_into_a_new_file() {
+    let sandbox = Sandbox::new();
+    let (_, session) = acks(&append(&sandbox, &[], TALK));
+    let whole = sandbox.run(&["session", "export", &session]).stdout;
+    let damaged = format!("{}\0\0\0\n{}", &whole, &whole[..40]);
+    sandbox.write("d.jsonl", &damaged);
+    assert_eq!(sandbox.run(&["check", "d.jsonl"]).code, Some(1));
+    let run = sandbox.run(&["repair", "d.jsonl", "--json"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let done = json(&run.stdout);
+    assert!(!done["problems"].as_array().unwrap().is_empty());
+    assert_eq!(sandbox.read("d.jsonl"), damaged, "the old file is only read");
+    assert_eq!(sandbox.run(&["check", "d.repaired.jsonl"]).code, Some(0));
+    assert_eq!(sandbox.messages("d.repaired.jsonl").messages.len(), 3);
+    assert!(sandbox.read("d.repaired.jsonl.rest").ends_with(&whole[..40]));
+    assert_eq!(sandbox.run(&["repair", "d.jsonl"]).code, Some(1), "it never overwrites");
+    let again = sandbox.run(&["repair", "d.repaired.jsonl", "-o", "again.jsonl"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert_eq!(sandbox.read("again.jsonl"), sandbox.read("d.repaired.jsonl"));
+    sandbox.write("a.msg.md", "# %%\n\nHi\n");
+    assert_eq!(sandbox.run(&["repair", "a.msg.md"]).code, Some(2));
+    assert_eq!(sandbox.run(&["repair", "missing.jsonl"]).code, Some(3));
+}
