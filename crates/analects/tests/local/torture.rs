@@ -192,9 +192,6 @@ fn a_proxy_gives_a_second_opinion_on_every_api() {
             assert!(!message.text().trim().is_empty(), "{api:?}: {message:?}");
             let at_once = adapter.send_message(&question).await.unwrap();
             assert_eq!(at_once.message.text(), message.text(), "{api:?}");
-            let wrong = self::adapter(api, &base, "sk-not-the-key-of-the-proxy");
-            let error = wrong.stream_message(&question).await.map(drop).unwrap_err();
-            assert_eq!(error.kind(), analects_core::ApiErrorKind::Auth, "{api:?}: {error}");
             ask_the_weather(&adapter, &format!("{api:?} through the proxy")).await;
         });
     }
