@@ -34,8 +34,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Does what the program was started for, if it was started by itself, and gives the exit code. To be
 /// called first of all with the arguments of the process.
 pub fn hidden(args: &[OsString]) -> Option<u8> {
-    let (first, rest) = args.get(1..)?.split_first().filter(|(first, _)| *first == HIDDEN)?;
-    debug_assert_eq!(first, HIDDEN);
+    let [_, first, rest @ ..] = args else { return None };
+    if first != HIDDEN {
+        return None;
+    }
     let failed = match rest {
         [verb, parent, program, args @ ..] if verb == "follow" => follow(parent, program, args),
         [verb, data, state, name, lease, search_path, program] if verb == "keep" => {

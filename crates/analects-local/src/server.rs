@@ -21,6 +21,9 @@ const START: Duration = Duration::from_secs(300);
 /// not enough, and to end a server that others use is worse than to wait.
 const ANSWER: Duration = Duration::from_secs(10);
 
+/// How long the end of a server may take.
+const MOMENT: Duration = Duration::from_secs(2);
+
 /// How long a keeper may take to end.
 const END: Duration = Duration::from_secs(10);
 
@@ -71,6 +74,7 @@ pub struct Serving {
     pub key: String,
     /// Where its words are.
     pub log: PathBuf,
+    name: String,
     keeper: PathBuf,
     _lease: File,
 }
@@ -78,16 +82,27 @@ pub struct Serving {
 impl Serving {
     /// Whether the server has ended meanwhile; then, what it said last.
     pub fn last_words(&self) -> Option<String> {
-        let keeper = File::open(&self.keeper);
-        // The keeper may not have noticed yet.
-        let lives = keeper.is_ok_and(|file| is_held(&file)) && health::is_listening(self.port);
-        (!lives).then(|| last_words(&self.log))
+        let has_keeper = || File::open(&self.keeper).is_ok_and(|file| is_held(&file));
+        let start = Instant::now();
+        while has_keeper() && health::is_listening(self.port) {
+            // The end of a process takes a moment, in which it listens and does not answer; and so
+            // does one that hangs, for longer.
+            let answers = health::is_ready(self.port, &self.key, &self.name, MOMENT);
+            if answers || start.elapsed() > MOMENT {
+                return None;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Some(last_words(&self.log))
     }
 }
 
 impl Local {
     /// The server of a model, which is started if it does not run.
     pub fn serve(&self, name: &str, tell: &mut dyn FnMut(Starting)) -> Result<Serving, LocalError> {
+        if !cfg!(unix) {
+            return Err(LocalError::Unsupported);
+        }
         let model = self.find(name)?;
         check_weights(&model.path)?;
         // From here on, no keeper ends for want of use. One that is just ending holds the lease until
@@ -146,7 +161,7 @@ impl Local {
         let _ = lease.set_len(0).and_then(|()| lease.write_all(b"used\n"));
         let (port, key) = (facts.port, facts.key.clone());
         let (log, keeper) = (self.log(name), self.room(name).join(KEEPER));
-        Serving { port, key, log, keeper, _lease: lease }
+        Serving { port, key, log, name: name.to_string(), keeper, _lease: lease }
     }
 
     fn read_facts(&self, name: &str) -> Option<Facts> {

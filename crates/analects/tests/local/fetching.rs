@@ -199,16 +199,15 @@ fn too_little_room_is_told_before_anything_is_fetched() {
 
 #[test]
 fn a_disk_that_fills_up_in_the_middle_is_left_clean() {
-    // That the index can be reached is found out here.
-    if Machine::with_model("fetching::full").is_none() {
-        return;
-    }
     let machine = Machine::bare();
     // Room for the bytes, and not for that many files: it is full in the middle of unpacking.
     let Some(_mounted) = Mounted::tmpfs(&machine.path("data"), "size=900m,nr_inodes=22") else {
         return skip("fetching::full", "a tmpfs cannot be mounted here");
     };
     let run = machine.run(&PULL);
+    if run.stderr.contains("cannot be reached") {
+        return skip("fetching::full", run.stderr.trim());
+    }
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.stderr.contains(": the disk is full; nothing is left"), "{}", run.stderr);
     assert_nothing_left(&machine);
@@ -216,25 +215,30 @@ fn a_disk_that_fills_up_in_the_middle_is_left_clean() {
 
 #[test]
 fn a_killed_pull_leaves_nothing_that_counts_and_the_next_ones_do_not_collide() {
-    if Machine::with_model("fetching::killed").is_none() {
-        return;
-    }
     let machine = Machine::bare();
     let mut child = machine.spawn(&PULL);
     let size = |path: &std::path::PathBuf| path.metadata().map_or(0, |facts| facts.len());
     let fetching = || everything_in(&machine.store()).iter().map(size).sum::<u64>() > 2_000_000;
-    until("some megabytes", || fetching().then_some(()));
-    let pips: Vec<u32> =
-        until("a pip", || Some(children(child.id())).filter(|found| !found.is_empty()));
+    until("some megabytes", || (fetching() || child.try_wait().unwrap().is_some()).then_some(()));
+    if child.try_wait().unwrap().is_some() {
+        let run = Run::from(child.wait_with_output().unwrap());
+        assert_eq!(run.code, Some(5), "{run:?}");
+        return skip("fetching::killed", run.stderr.trim());
+    }
+    let pips = children(child.id());
     signal(child.id(), "KILL");
     child.wait().unwrap();
     until("the end of pip", || (!pips.iter().any(|pid| lives(*pid))).then_some(()));
+    // On a machine that is fast enough, all of it may be there already; never a part.
+    if machine.store().join("models/smollm2.gguf").exists() {
+        assert_eq!(machine.run(&["model", "rm", "smollm2"]).code, Some(0));
+    }
     assert!(machine.run(&["model", "list", "local"]).stdout.contains("local/smollm2  not pulled"));
     // Two at once: one fetches, the other waits.
     let both = [machine.spawn(&PULL), machine.spawn(&PULL)];
     let runs = both.map(|child| Run::from(child.wait_with_output().unwrap()));
     assert!(runs.iter().all(|run| run.code == Some(0)), "{runs:?}");
-    let fetched = runs.iter().filter(|run| run.stderr.contains("fetching 127 MB")).count();
+    let fetched = runs.iter().filter(|run| run.stderr.contains("MB; it takes ")).count();
     assert_eq!(fetched, 1, "{runs:?}");
     let names: Vec<String> = std::fs::read_dir(machine.store())
         .unwrap()

@@ -4,7 +4,9 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use crate::machine::{ASK, LONG, Machine, Run, lives, llama_server, say, signal, until};
+use crate::machine::{
+    ASK, LONG, Machine, Run, cpu_seconds, lives, llama_server, say, signal, until,
+};
 
 /// Starts a question and waits until its answer begins.
 fn answering(machine: &Machine) -> std::process::Child {
@@ -150,21 +152,24 @@ fn a_server_that_hangs_is_ended_and_started_again() {
 #[test]
 fn the_first_token_comes_soon_after_a_cold_start() {
     let Some(machine) = Machine::with_model("cold") else { return };
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap();
-    let mut times: Vec<f64> = Vec::new();
+    let (mut waited, mut worked) = (Vec::new(), Vec::new());
     for _ in 0..3 {
         let start = Instant::now();
         let mut child = answering(&machine);
-        times.push(start.elapsed().as_secs_f64());
+        waited.push(start.elapsed().as_secs_f64());
+        let keeper = machine.keeper("smollm2").unwrap();
+        let all = [child.id(), keeper, machine.server("smollm2").unwrap()];
+        worked.push(all.into_iter().map(cpu_seconds).sum::<f64>());
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(machine.run(&["model", "stop"]).code, Some(0));
     }
-    say(&format!("first token of a cold server: {times:.2?} s; load {load}"));
-    let best = times.iter().copied().fold(f64::INFINITY, f64::min);
-    // Idle cores are not to be had while other tests run; then it may take its share longer.
-    let busy: f64 = load.split(' ').next().unwrap().parse().unwrap();
-    assert!(best < 3.0 * (1.0 + busy), "{times:?} at a load of {busy}");
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap();
+    say(&format!("cold to first token: {waited:.2?} s, of work {worked:.2?} s; load {load}"));
+    // How long it takes depends on what else the machine does; how much work it is does not, and it is
+    // done by one thread: on idle cores, it takes as long as this.
+    let most = worked.into_iter().fold(0.0, f64::max);
+    assert!(most < 3.0, "{most} s of work before the first token");
 }
 
 #[test]

@@ -199,6 +199,14 @@ fn facts(pid: u32) -> Option<(String, u32)> {
     Some((words.next()?.to_string(), words.next()?.parse().ok()?))
 }
 
+/// How long a process has kept processors busy.
+pub fn cpu_seconds(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let words = stat.rsplit_once(')').unwrap().1.split_whitespace().skip(11).take(2);
+    // In hundredths of a second, whatever the machine.
+    words.map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
+}
+
 fn parent(pid: u32) -> Option<u32> {
     Some(facts(pid)?.1)
 }
