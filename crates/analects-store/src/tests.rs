@@ -4,6 +4,7 @@ mod crashes;
 mod editors;
 mod faults;
 mod items;
+mod mending;
 mod sessions;
 
 use std::fs;

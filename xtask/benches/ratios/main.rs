@@ -3,6 +3,7 @@
 
 mod command;
 mod message_file;
+mod transcript;
 mod wire;
 
 use std::process::ExitCode;
@@ -30,6 +31,13 @@ const ROWS: &[(&str, Measure)] = rows![
     command::start_up,
     command::start_up_per_nothing,
     command::list,
+    transcript::append_without_sync,
+    transcript::append_with_sync,
+    transcript::tail,
+    transcript::late_boundary,
+    transcript::late_boundary_memory,
+    transcript::envelopes,
+    transcript::sendable,
     wire::chat,
     wire::anthropic,
     wire::responses,
@@ -42,6 +50,12 @@ fn main() -> ExitCode {
     if let Some(size) = std::env::args().find_map(|arg| arg.strip_prefix("--memory=")?.parse().ok())
     {
         message_file::check_once(size);
+        return ExitCode::SUCCESS;
+    }
+    if let Some(folder) =
+        std::env::args().find_map(|arg| Some(arg.strip_prefix("--load=")?.to_string()))
+    {
+        transcript::load_once(folder.as_ref());
         return ExitCode::SUCCESS;
     }
     // Cargo adds an option of its own.

@@ -5,9 +5,9 @@ use std::io;
 use crate::sessions::Row;
 use crate::vfs::VfsFile;
 
-/// How much is read at once from the front, where one reads on.
+/// How much is read at once.
 const CHUNK: usize = 1 << 20;
-/// How much is read first from the back, where often few lines are wanted.
+/// How much is read first: many files are small, and often few lines are wanted.
 const TAIL_CHUNK: usize = 1 << 16;
 
 /// Reads lines from the front.
@@ -15,25 +15,28 @@ pub(crate) struct Forward<'f> {
     file: &'f mut dyn VfsFile,
     limit: usize,
     buffer: Vec<u8>,
-    /// Where in the file the buffer begins, and where in the buffer the next line does.
+    /// Where in the file the buffer begins.
     start: u64,
+    /// Where in the buffer the next line begins, and where what was read ends.
     at: usize,
+    filled: usize,
     is_end: bool,
 }
 
 impl<'f> Forward<'f> {
     pub(crate) fn new(file: &'f mut dyn VfsFile, from: u64, limit: usize) -> Forward<'f> {
-        Forward { file, limit, buffer: Vec::new(), start: from, at: 0, is_end: false }
+        let buffer = Vec::new();
+        Forward { file, limit, buffer, start: from, at: 0, filled: 0, is_end: false }
     }
 
     /// The next line.
     pub(crate) fn next(&mut self) -> io::Result<Option<Row<'_>>> {
         let mut searched = self.at;
         loop {
-            if let Some(end) = memchr::memchr(b'\n', &self.buffer[searched..]) {
+            if let Some(end) = memchr::memchr(b'\n', &self.buffer[searched..self.filled]) {
                 return Ok(self.take(searched + end + 1));
             }
-            searched = self.buffer.len();
+            searched = self.filled;
             if self.is_end {
                 return Ok(self.take(searched));
             }
@@ -56,31 +59,42 @@ impl<'f> Forward<'f> {
     /// Reads on behind what is in the buffer, from which the lines before are dropped; says how much.
     fn fill(&mut self) -> io::Result<usize> {
         let dropped = self.at;
-        self.buffer.drain(..dropped);
-        self.start += dropped as u64;
-        self.at = 0;
-        let filled = self.buffer.len();
-        // Twice as much each time, so that a long line is not moved again and again.
-        self.buffer.resize(filled + CHUNK.max(filled), 0);
-        let read = read_full(self.file, self.start + filled as u64, &mut self.buffer[filled..])?;
-        self.is_end = filled + read < self.buffer.len();
-        self.buffer.truncate(filled + read);
+        self.make_room();
+        let offset = self.start + self.filled as u64;
+        let read = read_full(self.file, offset, &mut self.buffer[self.filled..])?;
+        self.filled += read;
+        self.is_end = self.filled < self.buffer.len();
         Ok(dropped)
+    }
+
+    /// Moves the line that is begun to the front. The buffer grows, at first because there is more to
+    /// read than was thought, and then only for a line that fills half of it.
+    fn make_room(&mut self) {
+        let begun = self.filled - self.at;
+        let length = self.buffer.len();
+        if length < CHUNK || begun > length / 2 {
+            let mut larger = vec![0; (2 * length).clamp(TAIL_CHUNK, CHUNK.max(2 * begun))];
+            larger[..begun].copy_from_slice(&self.buffer[self.at..self.filled]);
+            self.buffer = larger;
+        } else {
+            self.buffer.copy_within(self.at..self.filled, 0);
+        }
+        self.start += self.at as u64;
+        (self.at, self.filled) = (0, begun);
     }
 
     /// Goes over a line that is too long, without keeping it.
     fn skip_long(&mut self) -> io::Result<Row<'_>> {
         let at = self.start + self.at as u64;
-        let mut offset = self.start + self.buffer.len() as u64;
-        self.buffer.clear();
-        self.buffer.resize(CHUNK, 0);
+        let mut offset = self.start + self.filled as u64;
+        self.buffer = vec![0; CHUNK];
         loop {
             let read = read_full(self.file, offset, &mut self.buffer)?;
             let end = memchr::memchr(b'\n', &self.buffer[..read]);
             self.is_end = read < self.buffer.len();
             if end.is_some() || self.is_end {
-                self.buffer.truncate(read);
-                (self.start, self.at) = (offset, end.map_or(read, |end| end + 1));
+                (self.start, self.filled) = (offset, read);
+                self.at = end.map_or(read, |end| end + 1);
                 return Ok(Row { at, next: offset + self.at as u64, bytes: None });
             }
             offset += read as u64;
@@ -142,13 +156,12 @@ impl<'f> Backward<'f> {
         let wanted = self.chunk.max(self.end);
         self.chunk = CHUNK.min(2 * self.chunk);
         let length = (wanted as u64).min(self.start) as usize;
-        let mut buffer = Vec::with_capacity(length + self.end);
-        buffer.resize(length, 0);
-        let read = read_full(self.file, self.start - length as u64, &mut buffer)?;
+        let mut buffer = vec![0; length + self.end];
+        let read = read_full(self.file, self.start - length as u64, &mut buffer[..length])?;
         if read < length {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        buffer.extend_from_slice(&self.buffer);
+        buffer[length..].copy_from_slice(&self.buffer);
         self.buffer = buffer;
         self.start -= length as u64;
         self.end += length;

@@ -149,6 +149,8 @@ impl Walk<'_> {
             let text = "a message follows a progress message";
             let hint = "it is read as following what came before the progress";
             self.problems.push(Problem::warning("progress-parent", text).hint(hint));
+            // A last record that says nothing does not count if it follows nobody after all.
+            self.is_lost |= self.wanted == Wanted::Nothing && self.steps.len() == 1;
             return;
         }
         let at = self.steps.len();
