@@ -6,13 +6,20 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use crate::ClientError;
-use crate::error::{Wait, reason};
-use crate::recorder::Recorder;
+use analects_core::{ApiError, ApiErrorKind};
 
-/// The bytes of an answer. Dropping it cancels the request.
+use crate::error::{Wait, reason};
+use crate::key::KeyRemover;
+use crate::recorder::Recorder;
+use crate::{ClientError, Key};
+
+/// The bytes of an answer, without the key, should the server have quoted it. Dropping it cancels
+/// the request.
 pub struct ByteStream {
     source: Source,
+    remover: Option<KeyRemover>,
+    /// What ended the bytes, while what was held back before it is given.
+    failure: Option<ClientError>,
     recorder: Option<Recorder>,
 }
 
@@ -37,6 +44,8 @@ pub(crate) struct Limits {
     pub idle: Duration,
     /// When the first byte has to be there; `None` once it is.
     pub deadline: Option<Instant>,
+    /// How many bytes may still come.
+    pub left: usize,
 }
 
 impl Limits {
@@ -53,8 +62,14 @@ impl Limits {
 }
 
 impl ByteStream {
-    pub(crate) fn http(response: reqwest::Response, limits: Limits) -> ByteStream {
-        ByteStream { source: Source::Http(Box::new(response), limits), recorder: None }
+    pub(crate) fn http(
+        response: reqwest::Response,
+        limits: Limits,
+        key: Option<&Key>,
+    ) -> ByteStream {
+        let source = Source::Http(Box::new(response), limits);
+        let remover = key.and_then(KeyRemover::new);
+        ByteStream { source, remover, failure: None, recorder: None }
     }
 
     /// The same bytes, which are recorded as they come.
@@ -64,25 +79,49 @@ impl ByteStream {
 
     pub(crate) fn replay(path: &Path) -> Result<ByteStream, ClientError> {
         let bytes = std::fs::read(path).map_err(|error| ClientError::replay(path, &error))?;
-        Ok(ByteStream { source: Source::Replay(bytes), recorder: None })
+        let source = Source::Replay(bytes);
+        Ok(ByteStream { source, remover: None, failure: None, recorder: None })
     }
 
     /// The next bytes; `None` at the end, and after an error. A call that is dropped while it waits
     /// loses nothing.
     pub async fn next(&mut self) -> Option<Result<Vec<u8>, ClientError>> {
-        let next = match &mut self.source {
-            Source::Ended => None,
-            Source::Replay(bytes) => Some(Ok(std::mem::take(bytes))),
-            Source::Http(response, limits) => read(response, limits).await.transpose(),
-        };
+        let next = self.read().await;
+        let next = self.without_key(next);
         if let (Some(recorder), Some(Ok(bytes))) = (&mut self.recorder, &next) {
             recorder.take(bytes);
         }
+        next
+    }
+
+    async fn read(&mut self) -> Option<Result<Vec<u8>, ClientError>> {
+        let next = match &mut self.source {
+            Source::Ended => self.failure.take().map(Err),
+            Source::Replay(bytes) => Some(Ok(std::mem::take(bytes))),
+            Source::Http(response, limits) => read(response, limits).await.transpose(),
+        };
         let goes_on = matches!(self.source, Source::Http(..)) && matches!(next, Some(Ok(_)));
         if !goes_on {
             self.source = Source::Ended;
         }
         next
+    }
+
+    fn without_key(
+        &mut self,
+        next: Option<Result<Vec<u8>, ClientError>>,
+    ) -> Option<Result<Vec<u8>, ClientError>> {
+        let Some(remover) = &mut self.remover else { return next };
+        let end = match next {
+            Some(Ok(bytes)) => return Some(Ok(remover.push(&bytes))),
+            end => end,
+        };
+        let rest = remover.finish();
+        if rest.is_empty() {
+            return end;
+        }
+        self.failure = end.and_then(Result::err);
+        Some(Ok(rest))
     }
 
     /// All bytes, if all of them come.
@@ -94,17 +133,26 @@ impl ByteStream {
         Ok(all)
     }
 
-    /// As much as matters of the body of an error, and as much as came.
+    /// As much as matters of the body of an error, and as much as came in time.
     pub(crate) async fn read_some(&mut self) -> Vec<u8> {
         const ENOUGH: usize = 1024 * 1024;
+        const PATIENCE: Duration = Duration::from_secs(10);
+        let idle = match &self.source {
+            Source::Http(_, limits) => limits.idle,
+            _ => PATIENCE,
+        };
         let mut body = Vec::new();
-        while let Some(Ok(bytes)) = self.next().await {
-            body.extend_from_slice(&bytes);
-            if body.len() >= ENOUGH {
-                body.truncate(ENOUGH);
-                break;
+        let read = async {
+            while let Some(Ok(bytes)) = self.next().await {
+                body.extend_from_slice(&bytes);
+                if body.len() >= ENOUGH {
+                    body.truncate(ENOUGH);
+                    break;
+                }
             }
-        }
+        };
+        // A server that drips its error, one byte now and then, is not listened to for ever.
+        let _ = tokio::time::timeout(idle.min(PATIENCE), read).await;
         body
     }
 }
@@ -115,8 +163,14 @@ async fn read(
 ) -> Result<Option<Vec<u8>>, ClientError> {
     let chunk = limits.watch(response.chunk()).await?;
     limits.deadline = None;
-    match chunk {
-        Ok(bytes) => Ok(bytes.map(|bytes| bytes.to_vec())),
-        Err(error) => Err(ClientError::Broken { url: limits.url.clone(), reason: reason(&error) }),
-    }
+    let bytes = chunk
+        .map_err(|error| ClientError::Broken { url: limits.url.clone(), reason: reason(&error) })?;
+    let came = bytes.as_ref().map_or(0, |bytes| bytes.len());
+    limits.left = limits.left.checked_sub(came).ok_or_else(too_long)?;
+    Ok(bytes.map(|bytes| bytes.to_vec()))
+}
+
+fn too_long() -> ClientError {
+    let text = "it is longer than any answer should be";
+    ClientError::BrokeOff(ApiError::new(ApiErrorKind::Malformed, text))
 }

@@ -29,6 +29,8 @@ pub struct Options {
     pub first_byte: Duration,
     /// From one piece of the answer to the next.
     pub idle: Duration,
+    /// How many bytes an answer may have. What is longer is a server that does not stop.
+    pub longest: usize,
     /// How often and how patiently a request that failed is sent again.
     pub retries: RetryPolicy,
     /// The proxies on the way.
@@ -57,6 +59,7 @@ impl Default for Options {
             connect: Duration::from_secs(10),
             first_byte: Duration::from_secs(120),
             idle: Duration::from_secs(90),
+            longest: 256 * 1024 * 1024,
             retries: RetryPolicy::default(),
             proxies: Proxies::default(),
             record: None,
@@ -71,6 +74,7 @@ impl fmt::Debug for Options {
             .field("connect", &self.connect)
             .field("first_byte", &self.first_byte)
             .field("idle", &self.idle)
+            .field("longest", &self.longest)
             .field("retries", &self.retries)
             .field("proxies", &self.proxies)
             .field("record", &self.record)
@@ -220,6 +224,7 @@ impl Call<'_> {
             first_byte: self.options.first_byte,
             idle: self.options.idle,
             deadline: Some(Instant::now() + self.options.first_byte),
+            left: self.options.longest,
         };
         let url = self.base_url.join(&request.path);
         let builder = match request.method {
@@ -232,14 +237,14 @@ impl Call<'_> {
         if response.status().is_success() {
             if let Some(encoding) = response.headers().get(CONTENT_ENCODING) {
                 // Nobody asked for that, and what comes could not be read.
-                let encoding = encoding.to_str().unwrap_or("in an unknown way");
+                let encoding = self.without_key(encoding.to_str().unwrap_or("in an unknown way"));
                 let text = format!("the answer is compressed ({encoding}), which nobody asked for");
                 let error = ApiError::new(ApiErrorKind::Malformed, text);
                 return Err(ClientError::BrokeOff(error));
             }
             let recording = self.options.record.as_deref();
-            let recorder = recording.map(|path| Recorder::new(path, self.key.cloned()));
-            return Ok(ByteStream::http(response, limits).recorded(recorder));
+            let recorder = recording.map(Recorder::new);
+            return Ok(ByteStream::http(response, limits, self.key).recorded(recorder));
         }
         Err(self.refused(response, limits).await)
     }
@@ -266,6 +271,11 @@ impl Call<'_> {
         Ok(headers)
     }
 
+    /// What the server said, should it have quoted the key.
+    fn without_key(&self, text: &str) -> String {
+        self.key.map_or(text.to_string(), |key| key.hide(text))
+    }
+
     fn not_sent(&self, error: &reqwest::Error) -> ClientError {
         let url = self.base_url.to_string();
         if error.is_timeout() {
@@ -286,11 +296,12 @@ impl Call<'_> {
         let header = |name: &str| Some(headers.get(name)?.to_str().ok()?.to_string());
         if let Some(to) = header(LOCATION.as_str()).filter(|_| status.is_redirection()) {
             let to = response.url().join(&to).map(|url| shown(&url)).unwrap_or_default();
-            return ClientError::Redirected { url, to };
+            return ClientError::Redirected { url, to: self.without_key(&to) };
         }
-        let body = ByteStream::http(response, limits).read_some().await;
+        let body = ByteStream::http(response, limits, self.key).read_some().await;
         let mut error = error_from_response(self.model.api, status.as_u16(), header, &body);
         if let Some(key) = self.key {
+            // The body holds it no more, but may have spelled it in the escapes of JSON.
             key.hide_in(&mut error);
         }
         let retry = RetryHeaders::read(header, Timestamp::now());

@@ -50,8 +50,9 @@ impl EventStream {
     /// Reads until there is something of the answer, or its end. An error that came before anything
     /// else is given, so that the request can be sent once more: nobody has seen anything of it yet.
     pub(crate) async fn prime(&mut self) -> Option<ClientError> {
+        let mut seen = 0;
         loop {
-            let settled = self.ready.iter().find_map(|event| match event {
+            let settled = self.ready.range(seen..).find_map(|event| match event {
                 event if is_content(event) => Some(None),
                 StreamEvent::Error(error) => Some(Some(ClientError::BrokeOff(error.clone()))),
                 StreamEvent::MessageStop { .. } => Some(None),
@@ -60,6 +61,7 @@ impl EventStream {
             if let Some(settled) = settled {
                 return settled;
             }
+            seen = self.ready.len();
             if self.ended {
                 let silent = "the provider ended the answer before it began";
                 let silent = ApiError::new(ApiErrorKind::Network, silent);
@@ -96,6 +98,10 @@ impl EventStream {
 
     fn take(&mut self, events: Vec<StreamEvent>) {
         for event in events {
+            // One sign of life is as good as a million of them, which would have to be kept.
+            if event == StreamEvent::Ping && self.ready.back() == Some(&StreamEvent::Ping) {
+                continue;
+            }
             // Some servers keep the connection open after the last event: do not wait for them.
             let last = matches!(event, StreamEvent::MessageStop { .. } | StreamEvent::Error(_));
             self.settled |= last;

@@ -1,22 +1,20 @@
-//! Answers are recorded as their bytes came, without the key, so that `replay:FILE` can play them.
+//! Answers are recorded as their bytes came, so that `replay:FILE` can play them. The key was taken
+//! out of them before.
 
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::Key;
-
 /// Takes the bytes of one answer, and writes them when that ends, however it ends.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     path: PathBuf,
-    key: Option<Key>,
     bytes: Vec<u8>,
 }
 
 impl Recorder {
-    pub(crate) fn new(path: &Path, key: Option<Key>) -> Recorder {
-        Recorder { path: path.to_path_buf(), key, bytes: Vec::new() }
+    pub(crate) fn new(path: &Path) -> Recorder {
+        Recorder { path: path.to_path_buf(), bytes: Vec::new() }
     }
 
     pub(crate) fn take(&mut self, bytes: &[u8]) {
@@ -28,11 +26,7 @@ impl Recorder {
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let bytes = match &self.key {
-            Some(key) => key.hide_in_bytes(&self.bytes),
-            None => self.bytes.clone(),
-        };
-        options.open(&self.path)?.write_all(&bytes)
+        options.open(&self.path)?.write_all(&self.bytes)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use analects_client::{Client, ClientError, Model, Options, Surroundings, resolve};
+use analects_client::{Client, ClientError, Model, ModelAdapter, Options, Surroundings, resolve};
 use analects_core::{
     ApiError, ApiErrorKind, Folded, Message, Request, Role, StreamEvent, Turn, fold,
 };
@@ -400,4 +400,76 @@ fn gemini_gets_its_key_and_its_query() {
     assert_eq!(request.lines().next(), Some(line));
     assert!(request.contains(&format!("x-goog-api-key: {KEY}\r\n")), "{request}");
     assert!(!request.contains("authorization"), "{request}");
+}
+
+#[test]
+fn a_key_that_the_server_quotes_reaches_nobody() {
+    const SECRET: &str = "sk-a-very-secret-key-of-somebody";
+    let location = format!("HTTP/1.1 302 Found\r\nlocation: http://evil.example/{SECRET}\r\n\r\n");
+    let encoding = format!("HTTP/1.1 200 OK\r\ncontent-encoding: {SECRET}\r\n\r\n");
+    // The message of a plain body is cut, and must not be cut within the key.
+    let plain = format!("HTTP/1.1 400 Bad\r\n\r\n{}{SECRET}", "x".repeat(290));
+    let request_id = format!("HTTP/1.1 400 Bad\r\nx-request-id: {SECRET}\r\n\r\nno");
+    for answer in [location, encoding, plain, request_id] {
+        let (url, _requests) = serve(move |stream| {
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let (_, error) = ask(&model(&url, Some(SECRET)), once());
+        let error = error.unwrap();
+        let told = format!("{error} {error:?} {}", error.public_message());
+        assert!(!told.contains(&SECRET[..10]), "{told}");
+    }
+}
+
+#[test]
+fn an_answer_that_quotes_the_key_is_read_without_it() {
+    const SECRET: &str = "sk-a-very-secret-key-of-somebody";
+    let (url, _requests) = serve(move |stream| {
+        let data = format!(
+            "data: {{\"id\":\"{SECRET}\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\
+             \"Your key is {SECRET}\"}},\"finish_reason\":\"stop\"}}],\"headers\":\"{SECRET}\"}}\n\n"
+        );
+        stream.write_all(STREAM.as_bytes()).unwrap();
+        write_chunks(stream, format!("{data}data: [DONE]\n\n").as_bytes(), 7);
+    });
+    let (events, error) = ask(&model(&url, Some(SECRET)), once());
+    assert_eq!(error, None);
+    let message = folded(&events).message;
+    assert_eq!(message.text(), "Your key is [key]");
+    assert!(!format!("{message:?}").contains(SECRET));
+}
+
+#[test]
+fn a_server_that_does_not_stop_is_left() {
+    let endless = |bytes: &'static [u8]| {
+        let (url, _requests) = serve(move |stream| {
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            while stream.write_all(bytes).is_ok() {}
+        });
+        url
+    };
+    let options = || Options { longest: 1_000_000, ..once() };
+    for bytes in [&b": nothing\n\n"[..], b"data: {\"type\":\"ping\"}\n\n", b"data: junk\n\n"] {
+        let (_, error) = ask(&model(&endless(bytes), None), options());
+        let error = error.unwrap();
+        assert_eq!(error.kind(), ApiErrorKind::Malformed, "{error}");
+    }
+    let adapter = ModelAdapter::new(model(&endless(b"{\"data\":[{}"), None), options());
+    let error = block_on(adapter.list_models()).unwrap_err();
+    assert_eq!(error.kind(), ApiErrorKind::Malformed, "{error}");
+}
+
+#[test]
+fn the_words_of_an_error_are_not_waited_for_for_ever() {
+    let (url, _requests) = serve(move |stream| {
+        stream.write_all(b"HTTP/1.1 400 Bad\r\n\r\nno").unwrap();
+        while stream.write_all(b"!").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let started = std::time::Instant::now();
+    let (_, error) =
+        ask(&model(&url, None), Options { idle: Duration::from_millis(300), ..once() });
+    assert!(error.unwrap().to_string().contains("answered 400: no!!"));
+    assert!(started.elapsed() < Duration::from_secs(20));
 }
