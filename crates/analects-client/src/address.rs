@@ -37,12 +37,16 @@ impl BaseUrl {
 
     /// Whether nobody on the way can read along: it is `https`, or on this machine.
     pub(crate) fn is_safe(&self) -> bool {
+        self.is_https() || self.is_here()
+    }
+
+    /// Whether it is on this machine.
+    pub(crate) fn is_here(&self) -> bool {
         let host = self.0.host_str().unwrap_or_default();
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        let is_here = host == "localhost"
+        host == "localhost"
             || host.ends_with(".localhost")
-            || address.is_ok_and(|address| address.is_loopback());
-        self.is_https() || is_here
+            || address.is_ok_and(|address| address.is_loopback())
     }
 
     pub(crate) fn is_https(&self) -> bool {

@@ -87,8 +87,15 @@ impl fmt::Debug for Options {
 pub struct Client {
     options: Options,
     /// Plain HTTP needs no certificates, so a machine without any can still reach a local server.
-    http: OnceLock<reqwest::Client>,
-    https: OnceLock<reqwest::Client>,
+    http: Ways,
+    https: Ways,
+}
+
+/// The ways to this machine, where no proxy counts, and to others.
+#[derive(Debug, Default)]
+struct Ways {
+    here: OnceLock<reqwest::Client>,
+    away: OnceLock<reqwest::Client>,
 }
 
 impl Client {
@@ -178,14 +185,17 @@ impl Client {
     }
 
     fn http_client(&self, base_url: &BaseUrl) -> Result<&reqwest::Client, ClientError> {
-        let https = base_url.is_https();
-        let cell = if https { &self.https } else { &self.http };
+        let (https, is_here) = (base_url.is_https(), base_url.is_here());
+        let ways = if https { &self.https } else { &self.http };
+        let cell = if is_here { &ways.here } else { &ways.away };
         if let Some(client) = cell.get() {
             return Ok(client);
         }
         // Fails where a provider is installed already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let proxy = self.options.proxies.of_scheme(https)?;
+        // One that cannot be used must not keep anybody from a server of their own.
+        let proxies = Some(&self.options.proxies).filter(|_| !is_here);
+        let proxy = proxies.map(|proxies| proxies.of_scheme(https)).transpose()?.flatten();
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("analects/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(self.options.connect)
@@ -283,7 +293,10 @@ impl Call<'_> {
         }
         let reason = reason(error);
         if error.is_connect() {
-            ClientError::Unreachable { url, reason }
+            // It may be the proxy that is not there.
+            let is_set = self.options.proxies.is_set(self.base_url.is_https());
+            let through = if is_set && !self.base_url.is_here() { "; a proxy is set" } else { "" };
+            ClientError::Unreachable { url, reason: reason + through }
         } else {
             ClientError::Broken { url, reason }
         }

@@ -31,11 +31,18 @@ pub(crate) struct Way {
 }
 
 impl Proxies {
-    pub(crate) fn of_scheme(&self, https: bool) -> Result<Option<Way>, ClientError> {
+    /// Whether there is one for addresses of that scheme.
+    pub(crate) fn is_set(&self, https: bool) -> bool {
+        self.given(https).is_some()
+    }
+
+    fn given(&self, https: bool) -> Option<&str> {
         let given = if https { &self.https } else { &self.http };
-        let Some(url) = given.as_deref().map(str::trim).filter(|given| !given.is_empty()) else {
-            return Ok(None);
-        };
+        given.as_deref().map(str::trim).filter(|given| !given.is_empty())
+    }
+
+    pub(crate) fn of_scheme(&self, https: bool) -> Result<Option<Way>, ClientError> {
+        let Some(url) = self.given(https) else { return Ok(None) };
         let url = address(url).map_err(|why| ClientError::Setup(format!("the proxy {why}")))?;
         let is_https = url.scheme() == "https";
         let proxy = if https { Proxy::https(url) } else { Proxy::http(url) };
@@ -55,7 +62,9 @@ fn address(text: &str) -> Result<Url, String> {
     let whole = if text.contains("://") { text.into() } else { format!("http://{text}") };
     match Url::parse(&whole) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
-        Ok(url) => Err(format!("cannot be used: its scheme is {}", url.scheme())),
+        Ok(url) => {
+            Err(format!("cannot be used: its scheme is {}; expected http or https", url.scheme()))
+        }
         Err(error) => Err(format!("has no usable address: {error}")),
     }
 }

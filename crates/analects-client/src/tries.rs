@@ -25,6 +25,10 @@ impl<'a> Tries<'a> {
     /// Waits until the request may be sent again; false if it is not to be. Only for requests of
     /// whose answer nothing was passed on.
     pub(crate) async fn again(&mut self, error: &ClientError) -> bool {
+        if matches!(error, ClientError::Setup(_)) {
+            // Nothing was sent, and nothing changes by waiting.
+            return false;
+        }
         let headers = RetryHeaders { after_ms: None, should_retry: error.should_retry() };
         let waited_ms = u64::try_from(self.waited.as_millis()).unwrap_or(u64::MAX);
         let (retries_made, random) = (self.made, chance());

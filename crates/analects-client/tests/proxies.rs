@@ -3,11 +3,12 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use analects_client::{Client, ClientError, Options, Proxies, Surroundings, resolve};
+use analects_client::{Client, ClientError, Options, Proxies, Surroundings, Waiting, resolve};
 use analects_core::{ApiErrorKind, Request};
 use analects_providers::RetryPolicy;
 
@@ -39,11 +40,15 @@ fn once() -> Options {
 }
 
 fn error_of(base_url: &str, proxies: Proxies) -> ClientError {
+    error_with(base_url, Options { proxies, ..once() })
+}
+
+fn error_with(base_url: &str, options: Options) -> ClientError {
     let mut surroundings =
         Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| base_url.to_string()));
     surroundings.allow_http = true;
     let model = resolve("openai/tiny", &surroundings).unwrap();
-    let client = Client::new(Options { proxies, ..once() });
+    let client = Client::new(options);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(client.stream(&model, &Request::default())).unwrap_err()
 }
@@ -109,6 +114,38 @@ fn a_proxy_that_cannot_be_used_is_an_error_without_its_password() {
         let printed = format!("{printed} {error} {error:?} {}", error.public_message());
         assert!(!printed.contains("password") && !printed.contains("anna"), "{printed}");
     }
+}
+
+#[test]
+fn a_proxy_that_cannot_be_used_keeps_nobody_from_this_machine() {
+    let (server, lines) = listener();
+    let http = Some("socks5://127.0.0.1:9".to_string());
+    let proxies = Proxies { http, ..Proxies::default() };
+    let error = error_of(&format!("http://{server}/v1"), proxies);
+    assert!(matches!(error, ClientError::Api { .. }), "{error}");
+    assert!(lines.recv().unwrap().starts_with("POST /v1/chat/completions HTTP/1.1\r\n"));
+}
+
+#[test]
+fn what_cannot_be_set_up_is_not_tried_again() {
+    let http = Some("socks5://127.0.0.1:9".to_string());
+    let (sender, waits) = channel();
+    let options = Options {
+        proxies: Proxies { http, ..Proxies::default() },
+        on_wait: Some(Arc::new(move |waiting: &Waiting| sender.send(waiting.wait).unwrap())),
+        ..Options::default()
+    };
+    let error = error_with("http://model.invalid/v1", options);
+    assert!(error.to_string().ends_with("its scheme is socks5; expected http or https"), "{error}");
+    assert!(waits.try_recv().is_err(), "nothing changes by waiting");
+}
+
+#[test]
+fn a_proxy_that_is_not_there_is_told() {
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let proxies = Proxies { http: Some(unused.to_string()), ..Proxies::default() };
+    let error = error_of("http://model.invalid/v1", proxies);
+    assert!(error.to_string().ends_with("; a proxy is set"), "{error}");
 }
 
 /// The name under which this test runs itself with proxies in the environment.
