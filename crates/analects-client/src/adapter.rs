@@ -48,7 +48,7 @@ pub struct Response {
     pub message: Message,
     /// Whether the provider said that this is all of it.
     pub complete: bool,
-    /// The error with which the provider gave up, if it did.
+    /// The error with which the provider gave up, or with which the connection did.
     pub error: Option<ApiError>,
     /// What was odd, and what was not sent.
     pub problems: Vec<Problem>,
@@ -146,13 +146,15 @@ async fn collect(
     base.duration_ms = u64::try_from(clock.elapsed().as_millis()).ok();
     let mut folded = fold.finish(base);
     let is_empty = folded.message.body.content().is_none_or(analects_core::Content::is_empty);
-    if is_empty && let Some(error) = failure.or(folded.error.clone().map(ClientError::BrokeOff)) {
+    let failure = failure.or(folded.error.map(ClientError::BrokeOff));
+    if is_empty && let Some(error) = failure {
         return Err(error);
     }
     folded.message.cost_usd = cost(model, folded.message.usage.as_ref());
     let mut problems = stream.left_out().to_vec();
     problems.extend(folded.problems);
-    let (message, complete, error) = (folded.message, folded.complete, folded.error);
+    let (message, complete) = (folded.message, folded.complete);
+    let error = failure.map(|failure| failure.to_api_error());
     Ok(Response { message, complete, error, problems, first_token })
 }
 
@@ -162,7 +164,7 @@ pub fn cost(model: &Model, usage: Option<&TokenUsage>) -> Option<f64> {
 }
 
 /// Whether an event brings something that the model said.
-pub(crate) fn is_content(event: &StreamEvent) -> bool {
+pub fn is_content(event: &StreamEvent) -> bool {
     match event {
         StreamEvent::BlockDelta { delta: Delta::Text(text) | Delta::Thinking(text), .. } => {
             !text.as_str().is_empty()

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::address::shown;
 use crate::bytes::Limits;
 use crate::error::{Wait, reason};
-use crate::recorder::Recorder;
+use crate::recorder::{OnLost, Recorder};
 use crate::tries::Tries;
 use crate::{BaseUrl, ByteStream, ClientError, EventStream, Key, Model, Proxies, Transport};
 
@@ -37,6 +37,8 @@ pub struct Options {
     pub proxies: Proxies,
     /// Where the bytes of the last answer are recorded, as `replay:FILE` plays them.
     pub record: Option<PathBuf>,
+    /// Who is told when an answer could not be recorded.
+    pub on_lost: Option<OnLost>,
     /// Who is told before a request is sent again.
     pub on_wait: Option<OnWait>,
 }
@@ -63,6 +65,7 @@ impl Default for Options {
             retries: RetryPolicy::default(),
             proxies: Proxies::default(),
             record: None,
+            on_lost: None,
             on_wait: None,
         }
     }
@@ -252,8 +255,8 @@ impl Call<'_> {
                 let error = ApiError::new(ApiErrorKind::Malformed, text);
                 return Err(ClientError::BrokeOff(error));
             }
-            let recording = self.options.record.as_deref();
-            let recorder = recording.map(Recorder::new);
+            let (path, on_lost) = (self.options.record.clone(), &self.options.on_lost);
+            let recorder = path.map(|path| Recorder::new(path, on_lost.clone()));
             return Ok(ByteStream::http(response, limits, self.key).recorded(recorder));
         }
         Err(self.refused(response, limits).await)

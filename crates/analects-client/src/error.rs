@@ -156,6 +156,14 @@ impl ClientError {
         }
     }
 
+    /// The error in the terms of the core, which knows nothing of connections.
+    pub(crate) fn to_api_error(&self) -> ApiError {
+        match self {
+            ClientError::Api { error, .. } | ClientError::BrokeOff(error) => error.clone(),
+            other => ApiError::new(other.kind(), other.public_message()),
+        }
+    }
+
     /// Whether the server said that another try may help, or that none does.
     pub(crate) fn should_retry(&self) -> Option<bool> {
         match self {
@@ -228,6 +236,9 @@ impl ClientError {
             ClientError::Redirected { .. } => "set the address to the one that it redirects to",
             ClientError::Unreachable { .. } => {
                 "check that the server runs, and its address: analects config show"
+            }
+            ClientError::BadHeader(_) => {
+                "check the key for line ends in it: analects config show has the names of the variables"
             }
             ClientError::Api { .. } if self.kind() == ApiErrorKind::Auth => {
                 "check the key: analects config show has the names of the variables"

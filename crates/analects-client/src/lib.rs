@@ -60,7 +60,7 @@ mod proxies;
 mod recorder;
 mod tries;
 
-pub use adapter::{ModelAdapter, Offered, Response, cost};
+pub use adapter::{ModelAdapter, Offered, Response, cost, is_content};
 pub use address::BaseUrl;
 pub use bytes::ByteStream;
 pub use client::{Client, OnWait, Options, Waiting};
@@ -69,3 +69,4 @@ pub use events::EventStream;
 pub use key::Key;
 pub use model::{Model, Resolver, Surroundings, Transport, resolve};
 pub use proxies::Proxies;
+pub use recorder::OnLost;

@@ -4,7 +4,6 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use analects_core::ApiError;
 use analects_providers::{Retry, RetryHeaders, Situation, retry};
 
 use crate::ClientError;
@@ -33,7 +32,7 @@ impl<'a> Tries<'a> {
         let waited_ms = u64::try_from(self.waited.as_millis()).unwrap_or(u64::MAX);
         let (retries_made, random) = (self.made, chance());
         let at = Situation { retries_made, waited_ms, delivered: false, headers, random };
-        let decision = retry(&self.options.retries, &as_api_error(error), &at);
+        let decision = retry(&self.options.retries, &error.to_api_error(), &at);
         let Retry::After(milliseconds) = decision else { return false };
         let wait = Duration::from_millis(milliseconds);
         if let Some(on_wait) = &self.options.on_wait {
@@ -43,14 +42,6 @@ impl<'a> Tries<'a> {
         self.made += 1;
         self.waited += wait;
         true
-    }
-}
-
-/// An error in the terms of the decision, which knows nothing of connections.
-fn as_api_error(error: &ClientError) -> ApiError {
-    match error {
-        ClientError::Api { error, .. } | ClientError::BrokeOff(error) => error.clone(),
-        other => ApiError::new(other.kind(), other.to_string()),
     }
 }
 

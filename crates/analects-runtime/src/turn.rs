@@ -87,6 +87,7 @@ pub async fn drive(
     };
     let end = match opened {
         Ok(Some(mut stream)) => {
+            problems.extend_from_slice(stream.left_out());
             let mut see = |event: &StreamEvent| {
                 fold.push(event);
                 watch(event);

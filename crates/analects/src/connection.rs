@@ -1,6 +1,8 @@
 //! What every verb that asks a model lets the person say about the connection.
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ pub struct Connection {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
 
-    /// Record the bytes of the answer in FILE, for replay:FILE; keys are left out
+    /// Record the bytes of the answer in FILE, a new one, for replay:FILE; keys are left out
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
@@ -33,21 +35,72 @@ impl Connection {
     }
 
     /// The options of the client.
-    pub fn options(&self, surroundings: &Surroundings) -> Options {
+    pub fn options(&self, surroundings: &Surroundings) -> Result<Options, Failure> {
+        if let Some(path) = &self.record {
+            check_recording(path)?;
+        }
         let usual = Options::default();
         let on_wait = |waiting: &Waiting| {
             let seconds = waiting.wait.as_secs_f64();
             ui::remark(&format!("{}; trying again in {seconds:.1} s", waiting.error));
         };
-        Options {
+        let recording = self.record.clone().unwrap_or_default();
+        let on_lost = move |error: &io::Error| {
+            let (path, words) = (recording.display(), words(error));
+            ui::remark(&format!("warning: {path}: the answer could not be recorded: {words}"));
+        };
+        Ok(Options {
             first_byte: self.timeout.unwrap_or(usual.first_byte),
             idle: self.timeout.unwrap_or(usual.idle),
             proxies: surroundings.proxies.clone(),
             record: self.record.clone(),
+            on_lost: Some(Arc::new(on_lost)),
             on_wait: Some(Arc::new(on_wait)),
             ..usual
+        })
+    }
+
+    /// Refuses to record an answer in the file that the conversation is in, which would be gone.
+    pub fn spare(&self, file: &Path) -> Result<(), Failure> {
+        match &self.record {
+            Some(recording) if place(recording) == place(file) => Err(taken(recording)),
+            _ => Ok(()),
         }
     }
+}
+
+/// Whether an answer can be recorded there, before it is asked for and paid. No file is overwritten:
+/// it may hold anything.
+fn check_recording(path: &Path) -> Result<(), Failure> {
+    let fail = |error: io::Error| {
+        Failure::input(format!("{}: cannot record there: {}", path.display(), words(&error)))
+    };
+    match std::fs::metadata(path) {
+        Ok(facts) if facts.is_file() && facts.len() > 0 => Err(taken(path)),
+        Ok(facts) if facts.is_dir() => Err(fail(io::ErrorKind::IsADirectory.into())),
+        Ok(facts) if facts.is_file() => {
+            OpenOptions::new().append(true).open(path).map(drop).map_err(fail)
+        }
+        // To open a pipe would take it away from whoever waits at its other end.
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let made = OpenOptions::new().write(true).create_new(true).open(path);
+            made.and_then(|_| std::fs::remove_file(path)).map_err(fail)
+        }
+        Err(error) => Err(fail(error)),
+    }
+}
+
+fn taken(path: &Path) -> Failure {
+    let failure = Failure::input(format!("{}: there is a file already", path.display()));
+    failure.or_hint("name another one for the recording, or remove that one")
+}
+
+/// Where a file is, or will be, whatever way leads there.
+fn place(path: &Path) -> Option<PathBuf> {
+    let whole = std::path::absolute(path).ok()?;
+    let folder = whole.parent()?.canonicalize().ok()?;
+    whole.canonicalize().ok().or_else(|| Some(folder.join(whole.file_name()?)))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

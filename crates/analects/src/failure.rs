@@ -78,9 +78,14 @@ impl Failure {
         Failure::new(Kind::Model, message, None)
     }
 
-    /// The person stopped it.
+    /// The person stopped it, and what came is in the conversation.
     pub fn interrupted() -> Failure {
         Failure::new(Kind::Interrupted, "interrupted; what came so far is kept", None)
+    }
+
+    /// The person stopped it, and nothing is kept.
+    pub fn stopped() -> Failure {
+        Failure::new(Kind::Interrupted, "interrupted", None)
     }
 
     /// Whether something in that folder could not be used.

@@ -8,10 +8,12 @@
 mod commands;
 mod config;
 mod connection;
+mod ending;
 mod failure;
 mod help;
 mod interrupt;
 mod local;
+mod piped;
 #[cfg(test)]
 mod reference;
 mod sessions;

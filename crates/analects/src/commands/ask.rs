@@ -3,21 +3,24 @@
 mod files;
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use analects_client::{EventStream, Model, ModelAdapter, Transport, cost, resolve};
+use analects_client::{
+    ClientError, EventStream, Model, ModelAdapter, Transport, cost, is_content, resolve,
+};
 use analects_core::{
-    Block, Content, Delta, Fold, Folded, Message, Problem, Raw, Request, Role, StreamEvent, Turn,
+    ApiError, Block, Content, Delta, Fold, Folded, Json, Message, Problem, Request, Role,
+    StreamEvent, Turn,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::connection::{Connection, block_on};
-use crate::failure::{Failure, words};
+use crate::ending::what_is_odd;
+use crate::failure::Failure;
+use crate::piped::piped;
 use crate::surroundings::Surroundings;
 use crate::{interrupt, local, ui, ways};
 
@@ -51,11 +54,11 @@ pub struct Args {
     files: Vec<PathBuf>,
 
     /// The temperature [default: the model's own]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = temperature, allow_hyphen_values = true)]
     temperature: Option<f64>,
 
     /// The most tokens that the answer may take [default: 8192]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_hyphen_values = true)]
     max_tokens: Option<u64>,
 
     /// Let the model think first, if it can
@@ -85,6 +88,11 @@ pub struct Args {
 /// Tokens that an answer may take, unless the person says otherwise.
 const MAX_TOKENS: u64 = 8192;
 
+fn temperature(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "expected a number from 0 on, such as 0.7".to_string())
+}
+
 pub fn run(args: &Args) -> Result<(), Failure> {
     let mut surroundings = Surroundings::of_process()?;
     args.connection.allow(&mut surroundings);
@@ -102,7 +110,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return dry_run(&model, &request);
     }
     let serving = local::ready(&mut model, args.model.as_deref(), &surroundings)?;
-    let adapter = ModelAdapter::new(model, args.connection.options(&surroundings));
+    let adapter = ModelAdapter::new(model, args.connection.options(&surroundings)?);
     interrupt::exit_on_second();
     let asked = block_on(ask(args, &adapter, &request))?;
     let done = asked.and_then(|asked| conclude(args, adapter.model(), asked));
@@ -128,22 +136,14 @@ fn request(args: &Args) -> Result<Request, Failure> {
         _ => Content::Blocks(blocks),
     };
     Ok(Request {
-        system: args.system.as_deref().map(Into::into),
+        // Some providers refuse instructions that say nothing.
+        system: args.system.as_deref().filter(|text| !text.trim().is_empty()).map(Into::into),
         turns: vec![Turn { role: Role::User, content, model: None }],
         temperature: args.temperature,
         max_output_tokens: Some(args.max_tokens.unwrap_or(MAX_TOKENS)),
         reasoning: args.reasoning,
         ..Request::default()
     })
-}
-
-fn piped() -> Result<String, Failure> {
-    let mut text = String::new();
-    if !std::io::stdin().is_terminal() {
-        let read = std::io::stdin().read_to_string(&mut text);
-        read.map_err(|error| Failure::input(format!("cannot read stdin: {}", words(&error))))?;
-    }
-    Ok(text.trim_end_matches(['\r', '\n']).to_string())
 }
 
 /// Prints the request as it would go out, but for the key.
@@ -155,9 +155,7 @@ fn dry_run(model: &Model, request: &Request) -> Result<(), Failure> {
         // Its port is known when it runs.
         Transport::Local => "http://127.0.0.1/v1".to_string(),
     };
-    let body = String::from_utf8_lossy(&encoded.body).into_owned();
-    let body = RawValue::from_string(body);
-    let body = body.map_err(|error| Failure::ours(format!("the body is no JSON: {error}")))?;
+    let body = raw(String::from_utf8_lossy(&encoded.body).into_owned())?;
     let left_out = encoded.left_out.iter().map(|problem| problem.message.clone());
     ui::print_json(&Outgoing {
         method: "POST",
@@ -166,6 +164,11 @@ fn dry_run(model: &Model, request: &Request) -> Result<(), Failure> {
         body,
         not_sent: left_out.collect(),
     })
+}
+
+/// JSON that is printed as it is.
+fn raw(json: String) -> Result<Box<RawValue>, Failure> {
+    RawValue::from_string(json).map_err(|error| Failure::ours(format!("no JSON: {error}")))
 }
 
 /// A request as it would go out, but for the key.
@@ -185,9 +188,19 @@ struct Asked {
     problems: Vec<Problem>,
     first_token: Option<Duration>,
     took: Duration,
-    /// Whether the person stopped it.
-    stopped: bool,
-    failure: Option<Failure>,
+    end: End,
+}
+
+/// How it came to its end.
+enum End {
+    /// Nothing more came.
+    Silence,
+    /// The person stopped it.
+    Stopped,
+    /// Nobody reads what is printed any more.
+    Unheard,
+    /// The connection broke.
+    Failed(ClientError),
 }
 
 async fn ask(args: &Args, adapter: &ModelAdapter, request: &Request) -> Result<Asked, Failure> {
@@ -197,7 +210,7 @@ async fn ask(args: &Args, adapter: &ModelAdapter, request: &Request) -> Result<A
     }
     let opened = tokio::select! {
         stream = adapter.stream_message(request) => stream,
-        () = interrupt::first() => return Err(Failure::interrupted()),
+        () = interrupt::first() => return Err(Failure::stopped()),
     };
     let mut stream = opened?;
     let mut answer = (!args.json).then(ui::Answer::new);
@@ -218,36 +231,41 @@ async fn receive(
     answer: &mut Option<ui::Answer>,
     clock: Instant,
 ) -> Asked {
-    let (mut first_token, mut stopped, mut failure) = (None, false, None);
+    let (mut first_token, mut end) = (None, End::Silence);
     let stop = interrupt::first();
     let mut stop = std::pin::pin!(stop);
     loop {
         let event = tokio::select! {
             event = stream.next() => event,
             () = &mut stop => {
-                stopped = true;
+                end = End::Stopped;
                 break;
             }
         };
         match event {
             None => break,
-            Some(Err(error)) => failure = Some(Failure::from(error)),
+            Some(Err(error)) => end = End::Failed(error),
             Some(Ok(event)) => {
                 fold.push(&event);
-                if let StreamEvent::BlockDelta { delta, .. } = &event {
+                if is_content(&event) {
                     first_token.get_or_insert_with(|| clock.elapsed());
-                    show(answer, delta);
                 }
+                show(answer, &event);
             }
+        }
+        if answer.as_ref().is_some_and(|answer| !answer.is_heard()) {
+            // What nobody reads need not be paid for.
+            end = End::Unheard;
+            break;
         }
     }
     let folded = Fold::default().finish(Message::assistant("", ""));
     let (problems, took) = (Vec::new(), clock.elapsed());
-    Asked { folded, problems, first_token, took, stopped, failure }
+    Asked { folded, problems, first_token, took, end }
 }
 
-fn show(answer: &mut Option<ui::Answer>, delta: &Delta) {
-    let Some(answer) = answer else { return };
+fn show(answer: &mut Option<ui::Answer>, event: &StreamEvent) {
+    let (Some(answer), StreamEvent::BlockDelta { delta, .. }) = (answer, event) else { return };
     match delta {
         Delta::Text(text) => answer.print(&text.as_str()),
         Delta::Thinking(text) => answer.think(&text.as_str()),
@@ -263,7 +281,7 @@ async fn at_once(
 ) -> Result<Asked, Failure> {
     let response = tokio::select! {
         response = adapter.send_message(request) => response?,
-        () = interrupt::first() => return Err(Failure::interrupted()),
+        () = interrupt::first() => return Err(Failure::stopped()),
     };
     if !args.json {
         let mut answer = ui::Answer::new();
@@ -277,8 +295,7 @@ async fn at_once(
         problems: response.problems,
         first_token: response.first_token,
         took: clock.elapsed(),
-        stopped: false,
-        failure: None,
+        end: End::Silence,
     })
 }
 
@@ -291,7 +308,7 @@ fn base(model: &Model, took: Duration) -> Message {
 
 /// Says what was odd, and what it took.
 fn conclude(args: &Args, model: &Model, asked: Asked) -> Result<(), Failure> {
-    let Asked { mut folded, problems, first_token, took, stopped, failure } = asked;
+    let Asked { mut folded, problems, first_token, took, end } = asked;
     folded.message.cost_usd = cost(model, folded.message.usage.as_ref());
     for problem in &problems {
         ui::remark(&format!("warning: {}", problem.message));
@@ -302,13 +319,25 @@ fn conclude(args: &Args, model: &Model, asked: Asked) -> Result<(), Failure> {
     if args.usage {
         ui::remark(&figures(&folded.message, first_token, took));
     }
-    match (stopped, failure, folded.error) {
-        (true, ..) => Err(Failure::interrupted()),
-        (_, Some(failure), _) => Err(failure),
-        (_, _, Some(error)) => Err(analects_client::ClientError::BrokeOff(error).into()),
-        _ if !folded.complete => Err(Failure::broke_off()),
-        _ => Ok(()),
+    let failure = match end {
+        End::Stopped => Some(Failure::stopped()),
+        End::Unheard => return Ok(()),
+        End::Failed(error) => Some(error.into()),
+        End::Silence => broke_off(folded.complete, folded.error),
+    };
+    if let Some(failure) = failure {
+        return Err(failure);
     }
+    if let Some(text) = what_is_odd(&folded.message) {
+        ui::remark(&format!("warning: {text}"));
+    }
+    Ok(())
+}
+
+/// Why an answer that ended is not whole, if it is not.
+fn broke_off(complete: bool, error: Option<ApiError>) -> Option<Failure> {
+    let told = error.map(|error| ClientError::BrokeOff(error).into());
+    told.or_else(|| (!complete).then(Failure::broke_off))
 }
 
 fn print_json(
@@ -316,16 +345,24 @@ fn print_json(
     problems: &[Problem],
     first_token: Option<Duration>,
 ) -> Result<(), Failure> {
-    let message = Raw::parse(&analects_core::Json::to_json(&folded.message));
-    let message = message.ok().and_then(|raw| serde_json::from_str::<Value>(raw.as_str()).ok());
-    let problems: Vec<&Problem> = problems.iter().chain(&folded.problems).collect();
-    ui::print_json(&json!({
-        "text": folded.message.text(),
-        "complete": folded.complete,
-        "first_token_ms": first_token.map(|time| time.as_millis() as u64),
-        "message": message,
-        "problems": problems,
-    }))
+    ui::print_json(&Known {
+        complete: folded.complete,
+        first_token_ms: first_token.map(|time| time.as_millis() as u64),
+        message: raw(folded.message.to_json())?,
+        problems: problems.iter().chain(&folded.problems).collect(),
+        text: folded.message.text(),
+    })
+}
+
+/// Everything that is known about an answer.
+#[derive(Serialize)]
+struct Known<'a> {
+    complete: bool,
+    first_token_ms: Option<u64>,
+    /// As it is kept elsewhere: numbers of any size and nesting of any depth stay what they are.
+    message: Box<RawValue>,
+    problems: Vec<&'a Problem>,
+    text: String,
 }
 
 /// What an answer took, in one line.

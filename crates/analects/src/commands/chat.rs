@@ -3,7 +3,6 @@
 mod asking;
 mod who;
 
-use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use analects_client::Options;
@@ -15,7 +14,8 @@ use jiff::Timestamp;
 
 use crate::config::Config;
 use crate::connection::Connection;
-use crate::failure::{Failure, words};
+use crate::failure::Failure;
+use crate::piped::piped;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::{local, writing};
@@ -65,8 +65,11 @@ pub struct Args {
 pub fn run(args: Args) -> Result<(), Failure> {
     let mut surroundings = Surroundings::of_process()?;
     args.connection.allow(&mut surroundings);
-    let options = args.connection.options(&surroundings);
+    let options = args.connection.options(&surroundings)?;
     let (file, words) = split_file(args.words)?;
+    if let Some(file) = &file {
+        args.connection.spare(file)?;
+    }
     let prompt = prompt(&words)?;
     let wanted = Wanted { model: args.model.as_deref(), agent: args.agent.as_deref() };
     let config = Config::read_for(wanted.model, wanted.agent, &surroundings)?;
@@ -103,16 +106,11 @@ fn split_file(mut words: Vec<String>) -> Result<(Option<PathBuf>, Vec<String>), 
 /// What the person says: the arguments, then stdin if it is not the terminal.
 pub fn prompt(words_given: &[String]) -> Result<Option<String>, Failure> {
     let mut prompt = words_given.join(" ");
-    if !std::io::stdin().is_terminal() {
-        let mut piped = String::new();
-        let read = std::io::stdin().read_to_string(&mut piped);
-        read.map_err(|error| Failure::input(format!("cannot read stdin: {}", words(&error))))?;
-        let piped = piped.trim_end_matches(['\r', '\n']);
-        if !prompt.is_empty() && !piped.is_empty() {
-            prompt.push_str("\n\n");
-        }
-        prompt.push_str(piped);
+    let piped = piped()?;
+    if !prompt.is_empty() && !piped.is_empty() {
+        prompt.push_str("\n\n");
     }
+    prompt.push_str(&piped);
     Ok((!prompt.trim().is_empty()).then_some(prompt))
 }
 

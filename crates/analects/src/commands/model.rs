@@ -101,7 +101,7 @@ fn list(args: &List) -> Result<(), Failure> {
     }
     // Any name will do: the list is the provider's.
     let model = resolve(&format!("{}/-", found.name), &surroundings.models)?;
-    let adapter = ModelAdapter::new(model, args.connection.options(&surroundings));
+    let adapter = ModelAdapter::new(model, args.connection.options(&surroundings)?);
     let mut models = block_on(adapter.list_models())??;
     models.sort_by(|one, other| one.name.cmp(&other.name));
     if args.json {

@@ -68,6 +68,11 @@ impl Answer {
         self.broken.map_or(Ok(()), quiet_if_closed)
     }
 
+    /// Whether what is printed still reaches somebody.
+    pub fn is_heard(&self) -> bool {
+        self.broken.is_none()
+    }
+
     fn end_thought(&mut self) {
         if !self.ends_thought {
             let _ = writeln!(io::stderr().lock());

@@ -111,3 +111,14 @@ fn a_message_is_answered_by_the_agent_that_it_is_meant_for() {
     assert_eq!(sandbox.run(&for_poet).code, Some(0));
     chat(&["no, wait"], "big");
 }
+
+#[test]
+fn what_of_an_agent_does_not_go_out_is_told() {
+    let server = Server::new(vec![answer(&["1"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", TWO_AGENTS.replace("openai/big", "openai/gpt-5"));
+    let run = sandbox.run(&["chat", "a.msg.md", "hi"]);
+    assert_eq!((run.code, &*run.stdout), (Some(0), "1\n"));
+    assert!(!server.request().contains("temperature"));
+    assert!(run.stderr.contains("the temperature is not sent"), "{}", run.stderr);
+}

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::sandbox::{Run, Sandbox};
-use crate::server::{Server, Step, answer, done, error, piece, stream_head, thought};
+use crate::server::{Server, Step, answer, done, done_because, error, piece, stream_head, thought};
 
 const KEY: &str = "sk-a-key-that-nobody-may-see";
 
@@ -173,4 +173,154 @@ fn nothing_is_sent_in_the_clear_to_others() {
         "{}",
         run.stderr
     );
+}
+
+#[test]
+fn an_answer_that_is_not_what_one_expects_says_so() {
+    let cases = [
+        (vec![stream_head(), piece("half"), done_because("length")], "was cut at the token limit"),
+        (vec![stream_head(), done_because("content_filter")], "refused to answer"),
+        (vec![stream_head(), done()], "holds no text"),
+    ];
+    for (script, words) in cases {
+        let server = Server::new(vec![script.clone(), script]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        for args in [&["Hi"][..], &["--no-stream", "Hi"]] {
+            let run = ask(&sandbox, args, None);
+            assert_eq!(run.code, Some(0));
+            assert!(run.stderr.starts_with("warning: ") && run.stderr.contains(words), "{words}");
+        }
+    }
+}
+
+#[test]
+fn json_of_any_depth_and_size_is_printed_as_it_came() {
+    let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+    let data = format!(
+        r#"{{"id":"r","deep":{deep},"big":123456789012345678901234567890,"choices":[{{"index":0,"delta":{{"content":"Hi"}},"finish_reason":"stop"}}]}}"#
+    );
+    let script = vec![stream_head(), Step::Send(format!("data: {data}\n\ndata: [DONE]\n\n"))];
+    let server = Server::new(vec![script]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let run = ask(&sandbox, &["--json", "Hi"], None);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.contains(&deep) && run.stdout.contains("123456789012345678901234567890"));
+}
+
+#[test]
+fn nobody_pays_for_what_nobody_reads() {
+    let more = std::iter::repeat_n([Step::Pause(20), piece("more\n")], 500).flatten();
+    let script = [stream_head(), piece("one\n")].into_iter().chain(more).chain([Step::Hang]);
+    let server = Server::new(vec![script.collect()]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let mut child = sandbox.spawn(&["ask", "-m", "openai/tiny", "Hi"]);
+    // The server goes on, and never ends; who leaves after the first words ends it.
+    let mut out = child.stdout.take().unwrap();
+    std::io::Read::read_exact(&mut out, &mut [0; 4]).unwrap();
+    drop(out);
+    let run: Run = child.wait_with_output().unwrap().into();
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused() {
+    let sandbox = Sandbox::new();
+    for (name, value) in [
+        ("--temperature", "nan"),
+        ("--temperature", "inf"),
+        ("--temperature", "-1"),
+        ("--max-tokens", "0"),
+        ("--max-tokens", "-5"),
+    ] {
+        let run = ask(&sandbox, &["--dry-run", name, value, "Hi"], None);
+        assert_eq!(run.code, Some(2), "{name} {value}");
+        assert!(
+            run.stderr.contains(&format!("invalid value '{value}' for '{name}")),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn instructions_that_say_nothing_are_not_sent() {
+    let run = ask(&Sandbox::new(), &["--dry-run", "-s", " ", "Hi"], None);
+    let sent = body(&run.stdout);
+    assert_eq!(sent["body"]["messages"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn stdin_without_an_end_is_refused() {
+    let sandbox = Sandbox::new();
+    let file = std::fs::File::create(sandbox.path("large")).unwrap();
+    file.set_len(30_000_001).unwrap();
+    for verb in ["ask", "chat"] {
+        let mut command = sandbox.command(&[verb, "-m", "openai/tiny", "Hi"]);
+        command.env("OPENAI_API_KEY", KEY);
+        command.stdin(std::fs::File::open(sandbox.path("large")).unwrap());
+        let run: Run = command.output().unwrap().into();
+        assert_eq!((run.code, &*run.stderr), (Some(1), "analects: stdin: larger than 30 MB\n"));
+    }
+    let run = sandbox.run_with_stdin(&["ask", "-m", "openai/tiny", "--dry-run"], b"a\xff");
+    let told = "analects: stdin: no text: the bytes at offset 1 are not UTF-8\n";
+    assert_eq!((run.code, &*run.stderr), (Some(1), told));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_pipe_is_read_like_a_file() {
+    let sandbox = Sandbox::new();
+    let pipe = sandbox.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let writer = std::thread::spawn(move || std::fs::write(pipe, "from a pipe"));
+    let run = ask(&sandbox, &["--dry-run", "-f", "pipe", "Hi"], None);
+    writer.join().unwrap().unwrap();
+    assert_eq!(body(&run.stdout)["body"]["messages"][0]["content"], "Hi\n\nfrom a pipe");
+    let run = ask(&sandbox, &["--dry-run", "-f", "/dev/zero", "Hi"], None);
+    assert!(run.stderr.contains("neither a file nor a pipe"), "{}", run.stderr);
+}
+
+#[test]
+fn a_recording_never_overwrites_a_file() {
+    let server = Server::new(vec![answer(&["Hello"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let talk = "# %% [user]\nHi\n";
+    sandbox.write("talk.msg.md", talk);
+    for args in [
+        &["ask", "-m", "openai/tiny", "--record", "talk.msg.md", "Hi"][..],
+        &["chat", "talk.msg.md", "-m", "openai/tiny", "--record", "./talk.msg.md"],
+        &["chat", "-m", "openai/tiny", "--record", "talk.msg.md", "Hi"],
+        &["model", "list", "openai", "--record", "talk.msg.md"],
+    ] {
+        let run = sandbox.run(args);
+        assert_eq!(run.code, Some(1), "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains("talk.msg.md: there is a file already"), "{}", run.stderr);
+        assert_eq!(sandbox.read("talk.msg.md"), talk);
+    }
+    let args = ["chat", "new.msg.md", "-m", "openai/tiny", "--record", "./new.msg.md", "Hi"];
+    let run = sandbox.run(&args);
+    assert!(run.stderr.contains("new.msg.md: there is a file already"), "{}", run.stderr);
+}
+
+#[test]
+fn a_recording_that_cannot_be_made_is_told_before_anything_is_asked() {
+    let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
+    for place in ["nowhere/r.sse", "home/.."] {
+        std::fs::create_dir_all(sandbox.path("home")).unwrap();
+        let run = ask(&sandbox, &["--record", place, "Hi"], None);
+        assert_eq!(run.code, Some(1), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("{place}: cannot record there: ")), "{}", run.stderr);
+    }
+    #[cfg(target_os = "linux")]
+    {
+        let server = Server::new(vec![answer(&["Hello"])]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        let run = ask(&sandbox, &["--record", "/dev/full", "Hi"], None);
+        assert_eq!((run.code, &*run.stdout), (Some(0), "Hello\n"));
+        assert!(
+            run.stderr.contains("/dev/full: the answer could not be recorded"),
+            "{}",
+            run.stderr
+        );
+    }
 }

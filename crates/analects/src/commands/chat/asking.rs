@@ -1,11 +1,12 @@
 //! The turn as a person sees it: the answer while it comes, then what was odd about it.
 
 use analects_client::{Client, Options};
-use analects_core::{Body, Delta, Message, Problem, Severity, StopReason, StreamEvent};
+use analects_core::{Delta, Problem, Severity, StreamEvent};
 use analects_runtime::{Asked, Conversation, Outcome, drive};
 
 use super::who::Who;
 use crate::connection::block_on;
+use crate::ending::what_is_odd;
 use crate::failure::Failure;
 use crate::{interrupt, ui};
 
@@ -56,24 +57,4 @@ fn conclude(outcome: Outcome, path: &str) -> Result<(), Failure> {
             Ok(())
         }
     }
-}
-
-/// Why a complete answer may not be what the person expects.
-fn what_is_odd(answer: &Message) -> Option<String> {
-    let Body::Assistant(body) = &answer.body else { return None };
-    let silent = answer.text().trim().is_empty();
-    let text = match &body.stop_reason {
-        Some(StopReason::MaxTokens) if silent => {
-            "the answer was cut at the token limit before any text came"
-        }
-        Some(StopReason::MaxTokens) => "the answer was cut at the token limit",
-        Some(StopReason::Refusal) => "the model or its provider refused to answer",
-        Some(StopReason::ToolUse) => "the model asks for a tool, and tools are not run",
-        Some(reason @ (StopReason::PauseTurn | StopReason::Other(_))) => {
-            return Some(format!("the answer ended for an unusual reason: {}", reason.as_str()));
-        }
-        _ if silent => "the answer holds no text",
-        _ => return None,
-    };
-    Some(text.to_string())
 }

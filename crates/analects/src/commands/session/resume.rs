@@ -39,7 +39,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<(), Failure> {
     let mut surroundings = Surroundings::of_process()?;
     args.connection.allow(&mut surroundings);
-    let options = args.connection.options(&surroundings);
+    let options = args.connection.options(&surroundings)?;
     let sessions = Sessions::of(&surroundings);
     let name = sessions.find(Some(&args.session))?;
     let prompt = chat::prompt(&args.prompt)?;
