@@ -2,6 +2,7 @@
 
 mod decode;
 mod encode;
+mod fields;
 mod models;
 mod wire;
 

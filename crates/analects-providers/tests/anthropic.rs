@@ -355,3 +355,37 @@ proptest! {
         check_any(&bytes);
     }
 }
+
+#[test]
+fn many_unknown_members_take_time_in_proportion() {
+    const MEMBERS: usize = 50_000;
+    let members: Vec<_> = (0..MEMBERS).map(|n| format!("\"k{n}\":{n}")).collect();
+    let members = members.join(",");
+    let usage =
+        format!("data: {{\"type\":\"message_start\",\"message\":{{\"usage\":{{{members}}}}}}}\n\n");
+    let start = "data: {\"type\":\"content_block_start\",\"index\":0,\
+                 \"content_block\":{\"type\":\"new\"}}\n\n";
+    let delta = format!(
+        "data: {{\"type\":\"content_block_delta\",\"index\":0,\
+         \"delta\":{{\"type\":\"new_delta\",{members}}}}}\n\n"
+    );
+    let end = "data: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
+               data: {\"type\":\"message_stop\"}\n\n";
+    let begin = std::time::Instant::now();
+    let stream = format!("{usage}{start}{delta}{end}");
+    let folded = fold(&events(&[stream.as_bytes()]), Message::assistant("a", ""));
+    assert_eq!(folded.message.usage.unwrap().extra.len(), MEMBERS);
+    assert!(begin.elapsed() < std::time::Duration::from_secs(20), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn what_only_the_first_counts_said_stays() {
+    let stream = "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":1,\
+                  \"service_tier\":\"standard\"}}}\n\n\
+                  data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":2}}\n\n\
+                  data: {\"type\":\"message_stop\"}\n\n";
+    let usage = fold(&events(&[stream.as_bytes()]), Message::assistant("a", "")).message.usage;
+    let usage = usage.unwrap();
+    assert_eq!((usage.input_tokens, usage.output_tokens), (Some(1), Some(2)));
+    assert_eq!(usage.extra.get("service_tier").unwrap().as_str(), "\"standard\"");
+}

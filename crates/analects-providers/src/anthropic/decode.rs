@@ -7,6 +7,7 @@ use analects_core::{
     ApiError, BlockStart, Delta, Json, Raw, RawMap, StopReason, StreamEvent, Text,
 };
 
+use super::fields::Fields;
 use super::wire::{self, Event, Usage, without, word};
 use crate::error::error_in_stream;
 use crate::openai::{Extras, filled, join, list};
@@ -50,7 +51,7 @@ enum Kind {
 /// A block of a type that the core does not know, in the making.
 #[derive(Debug, Clone, Default)]
 struct Unknown {
-    block: RawMap,
+    block: Fields,
     /// Its input so far.
     json: Text,
     /// Members that came in pieces.
@@ -208,7 +209,7 @@ impl Decoder {
                 let start = BlockStart::ToolUse { id: id.clone(), name: name.clone() };
                 (Kind::Call { id, name, input, json: Text::default() }, Some(start))
             }
-            _ => (Kind::Other(Unknown { block: block.clone(), ..Unknown::default() }), None),
+            _ => (Kind::Other(Unknown { block: block.into(), ..Unknown::default() }), None),
         }
     }
 
@@ -396,7 +397,7 @@ impl Unknown {
                     let text = self.texts.entry(key.clone());
                     text.or_insert_with(|| begun().unwrap_or_default()).push(&more);
                 }
-                None => self.block = with(&self.block, &key, value),
+                None => self.block.set(&key, value),
             }
         }
     }
@@ -404,28 +405,30 @@ impl Unknown {
     /// All that came, with its input as text.
     fn partial(mut self) -> Raw {
         let json = std::mem::take(&mut self.json);
-        let block = self.grown();
-        with(&block, "partial_json", Raw::string(&json.as_str())).to_raw()
+        let mut block = self.grown();
+        block.set("partial_json", Raw::string(&json.as_str()));
+        block.to_map().to_raw()
     }
 
     /// The block, complete. Input that is not JSON stays as text, under a name of its own.
     fn whole(mut self) -> Raw {
         let json = std::mem::take(&mut self.json);
-        let block = self.grown();
+        let mut block = self.grown();
         match json.as_str().trim() {
-            "" => block.to_raw(),
+            "" => {}
             json => match Raw::parse(json) {
-                Ok(input) => with(&block, "input", input).to_raw(),
-                Err(_) => with(&block, "partial_json", Raw::string(json)).to_raw(),
+                Ok(input) => block.set("input", input),
+                Err(_) => block.set("partial_json", Raw::string(json)),
             },
         }
+        block.to_map().to_raw()
     }
 
-    fn grown(self) -> RawMap {
+    fn grown(self) -> Fields {
         let mut block = self.block;
         for (key, text) in self.texts {
             let text = Raw::parse(&text.to_json());
-            block = with(&block, &key, text.unwrap_or_else(|_| Raw::string("")));
+            block.set(&key, text.unwrap_or_else(|_| Raw::string("")));
         }
         block
     }

@@ -3,6 +3,7 @@
 
 use analects_core::{Raw, RawMap, TokenUsage};
 
+use super::fields::Fields;
 use crate::openai::{Rest, filled, take};
 use crate::outgoing::json::with;
 
@@ -52,7 +53,7 @@ pub(super) fn without(map: &RawMap, names: &[&str]) -> Rest {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Usage {
     counts: TokenUsage,
-    rest: RawMap,
+    rest: Fields,
 }
 
 impl Usage {
@@ -67,10 +68,13 @@ impl Usage {
             "cache_creation" => lifetimes(counts, value),
             _ => false,
         });
+        // Where nothing was added, what was told before still holds.
+        let more = !rest.is_empty();
         for (key, value) in rest {
-            self.rest = with(&self.rest, &key, value);
+            self.rest.set(&key, value);
         }
-        TokenUsage { extra: self.rest.clone(), ..self.counts.clone() }
+        let extra = if more { self.rest.to_map() } else { RawMap::new() };
+        TokenUsage { extra, ..self.counts.clone() }
     }
 }
 

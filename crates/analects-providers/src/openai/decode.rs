@@ -130,8 +130,8 @@ impl Decoder {
         for raw in &chunk.choices {
             match Choice::read(raw) {
                 Some(choice) if choice.index == 0 => self.choice(choice, out),
-                Some(choice) => self.others.add(choice),
-                None => self.extras.add("choices", raw.clone()),
+                Some(choice) if self.others.takes(choice.index) => self.others.add(choice),
+                _ => self.extras.add("choices", raw.clone()),
             }
         }
         if let Some(usage) = chunk.usage.map(|usage| token_usage(&usage))

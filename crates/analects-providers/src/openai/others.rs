@@ -8,6 +8,10 @@ use analects_core::{Fold, Json, Message, Raw, RawMap, StreamEvent};
 use super::decode::Decoder;
 use super::wire::Choice;
 
+/// How many are read. No server gives more than 128 at once, and each takes far more memory than the
+/// bytes that it came in.
+const MOST: usize = 128;
+
 /// Answers by their numbers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Others {
@@ -15,6 +19,11 @@ pub(super) struct Others {
 }
 
 impl Others {
+    /// Whether a piece of the answer of that number is taken.
+    pub fn takes(&self, number: u64) -> bool {
+        self.answers.len() < MOST || self.answers.contains_key(&number)
+    }
+
     /// Takes a piece of one of them.
     pub fn add(&mut self, choice: Choice) {
         let (decoder, fold) = self.answers.entry(choice.index).or_default();

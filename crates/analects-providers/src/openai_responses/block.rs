@@ -69,9 +69,7 @@ impl Block {
     /// Takes the whole text and tells what is missing of it. Gives it back where it is not what was
     /// told: a second opinion, to be kept elsewhere.
     pub fn complete(&mut self, whole: &Text, out: &mut Vec<StreamEvent>) -> Option<Raw> {
-        let mut so_far = self.told.clone();
-        so_far.push(&self.held);
-        if so_far == *whole {
+        if self.is_told(whole) {
             return None;
         }
         if self.told.is_empty() {
@@ -86,6 +84,17 @@ impl Block {
         self.held = Text::default();
         self.add(&missing.into(), out);
         None
+    }
+
+    /// Whether that is what was told, and what is held back. Looks no further than it has to: a
+    /// server may say it again and again.
+    fn is_told(&self, whole: &Text) -> bool {
+        if let (Text::Plain(told), Text::Plain(whole)) = (&self.told, whole) {
+            return told == whole && self.held.is_empty();
+        }
+        let mut so_far = self.told.clone();
+        so_far.push(&self.held);
+        so_far == *whole
     }
 
     /// Gives what was held back.

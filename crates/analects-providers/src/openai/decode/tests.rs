@@ -209,3 +209,15 @@ fn a_large_event_that_is_cut_off_is_no_plain_answer() {
     assert!(!events.iter().any(|event| matches!(event, StreamEvent::Error(_))), "{events:?}");
     assert!(!folded(&events).complete);
 }
+
+#[test]
+fn more_choices_than_any_server_gives_are_kept_and_not_read() {
+    const CHOICES: usize = 2000;
+    let choice = |n| format!("{{\"index\":{n},\"delta\":{{\"content\":\"a{n}\"}}}}");
+    let choices: Vec<_> = (0..CHOICES).map(choice).collect();
+    let stream = format!("data: {{\"id\":\"r\",\"choices\":[{}]}}\n\n{STOP}", choices.join(","));
+    let message = folded(&events(&stream)).message;
+    assert_eq!(message.text(), "a0");
+    let count = |key| message.extra.get(key).unwrap().as_array().unwrap().len();
+    assert_eq!((count("other_choices"), count("choices")), (128, CHOICES - 129));
+}
