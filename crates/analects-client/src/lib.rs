@@ -67,6 +67,6 @@ pub use client::{Client, OnWait, Options, Waiting};
 pub use error::{ClientError, Wait};
 pub use events::EventStream;
 pub use key::Key;
-pub use model::{Model, Resolver, Surroundings, Transport, resolve};
+pub use model::{Model, Resolver, Surroundings, Transport, provider_of, resolve};
 pub use proxies::Proxies;
 pub use recorder::OnLost;

@@ -148,16 +148,28 @@ pub fn resolve(name: &str, surroundings: &Surroundings) -> Result<Model, ClientE
     if let Some(file) = name.strip_prefix("replay:").filter(|file| !file.is_empty()) {
         return Ok(replay(Path::new(file)));
     }
+    let (vendor, model) = provider_of(name, surroundings.catalogue())?;
+    reach(vendor, model, surroundings)
+}
+
+/// The provider of the model that `name` stands for, and the model's name there: of `provider/NAME`, or
+/// of a name that only one provider is known to have.
+pub fn provider_of<'a>(
+    name: &'a str,
+    catalogue: &Catalogue,
+) -> Result<(&'static Vendor, &'a str), ClientError> {
     let named = name.split_once('/').filter(|(_, model)| !model.is_empty());
     match named.and_then(|(provider, model)| Some((vendor(provider)?, model))) {
-        Some((vendor, model)) => reach(vendor, model, surroundings),
-        None => reach(bare(name, surroundings.catalogue())?, name, surroundings),
+        Some(found) => Ok(found),
+        None => Ok((bare(name, catalogue)?, name)),
     }
 }
 
 /// The one provider that is known to have a model of that name.
 fn bare(name: &str, catalogue: &Catalogue) -> Result<&'static Vendor, ClientError> {
-    let knows = |vendor: &&Vendor| catalogue.facts(vendor.name, name).is_some();
+    let knows = |vendor: &&Vendor| {
+        vendor.models_of.is_none() && catalogue.facts(vendor.name, name).is_some()
+    };
     let known: Vec<&Vendor> = vendors().iter().filter(knows).collect();
     match known[..] {
         [vendor] => Ok(vendor),
@@ -182,11 +194,8 @@ fn reach(
     }
     let given = surroundings.address(vendor);
     let base_url = match given {
-        // Without this, the first part of the path would be taken for a host.
-        Some((_, address)) if has_no_host(address) => {
-            return Err(ClientError::BadAddress("it has no host".to_string()));
-        }
-        Some((_, address)) => BaseUrl::parse(&vendor.base_url_from(address))?,
+        Some((variable, address)) => given_address(vendor, address)
+            .map_err(|why| ClientError::BadAddress(format!("{why} ({variable})")))?,
         None => BaseUrl::parse(vendor.base_url)?,
     };
     if !base_url.is_safe() && !surroundings.allow_http {
@@ -222,6 +231,18 @@ fn own(vendor: &Vendor, name: &str, surroundings: &Surroundings) -> Model {
         facts: surroundings.catalogue().facts(vendor.name, name),
         transport: Transport::Local,
     }
+}
+
+/// The address that a variable holds, or what is wrong with it.
+fn given_address(vendor: &Vendor, address: &str) -> Result<BaseUrl, String> {
+    if has_no_host(address) {
+        // Without this, the first part of the path would be taken for a host.
+        return Err("it has no host".to_string());
+    }
+    BaseUrl::parse(&vendor.base_url_from(address)).map_err(|error| match error {
+        ClientError::BadAddress(why) => why,
+        other => other.to_string(),
+    })
 }
 
 fn has_no_host(address: &str) -> bool {

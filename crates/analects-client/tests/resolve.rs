@@ -58,6 +58,7 @@ fn an_address_has_to_be_one() {
     for address in ["ftp://example.org", "/v1", "http://"] {
         let error = resolve("openai/x", &surroundings(Some(address), None)).unwrap_err();
         assert_eq!(error.kind(), ApiErrorKind::BadRequest, "{address}");
+        assert!(error.to_string().ends_with(" (OPENAI_BASE_URL)"), "{error}");
         assert!(error.hint().is_some());
     }
 }
@@ -136,4 +137,13 @@ fn secrets_are_not_printed() {
     }
     assert!(printed.contains("http://localhost:1/v1"), "{printed}");
     assert!(printed.contains("[key]"), "{printed}");
+}
+
+#[test]
+fn the_same_models_by_another_api_are_known() {
+    let surroundings = with(&[("OPENAI_API_KEY", "its-own-key")]);
+    let facts = |name| resolve(name, &surroundings).unwrap().facts;
+    assert!(facts("openai/gpt-5").unwrap().prices.is_some());
+    assert_eq!(facts("openai-responses/gpt-5"), facts("openai/gpt-5"));
+    assert_eq!(resolve("gpt-5", &surroundings).unwrap().provider, "openai");
 }

@@ -89,7 +89,7 @@ impl Catalogue {
 
 fn provider_name(name: &str) -> String {
     match vendor(name) {
-        Some(vendor) => vendor.name.to_string(),
+        Some(vendor) => vendor.models_of.unwrap_or(vendor.name).to_string(),
         None => name.to_lowercase(),
     }
 }

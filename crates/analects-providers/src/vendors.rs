@@ -12,6 +12,8 @@ pub struct Vendor {
     pub title: &'static str,
     /// Other names under which it is known.
     pub aliases: &'static [&'static str],
+    /// The vendor whose models these are, where this is only another way to them.
+    pub models_of: Option<&'static str>,
     /// The wire format that it speaks.
     pub api: Api,
     /// Its address, unless a variable says otherwise; what the adapter's paths follow.
@@ -45,6 +47,7 @@ const COMPATIBLE: Vendor = Vendor {
     name: "",
     title: "",
     aliases: &[],
+    models_of: None,
     api: Api::OpenAiChat,
     base_url: "",
     base_url_variables: &[],
@@ -174,6 +177,7 @@ static VENDORS: [Vendor; 17] = [
     Vendor {
         name: "openai-responses",
         title: "OpenAI, by its Responses API",
+        models_of: Some("openai"),
         api: Api::OpenAiResponses,
         base_url: "https://api.openai.com/v1",
         base_url_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
@@ -253,21 +257,34 @@ pub fn vendor(name: &str) -> Option<&'static Vendor> {
 
 impl Vendor {
     /// The base URL that the value of one of its variables means. These hold addresses in the
-    /// vendors' own ways: a host and a port only, the address at which a server listens, or an
-    /// address without the path at which the API lives.
+    /// vendors' own ways: a host and a port only, the address at which a server listens, an address
+    /// without the path at which the API lives, or one with the path to which requests go.
     pub fn base_url_from(&self, value: &str) -> String {
         let value = value.trim().trim_end_matches('/');
-        // A key must not go out in the clear because somebody left the scheme out.
-        let scheme = if self.needs_key { "https" } else { "http" };
-        let (scheme, rest) = value.split_once("://").unwrap_or((scheme, value));
+        let (scheme, rest) = value.split_once("://").map_or((None, value), |(s, r)| (Some(s), r));
         let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        // A key must not go out in the clear because somebody left the scheme out.
+        let is_safe = !self.needs_key || is_here(host);
+        let scheme = scheme.unwrap_or(if is_safe { "http" } else { "https" });
         let host = match self.needs_key {
             true => host.to_string(),
             false => reachable(host, scheme, default_port(self.base_url)),
         };
-        let path = if path.is_empty() { self.base_path } else { path };
+        let path = if path.is_empty() { self.base_path } else { without_request(path) };
         format!("{scheme}://{host}{path}")
     }
+}
+
+/// Whether this is this machine, as far as a name can tell.
+fn is_here(host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    name == "localhost" || name == "127.0.0.1" || name == "[::1]"
+}
+
+/// A path without its end, if that is one that the adapters add.
+fn without_request(path: &str) -> &str {
+    let ends = ["/chat/completions", "/responses", "/messages"];
+    ends.iter().find_map(|end| path.strip_suffix(end)).unwrap_or(path)
 }
 
 fn default_port(base_url: &str) -> Option<&str> {

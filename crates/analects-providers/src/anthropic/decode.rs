@@ -11,7 +11,6 @@ use super::fields::Fields;
 use super::wire::{self, Event, Usage, without, word};
 use crate::error::error_in_stream;
 use crate::openai::{Extras, filled, join, list};
-use crate::outgoing::json::with;
 
 /// Reads the events of one answer.
 #[derive(Debug, Clone, Default)]

@@ -5,7 +5,6 @@ use analects_core::{Raw, RawMap, TokenUsage};
 
 use super::fields::Fields;
 use crate::openai::{Rest, filled, take};
-use crate::outgoing::json::with;
 
 /// The version of the API that this module speaks.
 pub(super) const VERSION: &str = "2023-06-01";

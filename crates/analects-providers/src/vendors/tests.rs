@@ -56,6 +56,7 @@ fn rows_are_complete() {
         assert_eq!(remote, row.needs_key, "{name}: a local server needs no key");
         assert!(!row.needs_key || !row.key_variables.is_empty(), "{name}");
         assert!(remote || row.base_url.starts_with("http://127.0.0.1:"), "{name}");
+        assert!(row.models_of.is_none_or(|other| vendor(other).unwrap().name == other), "{name}");
     }
     let tried: Vec<_> = vendors().iter().filter(|row| row.tried).map(|row| row.name).collect();
     assert_eq!(tried, ["llamacpp", "local"], "only what somebody tried is marked so");
@@ -87,6 +88,13 @@ fn variables_mean_what_their_vendors_mean() {
         ("openai", "http://127.0.0.1:8080/v1 ", "http://127.0.0.1:8080/v1"),
         ("openai", "proxy.example.org/v1", "https://proxy.example.org/v1"),
         ("openai", "https://proxy.example.org", "https://proxy.example.org"),
+        ("openai", "localhost:4000/v1", "http://localhost:4000/v1"),
+        ("openai", "127.0.0.1:4000", "http://127.0.0.1:4000"),
+        ("openai", "[::1]:4000", "http://[::1]:4000"),
+        ("openai", "localhost.example.org", "https://localhost.example.org"),
+        ("openai", "https://p.example.org/v1/chat/completions", "https://p.example.org/v1"),
+        ("openai-responses", "https://p.example.org/v1/responses/", "https://p.example.org/v1"),
+        ("anthropic", "https://p.example.org/v1/messages", "https://p.example.org/v1"),
     ];
     for (name, value, expected) in cases {
         assert_eq!(vendor(name).unwrap().base_url_from(value), expected, "{name} {value}");

@@ -2,7 +2,7 @@
 
 mod own;
 
-use analects_client::{ModelAdapter, resolve};
+use analects_client::{ModelAdapter, provider_of, resolve};
 use analects_core::ModelFacts;
 use analects_providers::{OWN_SERVER, Vendor, vendor, vendors};
 use clap::Subcommand;
@@ -149,8 +149,9 @@ fn info(args: &Info) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let config = Config::read_for(Some(&args.name), None, &surroundings)?;
     let name = config.model(&args.name)?;
-    let (provider, model) = provider_of(&name, &surroundings)?;
-    let facts = surroundings.models.catalogue().facts(provider, &model);
+    let catalogue = surroundings.models.catalogue();
+    let (vendor, model) = provider_of(&name, catalogue)?;
+    let (provider, facts) = (vendor.name, catalogue.facts(vendor.name, model));
     if args.json {
         let facts = serde_json::to_value(&facts).unwrap_or(Value::Null);
         return ui::print_json(&json!({ "provider": provider, "name": model, "facts": facts }));
@@ -161,24 +162,6 @@ fn info(args: &Info) -> Result<(), Failure> {
         None => lines.push("nothing is known about it".to_string()),
     }
     ui::print_lines(lines)
-}
-
-/// The provider of a model, and the model's name there; also of one for which there is no key.
-fn provider_of(name: &str, surroundings: &Surroundings) -> Result<(&'static str, String), Failure> {
-    if let Some((provider, model)) = name.split_once('/')
-        && let Some(vendor) = vendor(provider)
-    {
-        return Ok((vendor.name, model.to_string()));
-    }
-    match resolve(name, &surroundings.models) {
-        Err(analects_client::ClientError::NoKey(_)) | Ok(_) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let known = vendors()
-        .iter()
-        .find(|vendor| surroundings.models.catalogue().facts(vendor.name, name).is_some());
-    let vendor = known.ok_or_else(|| Failure::not_found(format!("unknown model {name:?}")))?;
-    Ok((vendor.name, name.to_string()))
 }
 
 fn describe(facts: &ModelFacts) -> Vec<String> {

@@ -65,3 +65,12 @@ fn a_person_may_know_more_about_a_model() {
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(run.stderr.contains("models.json: "), "{}", run.stderr);
 }
+
+#[test]
+fn a_model_without_a_name_is_none() {
+    let hint = "hint: name a model as provider/NAME; analects model list has the providers\n";
+    for name in ["openai/", "replay:x", "nobody/x"] {
+        let expected = format!("analects: unknown model \"{name}\"\n{hint}");
+        Sandbox::new().run(&["model", "info", name]).assert_failure(2, &expected);
+    }
+}
