@@ -362,9 +362,19 @@ pub(crate) fn token_usage(map: &RawMap) -> TokenUsage {
         .or_else(|| detail(map, "output_tokens_details", "reasoning_tokens"));
     let cached = usage.cache_read_input_tokens.unwrap_or(0);
     usage.input_tokens = prompt.map(|prompt: u64| prompt.saturating_sub(cached));
+    let sum = |written: Option<u64>| prompt?.checked_add(written?);
+    // Some vendors count the thoughts apart from the answer; their total gives it away.
+    let with_thoughts = usage.output_tokens.zip(usage.reasoning_tokens);
+    let with_thoughts = with_thoughts.and_then(|(written, thought)| written.checked_add(thought));
+    if usage.total_tokens.is_some()
+        && usage.total_tokens != sum(usage.output_tokens)
+        && usage.total_tokens == sum(with_thoughts)
+    {
+        usage.output_tokens = with_thoughts;
+    }
     // A total that is no more than the sum says nothing.
-    let sum = prompt.zip(usage.output_tokens).and_then(|(read, written)| read.checked_add(written));
-    usage.total_tokens = usage.total_tokens.filter(|total| sum != Some(*total));
+    usage.total_tokens =
+        usage.total_tokens.filter(|total| sum(usage.output_tokens) != Some(*total));
     for (key, value) in rest {
         usage.extra.push(&key, value);
     }

@@ -221,3 +221,22 @@ fn more_choices_than_any_server_gives_are_kept_and_not_read() {
     let count = |key| message.extra.get(key).unwrap().as_array().unwrap().len();
     assert_eq!((count("other_choices"), count("choices")), (128, CHOICES - 129));
 }
+
+#[test]
+fn thoughts_that_are_counted_apart_are_output() {
+    let usage = |completion: u64, total: u64| {
+        let usage = format!(
+            "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":32,\"completion_tokens\":{completion},\
+             \"total_tokens\":{total},\"completion_tokens_details\":{{\"reasoning_tokens\":94}}}}}}\n\n"
+        );
+        folded(&events(&(usage + STOP))).message.usage.unwrap()
+    };
+    // As xAI counts, and as OpenAI does.
+    for (completion, total, output) in [(9, 135, 103), (103, 135, 103)] {
+        let usage = usage(completion, total);
+        assert_eq!((usage.output_tokens, usage.reasoning_tokens), (Some(output), Some(94)));
+        assert_eq!(usage.total_tokens, None, "it is the sum");
+    }
+    let odd = usage(9, 500);
+    assert_eq!((odd.output_tokens, odd.total_tokens), (Some(9), Some(500)));
+}
