@@ -29,10 +29,14 @@
 //!   pleasure to read.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+pub mod chatmd;
+mod loss;
 pub mod msgfile;
 pub mod transcript;
 
 use analects_core::{Message, Problem};
+
+pub use loss::Loss;
 
 /// What a file held.
 #[derive(Debug, Clone, PartialEq, Default)]

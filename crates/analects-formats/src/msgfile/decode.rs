@@ -1,5 +1,6 @@
 //! Bytes in, document out. Every byte string is a document, perhaps one with problems.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use analects_core::Span;
@@ -11,7 +12,7 @@ use super::line::{is_blank, is_blank_line, metadata_of};
 use super::scan::{self, line_text, lines};
 use super::{Document, Frontmatter, Kind, Meta, frontmatter};
 
-pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
+pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads a message file (`*.msg.md`): all of it is messages.
 pub fn decode(source: impl Into<Vec<u8>>) -> Document {
@@ -104,7 +105,7 @@ pub(super) fn read_meta(source: &[u8], start: usize, id: &[u8]) -> Meta {
 }
 
 /// From the first to the last line that is not blank, without the last one's line end.
-pub(super) fn trimmed(source: &[u8], rest: Span) -> Span {
+pub(crate) fn trimmed(source: &[u8], rest: Span) -> Span {
     let mut all = lines(&source[..rest.end], rest.start);
     let Some((start, _)) = all.find(|(_, line)| !is_blank_line(line_text(line))) else {
         return Span::new(rest.end, rest.end);
@@ -133,6 +134,16 @@ fn last_line(source: &[u8], span: Span) -> Span {
 /// `lines=N`: exactly the N lines after the blank one. `closed`: the last line closes a fence that
 /// the text left open, and is not part of it.
 pub(super) fn stored_body(source: &[u8], rest: Span, stored: &str) -> Option<Span> {
+    stored_body_with(source, rest, stored, unescape)
+}
+
+/// The same for a format with escapes of its own.
+pub(crate) fn stored_body_with(
+    source: &[u8],
+    rest: Span,
+    stored: &str,
+    unescape: impl FnOnce(Cow<'_, str>) -> Cow<'_, str>,
+) -> Option<Span> {
     let (count, closed) = stored_words(stored)?;
     let body = match count {
         Some(count) => counted_body(source, rest, count, closed)?,

@@ -117,7 +117,7 @@ pub(super) fn type_word(word: &str) -> String {
 
 /// What the `stored` attribute must say so that this text comes back: nothing for text that starts
 /// and ends with a line that is not blank, and leaves no fence open.
-fn stored(content: &str, closed: bool) -> Option<String> {
+pub(crate) fn stored(content: &str, closed: bool) -> Option<String> {
     let mut all = lines(content.as_bytes(), 0);
     let (_, first) = all.next()?;
     let count = content.split('\n').count();
@@ -134,7 +134,7 @@ fn stored(content: &str, closed: bool) -> Option<String> {
 
 /// The line that closes the fence which a text leaves open for every reader of Markdown: whatever
 /// came after the cell would be shown as code. A fence in a list item ends with the item.
-pub(super) fn open_fence(content: &str) -> Option<String> {
+pub(crate) fn open_fence(content: &str) -> Option<String> {
     if !content.contains("```") && !content.contains("~~~") {
         return None;
     }
@@ -185,7 +185,7 @@ fn escape(content: &str) -> Cow<'_, str> {
 
 /// The closed fences of a text, in order, each from the line that opens it to the one that closes
 /// it. Heads do not matter here: those that no fence hides will be escaped.
-pub(super) fn closed_fences(content: &str) -> Vec<Span> {
+pub(crate) fn closed_fences(content: &str) -> Vec<Span> {
     let mut region: Region<()> = Region::new();
     for (at, line) in lines(content.as_bytes(), 0) {
         let text = line_text(line);

@@ -3,7 +3,7 @@
 
 /// A run of at least three backticks or tildes at the start of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fence {
+pub(crate) struct Fence {
     /// `` ` `` or `~`.
     mark: u8,
     /// The length of the run.
@@ -16,7 +16,7 @@ pub(super) struct Fence {
 
 impl Fence {
     /// Reads what a line says after its indentation.
-    pub(super) fn parse(text: &[u8]) -> Option<Fence> {
+    pub(crate) fn parse(text: &[u8]) -> Option<Fence> {
         let mark = *text.first().filter(|byte| matches!(byte, b'`' | b'~'))?;
         let run = text.iter().take_while(|byte| **byte == mark).count();
         let rest = &text[run..];
@@ -27,24 +27,24 @@ impl Fence {
     }
 
     /// Whether the line may open a fence.
-    pub(super) fn opens(self) -> bool {
+    pub(crate) fn opens(self) -> bool {
         self.opens
     }
 
     /// Whether this line closes a fence that `opener` opened.
-    pub(super) fn closes(self, opener: Fence) -> bool {
+    pub(crate) fn closes(self, opener: Fence) -> bool {
         self.closes && self.mark == opener.mark && self.run >= opener.run
     }
 
     /// The line that closes this fence.
-    pub(super) fn closer(self) -> String {
+    pub(crate) fn closer(self) -> String {
         char::from(self.mark).to_string().repeat(self.run)
     }
 }
 
 /// What a line means for fences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FenceLine {
+pub(crate) enum FenceLine {
     /// In the first column: may hide heads.
     Flush(Fence),
     /// Behind one to three blanks: hides nothing.
@@ -60,7 +60,7 @@ pub(super) enum FenceLine {
 
 impl FenceLine {
     /// Reads a line, without its line end.
-    pub(super) fn parse(text: &[u8]) -> Option<FenceLine> {
+    pub(crate) fn parse(text: &[u8]) -> Option<FenceLine> {
         let blanks = indentation(text);
         match text.get(blanks)? {
             b'`' | b'~' if blanks == 0 => Fence::parse(text).map(FenceLine::Flush),
@@ -84,7 +84,7 @@ impl FenceLine {
 }
 
 /// The number of blanks (spaces) that a line starts with.
-pub(super) fn indentation(text: &[u8]) -> usize {
+pub(crate) fn indentation(text: &[u8]) -> usize {
     text.iter().take_while(|byte| **byte == b' ').count()
 }
 
@@ -113,31 +113,39 @@ enum Event<T> {
 
 /// A part of a file in which fences open and close, collected line by line.
 #[derive(Debug)]
-pub(super) struct Region<T> {
+pub(crate) struct Region<T> {
     events: Vec<Event<T>>,
     /// The column of the list item that the current line may belong to.
     item: Option<usize>,
     /// Whether fences hide anything in this region.
     hides: bool,
+    /// Whether a fence that seems to have been cut off hides nothing, though something closes it.
+    looks_for_cuts: bool,
 }
 
 impl<T: Copy> Region<T> {
-    pub(super) fn new() -> Region<T> {
-        Region { events: Vec::new(), item: None, hides: true }
+    pub(crate) fn new() -> Region<T> {
+        Region { events: Vec::new(), item: None, hides: true, looks_for_cuts: false }
+    }
+
+    /// A region in which a fence hides nothing if, after something hideable, a line follows before
+    /// its closer that can only open another one like it: then nobody closed the first.
+    pub(crate) fn with_cuts() -> Region<T> {
+        Region { looks_for_cuts: true, ..Region::new() }
     }
 
     /// Says whether fences hide anything from here to the end of the region.
-    pub(super) fn set_hiding(&mut self, hides: bool) {
+    pub(crate) fn set_hiding(&mut self, hides: bool) {
         self.hides = hides;
     }
 
     /// Whether even a line without a fence matters, because it may end a list item.
-    pub(super) fn is_in_item(&self) -> bool {
+    pub(crate) fn is_in_item(&self) -> bool {
         self.item.is_some()
     }
 
     /// Takes a line that is not blank, without its line end.
-    pub(super) fn line(&mut self, text: &[u8], offset: usize) {
+    pub(crate) fn line(&mut self, text: &[u8], offset: usize) {
         if self.item.is_some_and(|column| indentation(text) < column) {
             self.item = None;
             self.events.push(Event::ItemEnd);
@@ -156,17 +164,17 @@ impl<T: Copy> Region<T> {
     }
 
     /// Adds something that a closed fence hides.
-    pub(super) fn hideable(&mut self, item: T) {
+    pub(crate) fn hideable(&mut self, item: T) {
         self.events.push(Event::Hideable(item));
     }
 
     /// Takes back what was added last.
-    pub(super) fn take_back(&mut self) {
+    pub(crate) fn take_back(&mut self) {
         self.events.pop();
     }
 
     /// Ends the region, and makes room for the next.
-    pub(super) fn end(
+    pub(crate) fn end(
         &mut self,
         mut show: impl FnMut(T),
         closed: impl FnMut(usize, usize),
@@ -183,7 +191,11 @@ impl<T: Copy> Region<T> {
         if self.events.is_empty() {
             return None;
         }
-        let unclosed = visible(&self.events, show, closed);
+        let mut closers = closers(&self.events);
+        if self.looks_for_cuts {
+            forget_cut_off(&self.events, &mut closers);
+        }
+        let unclosed = visible(&self.events, &closers, show, closed);
         self.events.clear();
         unclosed
     }
@@ -196,10 +208,10 @@ impl<T: Copy> Region<T> {
 /// fences hide nothing, but are followed to their closer, so that it is not taken for an opener.
 fn visible<T: Copy>(
     events: &[Event<T>],
+    closers: &[Option<usize>],
     mut show: impl FnMut(T),
     mut closed: impl FnMut(usize, usize),
 ) -> Option<usize> {
-    let closers = closers(events);
     let mut unclosed = None;
     let mut at = 0;
     while let Some(event) = events.get(at) {
@@ -252,6 +264,36 @@ fn item_end<T>(events: &[Event<T>], opener: usize) -> usize {
     let rest = events[opener + 1..].iter();
     let end = rest.take_while(|event| !matches!(event, Event::ItemEnd | Event::Hideable(_)));
     opener + 1 + end.count()
+}
+
+/// The longest run whose cuts are looked for.
+const LONGEST_CUT: usize = 16;
+
+/// Takes the closer from every opener that was cut off: see [`Region::with_cuts`].
+fn forget_cut_off<T>(events: &[Event<T>], closers: &mut [Option<usize>]) {
+    let mut hideables = Vec::new();
+    // Where lines stand that can only open a fence, by mark and length.
+    let mut openers: [[Vec<usize>; LONGEST_CUT + 1]; 2] = Default::default();
+    for (at, event) in events.iter().enumerate() {
+        match event {
+            Event::Hideable(_) => hideables.push(at),
+            Event::Fence(FenceLine::Flush(fence), _) if fence.opens && !fence.closes => {
+                openers[usize::from(fence.mark == b'~')][fence.run.min(LONGEST_CUT)].push(at);
+            }
+            _ => {}
+        }
+    }
+    let next = |list: &[usize], at: usize| list.get(list.partition_point(|x| *x <= at)).copied();
+    for (at, event) in events.iter().enumerate() {
+        let Event::Fence(FenceLine::Flush(fence), _) = event else { continue };
+        let Some(closer) = closers[at] else { continue };
+        let Some(hidden) = next(&hideables, at).filter(|hidden| *hidden < closer) else { continue };
+        let longer = &openers[usize::from(fence.mark == b'~')][fence.run.min(LONGEST_CUT)..];
+        let mut after = longer.iter().filter_map(|list| next(list, hidden));
+        if after.any(|opener| opener < closer) {
+            closers[at] = None;
+        }
+    }
 }
 
 /// For each opener in the first column, the next line that closes it.

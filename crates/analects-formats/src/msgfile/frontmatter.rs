@@ -6,14 +6,15 @@
 
 mod agents;
 mod edit;
-mod scalar;
-mod yaml;
+pub(crate) mod scalar;
+pub(crate) mod yaml;
 
 use super::line::{head, heading};
 use analects_core::{Agent, LineIndex, Problem, Severity, Span};
 
 use yaml::{Entry, Yaml, YamlError};
 
+pub(crate) use edit::line_end;
 pub use edit::{Refusal, add_agent, set_string, text_span};
 
 /// The section that holds the messages of a plain `.md` file that does not name another.
@@ -75,14 +76,14 @@ pub fn read(yaml: &str) -> Frontmatter {
 }
 
 /// Turns trees into values, and collects what is wrong with them.
-struct Reader {
+pub(crate) struct Reader {
     /// Where the lines start, and at last the end of the text.
     lines: Vec<usize>,
-    problems: Vec<FrontProblem>,
+    pub(crate) problems: Vec<FrontProblem>,
 }
 
 impl Reader {
-    fn new(text: &str) -> Reader {
+    pub(crate) fn new(text: &str) -> Reader {
         Reader { lines: line_starts(text), problems: Vec::new() }
     }
 
@@ -107,7 +108,7 @@ impl Reader {
         }
     }
 
-    fn unreadable(&mut self, error: &YamlError) {
+    pub(crate) fn unreadable(&mut self, error: &YamlError) {
         let message = format!("frontmatter cannot be read: {}", error.message);
         let at = error.line.and_then(|line| self.lines.get(line - 1)).copied();
         self.report("frontmatter-yaml", Severity::Error, at, message);
@@ -139,7 +140,7 @@ impl Reader {
     }
 
     /// Says that a value is of the wrong type; `expected` completes "must be".
-    fn wrong_type(&mut self, entry: &Entry, expected: &str) {
+    pub(crate) fn wrong_type(&mut self, entry: &Entry, expected: &str) {
         let message = format!("{} must be {expected}, not {}", entry.key, entry.value);
         let problem = self.report("frontmatter-type", Severity::Error, entry.at, message);
         let is_unquoted = matches!(entry.value, Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_));
@@ -148,7 +149,7 @@ impl Reader {
         }
     }
 
-    fn text(&mut self, entry: &Entry) -> Option<String> {
+    pub(crate) fn text(&mut self, entry: &Entry) -> Option<String> {
         match &entry.value {
             Yaml::Null => None,
             Yaml::Text(text) => Some(text.clone()),

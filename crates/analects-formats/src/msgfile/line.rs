@@ -7,11 +7,11 @@ use super::CellKind;
 /// The longest id, in characters.
 const MAX_ID: usize = 64;
 
-pub(super) fn is_blank(byte: u8) -> bool {
+pub(crate) fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-pub(super) fn is_blank_line(text: &[u8]) -> bool {
+pub(crate) fn is_blank_line(text: &[u8]) -> bool {
     text.iter().all(|byte| is_blank(*byte))
 }
 

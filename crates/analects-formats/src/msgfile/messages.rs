@@ -5,7 +5,7 @@
 //! of the message's blocks. What a message has and no cell can say stands in a `[residue]` cell.
 
 mod blocks;
-mod images;
+pub(crate) mod images;
 mod problems;
 mod read;
 mod residue;
@@ -24,7 +24,7 @@ pub fn session_of(name: &str) -> SessionId {
 }
 
 /// The name of a message that has none of its own: made of its session's and its cell's.
-fn derived_id(session: &SessionId, cell: &str) -> String {
+pub(crate) fn derived_id(session: &SessionId, cell: &str) -> String {
     let session = Uuid::new_v5(&Uuid::NAMESPACE_URL, session.as_bytes());
     Uuid::new_v5(&session, cell.as_bytes()).to_string()
 }

@@ -47,27 +47,9 @@ impl Document {
         found.problems.into_iter().next()
     }
 
-    /// One problem for each run of bytes that is not UTF-8.
     fn encoding_problems(&self, found: &mut Found<'_>) {
-        if self.utf8 {
-            return;
-        }
-        let mut runs: Vec<Span> = Vec::new();
-        let mut at = 0;
-        for chunk in self.source.utf8_chunks() {
-            let start = at + chunk.valid().len();
-            at = start + chunk.invalid().len();
-            match runs.last_mut().filter(|run| run.end == start) {
-                Some(run) => run.end = at,
-                None if at > start => runs.push(Span::new(start, at)),
-                None => {}
-            }
-        }
-        for run in runs {
-            let text = format!("the bytes at offset {} are not UTF-8", run.start);
-            let problem = Problem::error("not-utf8", text)
-                .hint("convert the file to UTF-8; until then nothing is written to it");
-            found.add(problem, run);
+        if !self.utf8 {
+            found.problems.extend(not_utf8(&self.source, found.lines));
         }
     }
 
@@ -115,6 +97,28 @@ impl Document {
             found.add(problem.with(Severity::Hint), Span::new(*head, *head));
         }
     }
+}
+
+/// One problem for each run of bytes that is not UTF-8.
+pub(crate) fn not_utf8(source: &[u8], lines: &LineIndex<'_>) -> Vec<Problem> {
+    let mut runs: Vec<Span> = Vec::new();
+    let mut at = 0;
+    for chunk in source.utf8_chunks() {
+        let start = at + chunk.valid().len();
+        at = start + chunk.invalid().len();
+        match runs.last_mut().filter(|run| run.end == start) {
+            Some(run) => run.end = at,
+            None if at > start => runs.push(Span::new(start, at)),
+            None => {}
+        }
+    }
+    let problem = |run: Span| {
+        let text = format!("the bytes at offset {} are not UTF-8", run.start);
+        Problem::error("not-utf8", text)
+            .hint("convert the file to UTF-8; until then nothing is written to it")
+            .at(run, lines)
+    };
+    runs.into_iter().map(problem).collect()
 }
 
 struct Found<'a> {

@@ -153,12 +153,12 @@ fn spans(start: usize, end: usize, head: &Head) -> CellSpans {
 }
 
 /// A line without its line end, which is `\n` or `\r\n` and nothing else.
-pub(super) fn line_text(line: &[u8]) -> &[u8] {
+pub(crate) fn line_text(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\n").map_or(line, |text| text.strip_suffix(b"\r").unwrap_or(text))
 }
 
 /// The lines from `start` on, with their line ends: each with its offset.
-pub(super) fn lines(source: &[u8], start: usize) -> impl Iterator<Item = (usize, &[u8])> {
+pub(crate) fn lines(source: &[u8], start: usize) -> impl Iterator<Item = (usize, &[u8])> {
     let mut at = start;
     std::iter::from_fn(move || {
         let rest = source.get(at..).filter(|rest| !rest.is_empty())?;
@@ -171,19 +171,19 @@ pub(super) fn lines(source: &[u8], start: usize) -> impl Iterator<Item = (usize,
 
 /// A line: its text without the line end, and where all of it is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Line<'a> {
-    pub(super) text: &'a [u8],
-    pub(super) span: Span,
+pub(crate) struct Line<'a> {
+    pub(crate) text: &'a [u8],
+    pub(crate) span: Span,
 }
 
 impl Line<'_> {
-    pub(super) fn is_blank(&self) -> bool {
+    pub(crate) fn is_blank(&self) -> bool {
         is_blank_line(self.text)
     }
 }
 
 /// The lines from `start` on, with their spans.
-pub(super) fn spanned_lines(source: &[u8], start: usize) -> impl Iterator<Item = Line<'_>> {
+pub(crate) fn spanned_lines(source: &[u8], start: usize) -> impl Iterator<Item = Line<'_>> {
     lines(source, start)
         .map(|(at, line)| Line { text: line_text(line), span: Span::new(at, at + line.len()) })
 }

@@ -84,7 +84,7 @@ fn create(
 }
 
 /// The line end of the file's first line; `\n` where there is none.
-fn line_end(source: &[u8]) -> &'static str {
+pub(crate) fn line_end(source: &[u8]) -> &'static str {
     let first = source.iter().position(|byte| *byte == b'\n');
     match first.and_then(|at| at.checked_sub(1)).map(|at| source[at]) {
         Some(b'\r') => "\r\n",

@@ -7,7 +7,7 @@ const RESERVED: [&str; 13] =
     ["true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf", "infinity", "none"];
 
 /// Writes a text so that it is read back as that text.
-pub(super) fn scalar(text: &str) -> String {
+pub(crate) fn scalar(text: &str) -> String {
     if is_plain(text) { text.to_string() } else { quoted(text) }
 }
 

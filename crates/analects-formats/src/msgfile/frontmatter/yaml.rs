@@ -9,7 +9,7 @@ use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{MessageFormatter, Options, Spanned, UserMessageFormatter};
 
 /// The longest text that is read at all.
-pub(super) const MAX_BYTES: usize = 1 << 20;
+pub(crate) const MAX_BYTES: usize = 1 << 20;
 /// How deep lists and maps may stand inside each other, aliases followed.
 const MAX_DEPTH: usize = 32;
 /// How many nodes and bytes of text a tree may have, aliases followed.
@@ -17,7 +17,7 @@ const MAX_SIZE: usize = 2 * MAX_BYTES;
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Yaml {
+pub(crate) enum Yaml {
     Null,
     Bool(bool),
     Int(i128),
@@ -30,11 +30,11 @@ pub(super) enum Yaml {
 
 /// One line of a map, so to speak.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) key: String,
+pub(crate) struct Entry {
+    pub(crate) key: String,
     /// Where the key stands, in bytes, if the parser said so.
-    pub(super) at: Option<usize>,
-    pub(super) value: Yaml,
+    pub(crate) at: Option<usize>,
+    pub(crate) value: Yaml,
 }
 
 /// Two entries are the same when they say the same; where they stand does not matter.
@@ -46,15 +46,15 @@ impl PartialEq for Entry {
 
 /// Why a text could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct YamlError {
+pub(crate) struct YamlError {
     /// The line, from 1, as YAML counts them.
-    pub(super) line: Option<usize>,
-    pub(super) message: String,
+    pub(crate) line: Option<usize>,
+    pub(crate) message: String,
 }
 
 impl Yaml {
     /// Reads a text that holds one document, or none, which is [`Yaml::Null`].
-    pub(super) fn parse(text: &str) -> Result<Yaml, YamlError> {
+    pub(crate) fn parse(text: &str) -> Result<Yaml, YamlError> {
         if text.len() > MAX_BYTES {
             let message = format!("it is longer than {MAX_BYTES} bytes");
             return Err(YamlError { line: None, message });
@@ -68,7 +68,7 @@ impl Yaml {
     }
 
     /// The entries of a map; nothing at all counts as an empty one.
-    pub(super) fn entries(&self) -> Option<&[Entry]> {
+    pub(crate) fn entries(&self) -> Option<&[Entry]> {
         match self {
             Yaml::Null => Some(&[]),
             Yaml::Map(entries) => Some(entries),
@@ -77,12 +77,12 @@ impl Yaml {
     }
 
     /// The value of a key.
-    pub(super) fn get(&self, key: &str) -> Option<&Yaml> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Yaml> {
         self.entries()?.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
     /// This map with one key set: in its place if it is there, else at the end.
-    pub(super) fn with(&self, key: &str, value: Yaml) -> Option<Yaml> {
+    pub(crate) fn with(&self, key: &str, value: Yaml) -> Option<Yaml> {
         let mut entries = self.entries()?.to_vec();
         match entries.iter_mut().find(|entry| entry.key == key) {
             Some(entry) => entry.value = value,
@@ -108,7 +108,7 @@ impl fmt::Display for Yaml {
 }
 
 /// The beginning of a text, so that no message grows with its input.
-pub(super) fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     const MAX_CHARS: usize = 40;
     match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),

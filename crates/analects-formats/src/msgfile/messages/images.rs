@@ -57,7 +57,8 @@ fn picture(line: &str) -> Option<Image> {
     Some(Image { source: source(target)?, extra })
 }
 
-fn source(target: &str) -> Option<Raw> {
+/// Where a picture is that a text names by its address; `None` for what is on the network.
+pub(crate) fn source(target: &str) -> Option<Raw> {
     if let Some(data) = target.strip_prefix("data:") {
         let (media_type, data) = data.split_once(";base64,")?;
         let source = Source::Base64 { media_type: media_type.into(), data: data.into() };

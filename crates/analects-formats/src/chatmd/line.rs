@@ -1,0 +1,76 @@
+//! What a single line of chat Markdown is, whatever stands around it: a separator, a tag, or the
+//! attributes that a note-taking program adds below a tag.
+
+use analects_core::Span;
+
+use super::attributes::{Attributes, Ending, Token};
+use crate::msgfile::line::{is_blank, is_blank_line};
+
+/// A tag line; spans count from the start of the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TagLine {
+    pub(super) name: Span,
+    /// Whether it starts an item even inside a code block.
+    pub(super) apart: bool,
+}
+
+/// Whether a line parts items: `> ---`, with three dashes or more.
+pub(super) fn is_separator(line: &[u8]) -> bool {
+    let Some(rest) = line.strip_prefix(b"> ") else { return false };
+    let dashes = count(rest, |byte| byte == b'-');
+    dashes >= 3 && is_blank_line(&rest[dashes..])
+}
+
+/// Whether a line is a `>` and nothing else, as it may stand between a separator and a tag.
+pub(super) fn is_gap(line: &[u8]) -> bool {
+    line.strip_prefix(b">").is_some_and(is_blank_line)
+}
+
+/// Reads a line as a tag: `> <NAME key="value" />`.
+pub(super) fn tag_line(line: &[u8]) -> Option<TagLine> {
+    let name = tag_name(line)?;
+    let mut attributes = Attributes::new(line, name.end, Ending::Tag);
+    let mut apart = false;
+    for token in &mut attributes {
+        if let Token::Attribute { key, value, .. } = token {
+            // Of a repeated key, the last counts.
+            let is_stored = key.of(line) == b"stored";
+            apart = if is_stored { says_apart(value.of(line)) } else { apart };
+        }
+    }
+    attributes.end().map(|_| TagLine { name, apart })
+}
+
+/// The name of a tag, if the line starts like one.
+pub(super) fn tag_name(line: &[u8]) -> Option<Span> {
+    let rest = line.strip_prefix(b">")?;
+    let start = 1 + count(rest, is_blank);
+    line.get(start).filter(|byte| **byte == b'<')?;
+    let letters = count(&line[start + 1..], |byte| byte.is_ascii_alphabetic());
+    let end = start + 1 + letters;
+    let ends = line.get(end).is_some_and(|byte| is_blank(*byte) || matches!(byte, b'/' | b'>'));
+    (letters > 0 && ends).then(|| Span::new(start + 1, end))
+}
+
+fn says_apart(stored: &[u8]) -> bool {
+    stored.split(|byte| *byte == b' ').any(|word| word == b"apart")
+}
+
+/// Where the attributes of a line `{: key="value" }` start, which may stand behind a `>`.
+pub(super) fn kramdown_line(line: &[u8]) -> Option<usize> {
+    let quote = line.strip_prefix(b">").map_or(0, |rest| 1 + count(rest, is_blank));
+    let start = quote + 2;
+    line[quote..].strip_prefix(b"{:")?;
+    let mut attributes = Attributes::new(line, start, Ending::Brace);
+    let clean = (&mut attributes).all(|token| matches!(token, Token::Attribute { .. }));
+    (clean && attributes.end().is_some()).then_some(start)
+}
+
+pub(super) fn count(bytes: &[u8], test: impl Fn(u8) -> bool) -> usize {
+    bytes.iter().take_while(|byte| test(**byte)).count()
+}
+
+/// The number of `\` that a line starts with.
+pub(super) fn backslashes(line: &[u8]) -> usize {
+    count(line, |byte| byte == b'\\')
+}

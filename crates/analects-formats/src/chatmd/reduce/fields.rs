@@ -1,0 +1,180 @@
+//! What of the fields that all messages share can be said.
+
+use analects_core::{Body, History, Message, Raw, RawMap, TokenUsage};
+use jiff::Timestamp;
+
+use super::{Reducer, Target};
+use crate::chatmd::attributes::is_key;
+use crate::chatmd::messages::{NOTE_ATTRIBUTES, RESERVED, TEXT, reads_as_field};
+use crate::chatmd::plugin::soften_value;
+use crate::chatmd::time;
+
+impl Reducer<'_> {
+    /// A message with this body and what can be said of the rest. Of several items that a message
+    /// becomes, the first has it all.
+    pub(super) fn shared(&mut self, body: Body, first: bool) -> Message {
+        let message = self.message;
+        let mut said = Message::new(message.id.clone(), body);
+        if let Body::Other(_) = said.body {
+            said.unknown = message.unknown.clone();
+        } else {
+            self.lose_if(first && !message.unknown.is_empty(), "unknown fields");
+        }
+        if !first {
+            return said;
+        }
+        self.lose_fields();
+        let bare = self.target.is_plugin()
+            && matches!(said.body, Body::System(_) | Body::CompactBoundary(_));
+        said.author = self.author(bare);
+        said.created_at = self.time(bare);
+        said.usage = self.usage();
+        said.history = self.history();
+        said.extra = self.extra(&said);
+        said
+    }
+
+    /// Extra fields in the order in which they are read: those that are no attributes come first.
+    fn in_order(extra: RawMap) -> RawMap {
+        let rank = |key: &Raw| match key.as_string().as_deref() {
+            Some(TEXT) => 0,
+            Some(NOTE_ATTRIBUTES) => 1,
+            _ => 2,
+        };
+        let mut entries: Vec<(&Raw, &Raw)> = extra.iter().collect();
+        entries.sort_by_key(|(key, _)| rank(key));
+        let mut ordered = RawMap::new();
+        for (key, value) in entries {
+            ordered.push_raw(key.clone(), value.clone());
+        }
+        ordered
+    }
+
+    fn lose_fields(&mut self) {
+        let message = self.message;
+        self.lose_if(message.agent_id.is_some(), "agent_id");
+        self.lose_if(message.cost_usd.is_some(), "cost_usd");
+        self.lose_if(message.duration_ms.is_some(), "duration_ms");
+        self.lose_if(message.response_id.is_some(), "response_id");
+        self.lose_if(message.is_api_error_message, "is_api_error_message");
+        if message.model.is_some() {
+            let why = match message.author {
+                None => "there is one name for who wrote it; it is written as the author",
+                Some(_) => "there is one name for who wrote it, and that is the author",
+            };
+            self.lose("model", why);
+        }
+    }
+
+    fn author(&mut self, bare: bool) -> Option<String> {
+        let name = self.message.author.as_ref().or(self.message.model.as_ref())?;
+        if !self.target.is_plugin() {
+            return Some(name.clone());
+        }
+        let soft = Some(soften_value(name)).filter(|soft| !bare && !soft.is_empty());
+        if soft.as_ref() != Some(name) {
+            self.lose("author", "the plugin cannot read it as it is, or has no place for it");
+        }
+        soft
+    }
+
+    fn time(&mut self, bare: bool) -> Option<Timestamp> {
+        let time = self.message.created_at?;
+        let said = match self.target {
+            Target::Ours => return Some(time),
+            Target::Plugin(_) if bare => None,
+            Target::Plugin(zone) => time::read(&time::write_local(time, zone), zone),
+            Target::Json => Timestamp::from_millisecond(time.as_millisecond()).ok(),
+        };
+        if said != Some(time) {
+            let why = match said {
+                Some(_) => "a part of a second, or the hour that clocks are set back, is not kept",
+                None => "there is no place for it",
+            };
+            self.lose("created_at", why);
+        }
+        said
+    }
+
+    fn usage(&mut self) -> Option<TokenUsage> {
+        let usage = self.message.usage.as_ref()?;
+        let said = match self.target {
+            Target::Ours => TokenUsage {
+                input_tokens: usage.input_tokens,
+                output_tokens: usage.output_tokens,
+                ..TokenUsage::default()
+            },
+            Target::Plugin(_) => TokenUsage::default(),
+            Target::Json => TokenUsage {
+                input_tokens: usage.input_tokens,
+                output_tokens: usage.output_tokens,
+                total_tokens: usage.total_tokens,
+                ..TokenUsage::default()
+            },
+        };
+        let said = Some(said).filter(|said| !said.is_empty());
+        if said.as_ref() != Some(usage) {
+            self.lose("usage", "only some counts of tokens have a place");
+        }
+        said
+    }
+
+    fn history(&mut self) -> History {
+        let history = self.message.history;
+        let keeps = history == History::Include
+            || (*self.target == Target::Json && history == History::Exclude);
+        if keeps {
+            return history;
+        }
+        self.lose("history", "every message counts as one that the model sees");
+        History::Include
+    }
+
+    /// The extra fields that can be attributes.
+    fn extra(&mut self, said: &Message) -> RawMap {
+        let mut kept = RawMap::new();
+        for (key, value) in self.message.extra.iter() {
+            let name = key.as_string().unwrap_or_default();
+            let fits = match self.target {
+                Target::Ours => can_say(key, value, said, &kept),
+                Target::Plugin(_) => false,
+                Target::Json => true,
+            };
+            if fits {
+                kept.push_raw(key.clone(), value.clone());
+            } else {
+                self.lose(format!("extra.{name}"), "there is no place for it");
+            }
+        }
+        if *self.target == Target::Ours { Self::in_order(kept) } else { kept }
+    }
+}
+
+/// Whether an extra field can be said so that it is read back as what it is.
+fn can_say(key: &Raw, value: &Raw, said: &Message, kept: &RawMap) -> bool {
+    let Some(name) = exact(key) else { return false };
+    if name == NOTE_ATTRIBUTES {
+        let is_new = kept.get(NOTE_ATTRIBUTES).is_none();
+        return is_new && note_attributes(value).is_some_and(|map| !map.is_empty());
+    }
+    let Some(text) = exact(value) else { return false };
+    if name == TEXT && matches!(said.body, Body::CompactBoundary(_)) {
+        return !text.is_empty() && kept.get(TEXT).is_none();
+    }
+    is_key(&name) && !RESERVED.contains(&name.as_str()) && !reads_as_field(&name, &text, said)
+}
+
+/// The text of a JSON string that is spelled as it would be written here.
+fn exact(value: &Raw) -> Option<String> {
+    value.as_string().filter(|text| Raw::string(text) == *value)
+}
+
+/// The attributes of a note-taking program, if this is a map of keys to texts.
+pub(in crate::chatmd) fn note_attributes(value: &Raw) -> Option<Vec<(String, String)>> {
+    let map = value.as_object().filter(|map| map.to_raw() == *value)?;
+    let entry = |(key, value): (&Raw, &Raw)| {
+        let (name, text) = (exact(key)?, exact(value)?);
+        is_key(&name).then_some((name, text))
+    };
+    map.iter().map(entry).collect()
+}
