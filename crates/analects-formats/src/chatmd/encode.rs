@@ -185,7 +185,7 @@ pub fn encode_in(
 }
 
 /// A conversation is one session; what belongs to another changes hands.
-fn report_sessions(messages: &[Message], session: &SessionId, losses: &mut Vec<Loss>) {
+pub(super) fn report_sessions(messages: &[Message], session: &SessionId, losses: &mut Vec<Loss>) {
     for message in messages.iter().filter(|message| message.session_id != *session) {
         let why = "all items belong to the file's session";
         losses.push(Loss::of(&message.id, "session_id", why));

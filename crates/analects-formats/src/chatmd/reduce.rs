@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 
 use super::Dialect;
 use super::messages::item_id;
+use super::session_json;
 use crate::loss::Loss;
 
 pub(super) use bodies::usual_shape;
@@ -110,7 +111,10 @@ impl Reducer<'_> {
 
     /// The name of what is written. Only the first of several items has the message's own.
     fn id(&mut self, session: &SessionId, ordinal: usize, first: bool) -> MessageId {
-        let derived = item_id(session, ordinal);
+        let derived = match self.target {
+            Target::Json => session_json::item_id(session, ordinal),
+            _ => item_id(session, ordinal),
+        };
         let own = &self.message.id;
         let keeps = first && !own.is_empty() && !self.target.is_plugin();
         if keeps {

@@ -1,11 +1,117 @@
-//! The plugin's own JSON.
+//! The plugin's own JSON: an object with `items`, each a message or a separator. Read and written so that
+//! the same values come out; fields that are not known stay where they were.
+//!
+//! ```
+//! use analects_formats::chatmd::session_json::{decode, encode};
+//!
+//! let json = br#"{"id":"s1","title":"Talk","sysPrompt":"Be brief.","items":[
+//!   {"type":"message","id":"m1","message":{"role":"user","content":"Hello"},"token":3}]}"#;
+//! let (session, read) = decode(json);
+//! assert_eq!(session.title.as_deref(), Some("Talk"));
+//! assert_eq!(read.messages[1].text(), "Hello");
+//!
+//! let (text, losses) = encode(&read.messages, &session);
+//! assert!(losses.is_empty() && text.contains("\"token\":3"));
+//! ```
 
-use analects_core::{Block, Message};
+mod read;
+mod write;
 
-pub(super) fn said(block: &Block) -> Option<Block> {
-    Some(block.clone())
+pub(super) use write::can_say;
+
+use analects_core::{Block, Body, Image, Json, Message, MessageId, Raw, RawMap, SessionId};
+
+use super::content::{address, source};
+use crate::msgfile::messages::derived_id;
+
+pub use read::decode;
+pub use write::encode;
+
+/// The type of a message that stands for an item of a kind that is not known.
+const FOREIGN: &str = "chat_session_item";
+/// The extra field that says whether a content was a string or parts, where it is not the usual.
+const SHAPE: &str = "content_shape";
+/// The field for the name of the message that `sysPrompt` stands for.
+const SYSTEM_ID: &str = "sysPromptId";
+/// The fields of an item that are known.
+pub(super) const KNOWN: [&str; 8] =
+    ["type", "id", "author", "timestamp", "usage", "hidden", "message", SHAPE];
+
+/// Extra fields that are read before the others, in this order.
+pub(super) const FIRST: [&str; 3] = ["type", SHAPE, "message"];
+
+/// The name of an item that has none of its own.
+pub(super) fn item_id(session: &SessionId, ordinal: usize) -> MessageId {
+    derived_id(session, &format!("chat-session item {ordinal}")).into()
 }
 
-pub(super) fn foreign_item(_message: &Message) -> Option<()> {
-    None
+fn system_id(session: &SessionId) -> MessageId {
+    derived_id(session, "chat-session sysPrompt").into()
+}
+
+/// The item that a message of a kind that is not known stands for.
+pub(super) fn foreign_item(message: &Message) -> Option<Raw> {
+    let Body::Other(other) = &message.body else { return None };
+    let item = message.unknown.get("item")?;
+    let mut exact = RawMap::new();
+    exact.push("item", item.clone());
+    // Whatever else the message says would have no place.
+    let bare = Message {
+        session_id: message.session_id.clone(),
+        parent_id: message.parent_id.clone(),
+        unknown: exact,
+        ..Message::new(message.id.clone(), message.body.clone())
+    };
+    let is_item = other.type_name.as_deref() == Some(FOREIGN) && bare == *message;
+    (is_item && !read::is_known_item(item)).then(|| item.clone())
+}
+
+/// What can be said of a block.
+pub(super) fn said(block: &Block) -> Option<Block> {
+    write_part(block).map(|part| read_part(&part))
+}
+
+/// A part of a content; `None` for a block that has no place there.
+fn write_part(block: &Block) -> Option<Raw> {
+    match block {
+        Block::Text(_) => Raw::parse(&block.to_json()).ok(),
+        Block::Image(image) => {
+            let mut url = RawMap::new();
+            url.push("url", Raw::string(&address(&image.source)?));
+            let mut part = RawMap::new();
+            part.push("type", Raw::string("image_url"));
+            for (key, value) in image.extra.iter() {
+                url.push_raw(key.clone(), value.clone());
+            }
+            part.push("image_url", url.to_raw());
+            Some(part.to_raw())
+        }
+        // A block of a kind that is known elsewhere would puzzle the plugin.
+        Block::Other(raw) if read_part(raw) == *block => Some(raw.clone()),
+        _ => None,
+    }
+}
+
+fn read_part(part: &Raw) -> Block {
+    if let Some(image) = read_image(part) {
+        return Block::Image(image);
+    }
+    match Block::read(part, &mut Vec::new()) {
+        Ok(block @ Block::Text(_)) => block,
+        _ => Block::Other(part.clone()),
+    }
+}
+
+/// `{"type":"image_url","image_url":{"url":"…"}}`, and nothing beside it that would be lost.
+fn read_image(part: &Raw) -> Option<Image> {
+    let fields = part.as_object()?;
+    let is_image = fields.get("type")?.as_string()? == "image_url";
+    let url = fields.get("image_url")?.as_object()?;
+    let src = url.get("url")?.as_string()?;
+    let mut extra = RawMap::new();
+    for (key, value) in url.iter().filter(|(key, _)| key.as_string().as_deref() != Some("url")) {
+        extra.push_raw(key.clone(), value.clone());
+    }
+    let image = Image { source: source(&src), extra };
+    (is_image && fields.len() == 2 && url.len() == image.extra.len() + 1).then_some(image)
 }

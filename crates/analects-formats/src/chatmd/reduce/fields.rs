@@ -7,6 +7,7 @@ use super::{Reducer, Target};
 use crate::chatmd::attributes::is_key;
 use crate::chatmd::messages::{NOTE_ATTRIBUTES, RESERVED, TEXT, reads_as_field};
 use crate::chatmd::plugin::soften_value;
+use crate::chatmd::session_json;
 use crate::chatmd::time;
 
 impl Reducer<'_> {
@@ -32,22 +33,6 @@ impl Reducer<'_> {
         said.history = self.history();
         said.extra = self.extra(&said);
         said
-    }
-
-    /// Extra fields in the order in which they are read: those that are no attributes come first.
-    fn in_order(extra: RawMap) -> RawMap {
-        let rank = |key: &Raw| match key.as_string().as_deref() {
-            Some(TEXT) => 0,
-            Some(NOTE_ATTRIBUTES) => 1,
-            _ => 2,
-        };
-        let mut entries: Vec<(&Raw, &Raw)> = extra.iter().collect();
-        entries.sort_by_key(|(key, _)| rank(key));
-        let mut ordered = RawMap::new();
-        for (key, value) in entries {
-            ordered.push_raw(key.clone(), value.clone());
-        }
-        ordered
     }
 
     fn lose_fields(&mut self) {
@@ -130,14 +115,28 @@ impl Reducer<'_> {
         History::Include
     }
 
-    /// The extra fields that can be attributes.
+    /// The extra fields that have a place.
     fn extra(&mut self, said: &Message) -> RawMap {
         let mut kept = RawMap::new();
+        // Names that mean something of their own can be said once.
+        let special: &[&str] = match self.target {
+            Target::Json => &session_json::KNOWN,
+            _ => &[TEXT, NOTE_ATTRIBUTES],
+        };
+        let mut seen = Vec::new();
         for (key, value) in self.message.extra.iter() {
             let name = key.as_string().unwrap_or_default();
+            let is_special = special.contains(&name.as_str());
+            let is_new = !is_special || !seen.contains(&name);
+            if is_special && is_new {
+                seen.push(name.clone());
+            }
             let fits = match self.target {
-                Target::Ours => can_say(key, value, said, &kept),
+                Target::Ours => is_new && can_say(key, value, said),
                 Target::Plugin(_) => false,
+                Target::Json if is_special => {
+                    is_new && session_json::can_say(key, value, said, &kept)
+                }
                 Target::Json => true,
             };
             if fits {
@@ -146,20 +145,40 @@ impl Reducer<'_> {
                 self.lose(format!("extra.{name}"), "there is no place for it");
             }
         }
-        if *self.target == Target::Ours { Self::in_order(kept) } else { kept }
+        match self.target {
+            Target::Json if matches!(said.body, Body::CompactBoundary(_)) => {
+                in_order(&kept, &["type"])
+            }
+            Target::Json => in_order(&kept, &session_json::FIRST),
+            _ => in_order(&kept, &[TEXT, NOTE_ATTRIBUTES]),
+        }
     }
 }
 
+/// Extra fields in the order in which they are read: those that are of another kind come first.
+fn in_order(extra: &RawMap, first: &[&str]) -> RawMap {
+    let rank = |key: &Raw| {
+        let name = key.as_string().unwrap_or_default();
+        first.iter().position(|first| *first == name).unwrap_or(first.len())
+    };
+    let mut entries: Vec<(&Raw, &Raw)> = extra.iter().collect();
+    entries.sort_by_cached_key(|(key, _)| rank(key));
+    let mut ordered = RawMap::new();
+    for (key, value) in entries {
+        ordered.push_raw(key.clone(), value.clone());
+    }
+    ordered
+}
+
 /// Whether an extra field can be said so that it is read back as what it is.
-fn can_say(key: &Raw, value: &Raw, said: &Message, kept: &RawMap) -> bool {
+fn can_say(key: &Raw, value: &Raw, said: &Message) -> bool {
     let Some(name) = exact(key) else { return false };
     if name == NOTE_ATTRIBUTES {
-        let is_new = kept.get(NOTE_ATTRIBUTES).is_none();
-        return is_new && note_attributes(value).is_some_and(|map| !map.is_empty());
+        return note_attributes(value).is_some_and(|map| !map.is_empty());
     }
     let Some(text) = exact(value) else { return false };
     if name == TEXT && matches!(said.body, Body::CompactBoundary(_)) {
-        return !text.is_empty() && kept.get(TEXT).is_none();
+        return !text.is_empty();
     }
     is_key(&name) && !RESERVED.contains(&name.as_str()) && !reads_as_field(&name, &text, said)
 }

@@ -1,0 +1,257 @@
+//! Messages in, JSON out; one item a line.
+
+use analects_core::{Block, Body, Content, History, Json, Message, Raw, RawMap, SessionId, Text};
+
+use super::read::{is_one_text, known_item, milliseconds};
+use super::{SHAPE, SYSTEM_ID, foreign_item, item_id, system_id, write_part};
+use crate::chatmd::Session;
+use crate::chatmd::encode::report_sessions;
+use crate::chatmd::reduce::{Target, reduce};
+use crate::loss::Loss;
+
+/// Writes a conversation as the plugin's JSON, and says what of it has no place there.
+pub fn encode(messages: &[Message], session: &Session) -> (String, Vec<Loss>) {
+    let mut session = session.clone();
+    let first = messages.first().map(|first| first.session_id.to_string());
+    session.id = session.id.or(first).filter(|id| !id.is_empty());
+    let id = SessionId::from(session.id.clone().unwrap_or_default());
+    let mut losses = Vec::new();
+    report_sessions(messages, &id, &mut losses);
+    let reduced = reduce(messages, &id, &Target::Json);
+    losses.extend(reduced.losses);
+    let said = reduced.messages.as_slice();
+    let (system, items) = match said.split_first() {
+        Some((first, rest)) if system_prompt(first).is_some() => (Some(first), rest),
+        _ => (None, said),
+    };
+    let before = said.len() - items.len();
+    let mut top = session_fields(&session, system.is_some(), &mut losses);
+    if let Some((first, prompt)) = system.and_then(|first| Some((first, system_prompt(first)?))) {
+        if first.id != system_id(&id) {
+            top.push(SYSTEM_ID, Raw::string(&first.id));
+        }
+        top.push("sysPrompt", prompt);
+    }
+    let lines: Vec<String> = items
+        .iter()
+        .enumerate()
+        .map(|(at, message)| item(message, &id, before + at + 1).as_str().to_string())
+        .collect();
+    let mut out = top.to_raw().as_str().to_string();
+    out.pop();
+    let comma = if top.is_empty() { "" } else { "," };
+    let list = if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join(",\n")) };
+    out.push_str(&format!("{comma}\"items\":[{list}]}}\n"));
+    (out, losses)
+}
+
+/// The text of a message that is nothing but the session's system prompt.
+fn system_prompt(message: &Message) -> Option<Raw> {
+    let Body::System(body) = &message.body else { return None };
+    let Content::Text(text) = &body.content else { return None };
+    let bare = Message {
+        session_id: message.session_id.clone(),
+        parent_id: message.parent_id.clone(),
+        ..Message::new(message.id.clone(), message.body.clone())
+    };
+    (bare == *message && !text.is_empty()).then(|| Raw::parse(&text.to_json()).ok()).flatten()
+}
+
+/// The fields of the session. Those that are not known stand first if one has the name of a known one.
+fn session_fields(session: &Session, has_prompt: bool, losses: &mut Vec<Loss>) -> RawMap {
+    let time = |time: jiff::Timestamp| number(time.as_millisecond());
+    let tags: Vec<&str> = session.tags.iter().map(String::as_str).collect();
+    let text = |text: &String| Raw::string(text);
+    let known = [
+        ("id", session.id.as_ref().map(text)),
+        ("title", session.title.as_ref().map(text)),
+        ("timestamp", session.timestamp.map(time)),
+        ("updated", session.updated.map(time)),
+        ("tags", (!tags.is_empty()).then(|| strings(&tags))),
+        ("preamble", session.preamble.as_ref().filter(|text| !text.is_empty()).map(text)),
+    ];
+    for (what, time) in [("timestamp", session.timestamp), ("updated", session.updated)] {
+        if time.is_some_and(|time| milliseconds(&number(time.as_millisecond())) != Some(time)) {
+            losses.push(Loss::of_session(what, "only milliseconds are kept"));
+        }
+    }
+    let mut fields = RawMap::new();
+    for (key, value) in session.extra.iter() {
+        let name = key.as_string().unwrap_or_default();
+        let is_read = match name.as_str() {
+            "items" => true,
+            SYSTEM_ID => has_prompt,
+            "sysPrompt" if has_prompt => true,
+            "sysPrompt" => Text::from_raw(value).is_some_and(|text| !text.is_empty()),
+            "id" | "preamble" => value.as_string().is_some_and(|text| !text.is_empty()),
+            "title" => value.as_string().is_some(),
+            "timestamp" | "updated" => milliseconds(value).is_some(),
+            "tags" => value.as_array().is_some_and(|tags| {
+                !tags.is_empty() && tags.iter().all(|tag| tag.as_string().is_some())
+            }),
+            _ => false,
+        };
+        let is_said = known.iter().any(|(key, value)| *key == name && value.is_some());
+        if is_read || is_said {
+            let why = "a field of that name means something else";
+            losses.push(Loss::of_session(format!("extra.{name}"), why));
+        } else {
+            fields.push_raw(key.clone(), value.clone());
+        }
+    }
+    let mut all = RawMap::new();
+    known
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)))
+        .for_each(|(key, value)| all.push(key, value));
+    fields.iter().for_each(|(key, value)| all.push_raw(key.clone(), value.clone()));
+    all
+}
+
+fn strings(texts: &[&str]) -> Raw {
+    let texts: Vec<String> =
+        texts.iter().map(|text| Raw::string(text).as_str().to_string()).collect();
+    json(format!("[{}]", texts.join(",")))
+}
+
+fn number(number: i64) -> Raw {
+    json(number.to_string())
+}
+
+/// JSON that was put together here.
+fn json(text: String) -> Raw {
+    Raw::parse(&text).unwrap_or_else(|_| Raw::string(&text))
+}
+
+/// An item of which everything can be said.
+fn item(message: &Message, session: &SessionId, ordinal: usize) -> Raw {
+    if let Some(item) = foreign_item(message) {
+        return item;
+    }
+    let extra = |key: &str| message.extra.get(key);
+    let mut fields = RawMap::new();
+    let is_separator = matches!(message.body, Body::CompactBoundary(_));
+    if is_separator && extra("type").is_none() {
+        fields.push("type", Raw::string("seperator"));
+    } else if !is_separator {
+        fields.push("type", Raw::string("message"));
+    }
+    if message.id != item_id(session, ordinal) {
+        fields.push("id", Raw::string(&message.id));
+    }
+    if !is_separator {
+        fields.push("message", inner(message));
+    }
+    let known = [
+        ("author", message.author.as_ref().map(|author| Raw::string(author))),
+        ("timestamp", message.created_at.map(|time| number(time.as_millisecond()))),
+        ("usage", message.usage.as_ref().map(usage)),
+        ("hidden", (message.history == History::Exclude).then(|| json("true".to_string()))),
+    ];
+    for (key, value) in known {
+        value.into_iter().for_each(|value| fields.push(key, value));
+    }
+    if let Body::Assistant(body) = &message.body
+        && matches!(body.content, Content::Text(_))
+    {
+        fields.push(SHAPE, Raw::string("text"));
+    }
+    for (key, value) in message.extra.iter() {
+        let name = key.as_string().unwrap_or_default();
+        let is_inner = name == "message" && !is_separator;
+        if !is_inner && name != SHAPE {
+            fields.push_raw(key.clone(), value.clone());
+        }
+    }
+    fields.to_raw()
+}
+
+fn usage(usage: &analects_core::TokenUsage) -> Raw {
+    let mut fields = RawMap::new();
+    let counts = [
+        ("prompt_tokens", usage.input_tokens),
+        ("completion_tokens", usage.output_tokens),
+        ("total_tokens", usage.total_tokens),
+    ];
+    for (key, count) in counts {
+        count.into_iter().for_each(|count| fields.push(key, json(count.to_string())));
+    }
+    fields.to_raw()
+}
+
+/// The `message` of an item.
+fn inner(message: &Message) -> Raw {
+    let mut fields = RawMap::new();
+    let (role, content) = match &message.body {
+        Body::System(body) => ("system", &body.content),
+        Body::Assistant(body) => ("assistant", &body.content),
+        Body::ToolResult(body) => ("tool", &body.content),
+        Body::User(body) => ("user", &body.content),
+        _ => ("user", &Content::Empty),
+    };
+    fields.push("role", Raw::string(role));
+    if let Body::ToolResult(result) = &message.body
+        && !result.tool_use_id.is_empty()
+    {
+        fields.push("tool_call_id", Raw::string(&result.tool_use_id));
+    }
+    let is_list = message.extra.get(SHAPE).is_some();
+    if let Some(content) = write_content(content, role == "assistant" && !is_list) {
+        fields.push("content", content);
+    }
+    let rest = message.extra.get("message").and_then(Raw::as_object).unwrap_or_default();
+    rest.iter().for_each(|(key, value)| fields.push_raw(key.clone(), value.clone()));
+    fields.to_raw()
+}
+
+/// A string, or a list of parts. One text of an answer is a string.
+fn write_content(content: &Content, one_is_text: bool) -> Option<Raw> {
+    match content {
+        Content::Empty => None,
+        Content::Text(text) => Raw::parse(&text.to_json()).ok(),
+        Content::Blocks(blocks) => {
+            if let ([Block::Text(block)], true) =
+                (blocks.as_slice(), one_is_text && is_one_text(blocks))
+            {
+                return Raw::parse(&block.text.to_json()).ok();
+            }
+            let parts: Vec<String> = blocks
+                .iter()
+                .filter_map(write_part)
+                .map(|part| part.as_str().to_string())
+                .collect();
+            Some(json(format!("[{}]", parts.join(","))))
+        }
+    }
+}
+
+/// Whether an extra field under a name that is known is read back as what it is: its value cannot be read
+/// as what the name means.
+pub(in crate::chatmd) fn can_say(key: &Raw, value: &Raw, said: &Message, kept: &RawMap) -> bool {
+    let mut message = Message { extra: kept.clone(), ..said.clone() };
+    message.extra.push_raw(key.clone(), value.clone());
+    comes_back(&message)
+}
+
+/// Whether an item is read as the message that it was made of.
+fn comes_back(message: &Message) -> bool {
+    let session = SessionId::default();
+    let written = Message { id: "x".into(), ..message.clone() };
+    let read = known_item(&item(&written, &session, 0));
+    read.is_some_and(|read| {
+        let same = Message {
+            session_id: written.session_id.clone(),
+            parent_id: written.parent_id.clone(),
+            ..read
+        };
+        let sorted = |message: &Message| {
+            let mut entries: Vec<String> =
+                message.extra.iter().map(|(key, value)| format!("{key}:{value}")).collect();
+            entries.sort();
+            entries
+        };
+        sorted(&same) == sorted(&written)
+            && Message { extra: RawMap::new(), ..same }
+                == Message { extra: RawMap::new(), ..written.clone() }
+    })
+}
