@@ -34,6 +34,13 @@ impl Target {
         }
     }
 
+    fn item_id(&self, session: &SessionId, ordinal: usize) -> MessageId {
+        match self {
+            Target::Json => session_json::item_id(session, ordinal),
+            _ => item_id(session, ordinal),
+        }
+    }
+
     fn is_plugin(&self) -> bool {
         matches!(self, Target::Plugin(_))
     }
@@ -48,31 +55,30 @@ pub(super) struct Reduced {
 
 /// Takes from a conversation what has no place in the target.
 pub(super) fn reduce(conversation: &[Message], session: &SessionId, target: &Target) -> Reduced {
-    let mut reduced = Reduced::default();
+    let (mut messages, mut losses) = (Vec::<Message>::new(), Vec::new());
     let mut before: Option<&MessageId> = None;
     for message in conversation {
-        let mut reducer = Reducer { target, message, losses: &mut reduced.losses };
+        let implied = MessageId::default();
+        let is_first = messages.is_empty();
+        let mut reducer = Reducer { target, message, implied, is_first, losses: &mut losses };
         let bodies = reducer.bodies();
-        let lacks_parent = message.parent_id.as_ref() != before;
-        if lacks_parent && !bodies.is_empty() {
+        if message.parent_id.as_ref() != before && !bodies.is_empty() {
             reducer.lose("parent_id", "items follow one another; branches have no place");
         }
         before = Some(&message.id);
         for (at, body) in bodies.into_iter().enumerate() {
-            let mut reducer = Reducer { target, message, losses: &mut reduced.losses };
+            reducer.implied = target.item_id(session, messages.len() + 1);
             let mut said = reducer.shared(body, at == 0);
-            let ordinal = reduced.messages.len() + 1;
+            said.id = reducer.id(at == 0);
             said.session_id = session.clone();
-            said.parent_id = reduced.messages.last().map(|last| last.id.clone());
-            let mut reducer = Reducer { target, message, losses: &mut reduced.losses };
-            said.id = reducer.id(session, ordinal, at == 0);
-            reduced.messages.push(said);
+            said.parent_id = messages.last().map(|last| last.id.clone());
+            messages.push(said);
         }
     }
     if target.is_plugin() {
-        report_systems(&reduced.messages, &mut reduced.losses);
+        report_systems(&messages, &mut losses);
     }
-    reduced
+    Reduced { messages, losses }
 }
 
 /// The plugin keeps one system prompt, which has no place among the others.
@@ -94,6 +100,10 @@ fn report_systems(messages: &[Message], losses: &mut Vec<Loss>) {
 struct Reducer<'a> {
     target: &'a Target,
     message: &'a Message,
+    /// The name of an item in its place that has none of its own.
+    implied: MessageId,
+    /// Whether nothing is written before it.
+    is_first: bool,
     losses: &'a mut Vec<Loss>,
 }
 
@@ -110,19 +120,14 @@ impl Reducer<'_> {
     }
 
     /// The name of what is written. Only the first of several items has the message's own.
-    fn id(&mut self, session: &SessionId, ordinal: usize, first: bool) -> MessageId {
-        let derived = match self.target {
-            Target::Json => session_json::item_id(session, ordinal),
-            _ => item_id(session, ordinal),
-        };
+    fn id(&mut self, first: bool) -> MessageId {
         let own = &self.message.id;
-        let keeps = first && !own.is_empty() && !self.target.is_plugin();
-        if keeps {
+        if first && !own.is_empty() && !self.target.is_plugin() {
             return own.clone();
         }
-        if first && *own != derived {
+        if first && *own != self.implied {
             self.lose("id", "the item is named by its place");
         }
-        derived
+        self.implied.clone()
     }
 }

@@ -19,7 +19,9 @@ mod write;
 
 pub(super) use write::can_say;
 
-use analects_core::{Block, Body, Image, Json, Message, MessageId, Raw, RawMap, SessionId};
+use analects_core::{
+    Block, Body, Content, Image, Json, Message, MessageId, Raw, RawMap, SessionId,
+};
 
 use super::content::{address, source};
 use crate::msgfile::messages::derived_id;
@@ -40,6 +42,28 @@ pub(super) const KNOWN: [&str; 8] =
 /// Extra fields that are read before the others, in this order.
 pub(super) const FIRST: [&str; 3] = ["type", SHAPE, "message"];
 
+/// Whether this is what marks a system message that stands among the items, and is not `sysPrompt`.
+pub(super) fn is_marked(value: &Raw) -> bool {
+    value.as_str() == "\"message\""
+}
+
+/// The text of a message that is nothing but the session's system prompt.
+fn system_prompt(message: &Message) -> Option<Raw> {
+    let Body::System(body) = &message.body else { return None };
+    let Content::Text(text) = &body.content else { return None };
+    let is_bare = bare(message) == *message && !text.is_empty();
+    is_bare.then(|| Raw::parse(&text.to_json()).ok()).flatten()
+}
+
+/// The message with its names and its body alone.
+fn bare(message: &Message) -> Message {
+    Message {
+        session_id: message.session_id.clone(),
+        parent_id: message.parent_id.clone(),
+        ..Message::new(message.id.clone(), message.body.clone())
+    }
+}
+
 /// The name of an item that has none of its own.
 pub(super) fn item_id(session: &SessionId, ordinal: usize) -> MessageId {
     derived_id(session, &format!("chat-session item {ordinal}")).into()
@@ -56,12 +80,7 @@ pub(super) fn foreign_item(message: &Message) -> Option<Raw> {
     let mut exact = RawMap::new();
     exact.push("item", item.clone());
     // Whatever else the message says would have no place.
-    let bare = Message {
-        session_id: message.session_id.clone(),
-        parent_id: message.parent_id.clone(),
-        unknown: exact,
-        ..Message::new(message.id.clone(), message.body.clone())
-    };
+    let bare = Message { unknown: exact, ..bare(message) };
     let is_item = other.type_name.as_deref() == Some(FOREIGN) && bare == *message;
     (is_item && !read::is_known_item(item)).then(|| item.clone())
 }

@@ -134,6 +134,14 @@ impl Reducer<'_> {
             let fits = match self.target {
                 Target::Ours => is_new && can_say(key, value, said),
                 Target::Plugin(_) => false,
+                Target::Json if name == "id" => {
+                    // The name that is implied is not written.
+                    let is_id = value.as_string().is_some_and(|id| !id.is_empty());
+                    is_new && !is_id && self.message.id == self.implied
+                }
+                Target::Json if name == "type" && self.is_first && is_system(said) => {
+                    session_json::is_marked(value)
+                }
                 Target::Json if is_special => {
                     is_new && session_json::can_say(key, value, said, &kept)
                 }
@@ -153,6 +161,10 @@ impl Reducer<'_> {
             _ => in_order(&kept, &[TEXT, NOTE_ATTRIBUTES]),
         }
     }
+}
+
+fn is_system(said: &Message) -> bool {
+    matches!(said.body, Body::System(_))
 }
 
 /// Extra fields in the order in which they are read: those that are of another kind come first.

@@ -6,7 +6,7 @@ use analects_core::{
 };
 use jiff::Timestamp;
 
-use super::{FOREIGN, SHAPE, SYSTEM_ID, item_id, read_part, system_id};
+use super::{FOREIGN, SHAPE, SYSTEM_ID, item_id, read_part, system_id, system_prompt};
 use crate::Decoded;
 use crate::chatmd::Session;
 
@@ -110,6 +110,10 @@ fn read_item(item: &Raw, session: &SessionId, decoded: &mut Decoded) {
     }
     message.session_id = session.clone();
     message.parent_id = decoded.messages.last().map(|last| last.id.clone());
+    if ordinal == 1 && system_prompt(&message).is_some() {
+        // Else it would be written as `sysPrompt`.
+        message.extra.push("type", Raw::string("message"));
+    }
     decoded.messages.push(message);
 }
 

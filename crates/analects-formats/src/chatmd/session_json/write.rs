@@ -3,7 +3,7 @@
 use analects_core::{Block, Body, Content, History, Json, Message, Raw, RawMap, SessionId, Text};
 
 use super::read::{is_one_text, known_item, milliseconds};
-use super::{SHAPE, SYSTEM_ID, foreign_item, item_id, system_id, write_part};
+use super::{SHAPE, SYSTEM_ID, foreign_item, item_id, system_id, system_prompt, write_part};
 use crate::chatmd::Session;
 use crate::chatmd::encode::report_sessions;
 use crate::chatmd::reduce::{Target, reduce};
@@ -43,18 +43,6 @@ pub fn encode(messages: &[Message], session: &Session) -> (String, Vec<Loss>) {
     let list = if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join(",\n")) };
     out.push_str(&format!("{comma}\"items\":[{list}]}}\n"));
     (out, losses)
-}
-
-/// The text of a message that is nothing but the session's system prompt.
-fn system_prompt(message: &Message) -> Option<Raw> {
-    let Body::System(body) = &message.body else { return None };
-    let Content::Text(text) = &body.content else { return None };
-    let bare = Message {
-        session_id: message.session_id.clone(),
-        parent_id: message.parent_id.clone(),
-        ..Message::new(message.id.clone(), message.body.clone())
-    };
-    (bare == *message && !text.is_empty()).then(|| Raw::parse(&text.to_json()).ok()).flatten()
 }
 
 /// The fields of the session. Those that are not known stand first if one has the name of a known one.
@@ -131,10 +119,8 @@ fn item(message: &Message, session: &SessionId, ordinal: usize) -> Raw {
     let extra = |key: &str| message.extra.get(key);
     let mut fields = RawMap::new();
     let is_separator = matches!(message.body, Body::CompactBoundary(_));
-    if is_separator && extra("type").is_none() {
-        fields.push("type", Raw::string("seperator"));
-    } else if !is_separator {
-        fields.push("type", Raw::string("message"));
+    if extra("type").is_none() {
+        fields.push("type", Raw::string(if is_separator { "seperator" } else { "message" }));
     }
     if message.id != item_id(session, ordinal) {
         fields.push("id", Raw::string(&message.id));

@@ -60,6 +60,9 @@ fn odd_fields_come_back() {
         r#"{"items":[{"type":"message","message":{"role":"assistant","content":[]}}]}"#,
         r#"{"items":[{"type":"message","message":{"role":"user","content":[{"type":"text","text":"x"}]}}]}"#,
         r#"{"items":[{"type":"message","message":{"role":"system","content":"x"}}]}"#,
+        r#"{"items":[{"type":"message","id":"a","message":{"role":"system","content":"x"}}]}"#,
+        r#"{"sysPrompt":"a","items":[{"type":"message","id":"a","message":{"role":"system","content":"x"}}]}"#,
+        r#"{"items":[{"type":"message","author":"b","message":{"role":"system","content":"x"}}]}"#,
         r#"{"items":[{"type":"message","usage":{"prompt_tokens":1,"cached":2},"timestamp":1.5,"hidden":0,"author":null,"message":{"role":"user","content":7}}]}"#,
         r#"{"items":[{"type":"message","message":{"role":"user","content":[{"type":"image_url","image_url":"x"},{"type":"image_url","image_url":{"url":"x"},"more":1}]}}]}"#,
     ] {
