@@ -1,4 +1,5 @@
-//! Every name of the interface of items can be found: as it is, or by a search for its alias.
+//! Every name of the interface of items and of the chat dialect can be found: as it is, or by a search
+//! for its alias.
 
 const SOURCES: [&str; 11] = [
     include_str!("../src/msgfile/item/traits.rs"),
@@ -38,5 +39,43 @@ fn every_name_is_there() {
         TYPES.split_whitespace().filter(|name| !is_there(name, &["pub struct", "pub trait"]));
     let missing_methods = METHODS.split_whitespace().filter(|name| !is_there(name, &["fn"]));
     let missing: Vec<&str> = missing_types.chain(missing_methods).collect();
+    assert_eq!(missing, Vec::<&str>::new());
+}
+
+const CHAT: [&str; 7] = [
+    include_str!("../src/chatmd.rs"),
+    include_str!("../src/chatmd/content.rs"),
+    include_str!("../src/chatmd/decode.rs"),
+    include_str!("../src/chatmd/encode.rs"),
+    include_str!("../src/chatmd/messages.rs"),
+    include_str!("../src/chatmd/session.rs"),
+    include_str!("../src/chatmd/session_json.rs"),
+];
+
+const CHAT_ALIASES: &str = "IChatSessionHistory IChatSessionMsgItem IMessage chatHistoryToMarkdown item2markdown \
+    formatSingleItem adaptIMessageContent parseMarkdownToChatHistory parseItemMarkdown sysPrompt SEPERATOR";
+
+const CHAT_FIELDS: &str = "id title timestamp updated tags preamble";
+
+/// An alias helps only on something that the documentation shows.
+#[test]
+fn every_name_of_the_chat_dialect_is_there() {
+    let source = CHAT.concat();
+    let is_there = |name: &&str| {
+        let alias = format!("#[doc(alias = \"{name}\")]\n");
+        let mut places = source.split(&alias).skip(1);
+        let is_public = |rest: &str| {
+            let mut lines = rest.lines().map(str::trim);
+            let item = lines.find(|line| !line.starts_with("#[") && !line.starts_with("///"));
+            item.is_some_and(|line| line.starts_with("pub ") || line == "Separator,")
+        };
+        places.any(is_public)
+    };
+    let fields = CHAT_FIELDS.split_whitespace();
+    let missing: Vec<&str> = CHAT_ALIASES
+        .split_whitespace()
+        .filter(|name| !is_there(name))
+        .chain(fields.filter(|name| !source.contains(&format!("    pub {name}: "))))
+        .collect();
     assert_eq!(missing, Vec::<&str>::new());
 }

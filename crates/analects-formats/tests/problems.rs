@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use analects_core::{Problem, chain};
-use analects_formats::{decode, transcript};
+use analects_formats::chatmd::{self, session_json};
+use analects_formats::{Decoded, decode, transcript};
 
 const PAGE: &str = include_str!("../../../docs/reference/problems.md");
 
@@ -104,9 +105,19 @@ fn problems(info: &str, text: &str) -> Vec<Problem> {
     if name.ends_with(".jsonl") {
         return transcript::check(text.as_bytes()).problems;
     }
-    let decoded = decode(text.as_bytes(), name);
+    let decoded = match name {
+        "talk.chat.md" => chat_problems(text),
+        "talk.chat.json" => session_json::decode(text.as_bytes()).1,
+        name => decode(text.as_bytes(), name),
+    };
     let broken = chain(&decoded.messages).problems;
     decoded.problems.into_iter().chain(broken).collect()
+}
+
+fn chat_problems(text: &str) -> Decoded {
+    let document = chatmd::decode(text);
+    let messages = chatmd::messages(&document, &"talk".into()).messages;
+    Decoded { messages, problems: document.problems() }
 }
 
 #[test]

@@ -1,13 +1,17 @@
-//! Every example of the reference of the message file, checked: a `markdown` fence holds a file, and
-//! the `json` fence below it what must be read from it. Only the keys that are given are compared.
+//! Every example of the references of the message file and of chat Markdown, checked: a `markdown` fence
+//! holds a file, and the `json` fence below it what must be read from it. Only the keys that are given are
+//! compared.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use analects_core::{Json, Problem};
+use analects_core::{Json, Message, Problem};
+use analects_formats::chatmd::{self, Dialect, ItemKind, Session, session_json};
 use analects_formats::msgfile;
 use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("../../../docs/reference/message-file.md");
+const CHAT_PAGE: &str = include_str!("../../../docs/reference/chat-markdown.md");
 const AT_LEAST: usize = 25;
+const AT_LEAST_OF_CHAT: usize = 15;
 
 /// A fenced block of the page.
 struct Block<'a> {
@@ -133,4 +137,121 @@ fn every_example_reads_as_the_page_says() {
         pairs += 1;
     }
     assert!(pairs >= AT_LEAST, "only {pairs} examples");
+}
+
+fn json_of(messages: &[Message]) -> Vec<Value> {
+    messages.iter().map(|message| serde_json::from_str(&message.to_json()).unwrap()).collect()
+}
+
+fn json_of_session(session: &Session, system_prompt: Option<String>) -> Value {
+    let time = |time: Option<jiff::Timestamp>| time.map(|time| time.to_string());
+    json!({
+        "id": session.id, "title": session.title, "timestamp": time(session.timestamp),
+        "updated": time(session.updated), "tags": session.tags, "preamble": session.preamble,
+        "system_prompt": system_prompt,
+        "extra": serde_json::from_str::<Value>(session.extra.to_raw().as_str()).unwrap(),
+    })
+}
+
+/// The items of a file in the words of the examples, each with the codes of the problems in it.
+fn chat_items(document: &chatmd::Document, problems: &[Problem]) -> Vec<Value> {
+    let item = |item: chatmd::Item<'_>| {
+        let kind = match item.kind() {
+            ItemKind::System => "system",
+            ItemKind::User => "user",
+            ItemKind::Assistant => "assistant",
+            ItemKind::Tool => "tool",
+            ItemKind::Separator => "separator",
+            ItemKind::Other => "other",
+        };
+        let inside = |problem: &&Problem| {
+            let start = problem.span.unwrap().start;
+            (item.span().start..item.span().end).contains(&start)
+        };
+        let codes: Vec<&str> = problems.iter().filter(inside).map(|p| &*p.code).collect();
+        let attributes: Value = item
+            .attributes()
+            .into_iter()
+            .map(|(key, value)| (key, Value::from(value)))
+            .collect::<serde_json::Map<String, Value>>()
+            .into();
+        json!({
+            "name": item.name(), "kind": kind, "attributes": attributes, "text": item.text(),
+            "line": document.lines().position(item.span().start).0, "problems": codes,
+        })
+    };
+    document.items().map(item).collect()
+}
+
+/// Writes the messages as an example says, and compares the text and the names of what is lost.
+fn check_written(line: usize, messages: &[Message], session: &Session, written: &Value) {
+    let dialect = match written["dialect"].as_str() {
+        None => Dialect::Ours,
+        Some("v1") => Dialect::V1,
+        Some("v2") => Dialect::V2,
+        Some(other) => panic!("line {line}: {other} is no dialect"),
+    };
+    let (text, losses) = chatmd::encode(messages, session, dialect);
+    let lost: Vec<Value> = losses.iter().map(|loss| json!(loss.what)).collect();
+    assert_eq!(
+        json!({"text": text, "losses": lost}),
+        json!({"text": written["text"], "losses": written["losses"]}),
+        "line {line}"
+    );
+}
+
+fn check_chat(block: &Block<'_>, expected: &[Value]) {
+    let words: Vec<&str> = block.info.split(' ').collect();
+    let crlf = words.contains(&"crlf");
+    let text = if crlf { block.text.replace('\n', "\r\n") } else { block.text.clone() };
+    let (session, system, items, messages, problems) = match words[0] {
+        "json" => {
+            let (session, read) = session_json::decode(text.as_bytes());
+            (session, None, Vec::new(), read.messages, read.problems)
+        }
+        _ => {
+            let document = chatmd::decode(text.as_str());
+            assert_eq!(document.to_bytes(), text.as_bytes());
+            let messages = chatmd::messages(&document, &"talk".into()).messages;
+            let problems = document.problems();
+            let items = chat_items(&document, &problems);
+            (document.session(), document.system_prompt(), items, messages, problems)
+        }
+    };
+    let of = |key: &'static str| expected.iter().filter_map(move |value| value.get(key));
+    let line = block.line;
+    let wanted: Value =
+        expected.iter().filter(|value| value.get("name").is_some()).cloned().collect();
+    let items = Value::from(items);
+    assert!(holds(&items, &wanted), "line {line}: found the items\n{items:#}");
+    for wanted in of("session") {
+        let found = json_of_session(&session, system.clone());
+        assert!(holds(&found, wanted), "line {line}: found the session\n{found:#}");
+    }
+    for wanted in of("file") {
+        let codes: Vec<Value> = problems.iter().map(|problem| json!(problem.code)).collect();
+        assert_eq!(json!({ "problems": codes }), *wanted, "line {line}");
+    }
+    let wanted: Value = of("message").cloned().collect();
+    let found = Value::from(json_of(&messages));
+    let asked = !wanted.as_array().unwrap().is_empty();
+    assert!(!asked || holds(&found, &wanted), "line {line}: found the messages\n{found:#}");
+    of("written").for_each(|written| check_written(line, &messages, &session, written));
+}
+
+#[test]
+fn every_example_of_chat_markdown_reads_as_the_page_says() {
+    let blocks = blocks(CHAT_PAGE);
+    let is_file =
+        |block: &Block<'_>| block.info.starts_with("markdown") || block.info == "json chat";
+    let mut pairs = 0;
+    for (at, block) in blocks.iter().enumerate().filter(|(_, block)| is_file(block)) {
+        let next = blocks.get(at + 1).filter(|next| next.info == "json" && next.follows_directly);
+        let next = next.unwrap_or_else(|| panic!("line {}: no json follows", block.line));
+        let expected: Vec<Value> = serde_json::from_str(&next.text)
+            .unwrap_or_else(|error| panic!("line {}: {error}", next.line));
+        check_chat(block, &expected);
+        pairs += 1;
+    }
+    assert!(pairs >= AT_LEAST_OF_CHAT, "only {pairs} examples");
 }
