@@ -13,7 +13,7 @@ fn bash_completes_verbs_and_options() {
     let program = "source ./script; complete -p analects
         words() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
                   _analects analects \"${@: -1}\" \"${@: -2:1}\"; echo \"${COMPREPLY[*]}\"; }
-        words analects se; words analects set d; words analects add a.msg.md --out; words analects completions f";
+        words analects fm; words analects set d; words analects add a.msg.md --out; words analects completions f";
     let mut bash = Command::new("bash");
     bash.args(["--norc", "-c", program]).current_dir(sandbox.path(""));
     let Ok(output) = bash.output() else {
@@ -23,7 +23,7 @@ fn bash_completes_verbs_and_options() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     let lines: Vec<&str> = stdout.lines().collect();
     assert!(lines[0].ends_with("-F _analects analects"), "{stdout} {stderr}");
-    assert_eq!(lines[1..], ["set", "default", "--output", "fish"], "{stderr}");
+    assert_eq!(lines[1..], ["fmt", "default", "--output", "fish"], "{stderr}");
 }
 
 #[test]

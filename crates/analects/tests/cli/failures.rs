@@ -76,7 +76,7 @@ fn a_recording_is_looked_at_before_anything_is_written() {
 fn no_conversation_to_go_on_with() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     let expected = "analects: no conversation in this folder yet\n\
-                    hint: start one, such as analects chat -m openai/gpt-5-mini \"Hello\"\n";
+                    hint: start one, such as analects chat \"Hello\", or see analects session list --all\n";
     sandbox.run(&["chat", "-c", "hi"]).assert_failure(3, expected);
     sandbox.run(&["chat", "-c", "-m", "openai/tiny", "hi"]).assert_failure(3, expected);
 }
