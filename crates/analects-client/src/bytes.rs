@@ -113,7 +113,7 @@ impl ByteStream {
     ) -> Option<Result<Vec<u8>, ClientError>> {
         let Some(remover) = &mut self.remover else { return next };
         let end = match next {
-            Some(Ok(bytes)) => return Some(Ok(remover.push(&bytes))),
+            Some(Ok(bytes)) => return Some(Ok(remover.push(bytes))),
             end => end,
         };
         let rest = remover.finish();

@@ -62,23 +62,38 @@ impl KeyRemover {
     }
 
     /// Takes a piece and gives as much as is known to hold no key.
-    pub(crate) fn push(&mut self, piece: &[u8]) -> Vec<u8> {
-        let mut bytes = std::mem::take(&mut self.held);
-        bytes.extend_from_slice(piece);
+    pub(crate) fn push(&mut self, piece: Vec<u8>) -> Vec<u8> {
+        let mut bytes = piece;
+        if !self.held.is_empty() {
+            bytes = [std::mem::take(&mut self.held), bytes].concat();
+        }
+        if let Some(at) = memmem::find(&bytes, self.key.0.as_bytes()) {
+            bytes = self.replaced(&bytes, at);
+        }
+        self.held = bytes.split_off(bytes.len() - self.begun(&bytes));
+        bytes
+    }
+
+    /// The bytes with something else in the place of every key, of which the first is at `at`.
+    fn replaced(&self, bytes: &[u8], at: usize) -> Vec<u8> {
         let key = self.key.0.as_bytes();
-        let mut out = Vec::with_capacity(bytes.len());
-        let mut rest = bytes.as_slice();
-        while let Some(at) = memmem::find(rest, key) {
+        let (mut out, mut rest, mut next) = (Vec::with_capacity(bytes.len()), bytes, Some(at));
+        while let Some(at) = next {
             out.extend_from_slice(&rest[..at]);
             out.extend_from_slice(HIDDEN.as_bytes());
             rest = &rest[at + key.len()..];
+            next = memmem::find(rest, key);
         }
-        let longest = rest.len().min(key.len() - 1);
-        let begun = (1..=longest).rev().find(|count| key.starts_with(&rest[rest.len() - count..]));
-        let (safe, held) = rest.split_at(rest.len() - begun.unwrap_or(0));
-        out.extend_from_slice(safe);
-        self.held = held.to_vec();
+        out.extend_from_slice(rest);
         out
+    }
+
+    /// How many of the last bytes may be the start of a key.
+    fn begun(&self, bytes: &[u8]) -> usize {
+        let key = self.key.0.as_bytes();
+        let longest = bytes.len().min(key.len() - 1);
+        let is_begun = |count: &usize| key.starts_with(&bytes[bytes.len() - count..]);
+        (1..=longest).rev().find(is_begun).unwrap_or(0)
     }
 
     /// What was held back, once no more comes. So much of a key that it is a secret is not given.
@@ -112,7 +127,7 @@ mod tests {
         let text = "a sk-sk-sk-sk-secret b sk-sk-sk-secretsk-sk-sk-secret sk-sk c sk";
         for size in 1..=text.len() {
             let mut remover = KeyRemover::new(&key).unwrap();
-            let pieces = text.as_bytes().chunks(size).map(|piece| remover.push(piece));
+            let pieces = text.as_bytes().chunks(size).map(|piece| remover.push(piece.to_vec()));
             let mut out = pieces.collect::<Vec<_>>().concat();
             out.extend(remover.finish());
             let out = String::from_utf8(out).unwrap();
@@ -123,7 +138,7 @@ mod tests {
     #[test]
     fn most_of_a_key_at_the_end_is_not_told() {
         let mut remover = KeyRemover::new(&Key::new("sk-very-secret").unwrap()).unwrap();
-        let out = [remover.push(b"the key is sk-very-secre"), remover.finish()].concat();
+        let out = [remover.push(b"the key is sk-very-secre".to_vec()), remover.finish()].concat();
         assert_eq!(out, b"the key is [key]");
     }
 
