@@ -108,7 +108,7 @@ impl Local {
         // From here on, no keeper ends for want of use. One that is just ending holds the lease until
         // it has.
         let lease = lock_file(&self.room(name), LEASE_FILE)?;
-        let mut is_held = hold(&lease);
+        let is_held = hold(&lease);
         let before = self.look(name);
         if let (true, Found::Ready(facts)) = (is_held, &before) {
             return Ok(self.serving(name, facts, lease));
@@ -119,26 +119,36 @@ impl Local {
         }
         // Whoever had the lock may have started it.
         let is_other = self.read_facts(name).map(|facts| facts.key) != before.key();
-        if let Found::Ready(facts) = if is_other { self.look(name) } else { before }
-            && is_held
-        {
-            return Ok(self.serving(name, &facts, lease));
+        let now = if is_other { self.look(name) } else { before };
+        let is_broken = match now {
+            Found::Ready(facts) if is_held => return Ok(self.serving(name, &facts, lease)),
+            Found::Ready(_) | Found::Silent(_) => true,
+            Found::Nothing => !is_held || self.has_garbage(name),
+        };
+        if is_broken && self.runs(name) {
+            self.end_broken(name, tell)?;
         }
-        if self.runs(name) && (!is_held || self.facts(name).exists()) {
-            // One that has crashed does not listen; its keeper will notice in a moment.
-            if self.read_facts(name).is_none_or(|facts| health::is_listening(facts.port)) {
-                tell(Starting::DoesNotAnswer);
-            }
-            self.end(name)?;
-            is_held = is_held || hold(&lease);
+        if !is_held && !hold(&lease) {
+            return Err(self.too_slow(name));
         }
         tell(Starting::Begin);
-        // A keeper without facts is one whose starter was killed; it is as good as a new one.
+        // A keeper that has told nothing yet is one whose starter was killed; it is as good as a new one.
         let keeper = if self.runs(name) { None } else { Some(self.start(name)?) };
-        match self.wait(name, keeper)? {
-            facts if is_held => Ok(self.serving(name, &facts, lease)),
-            _ => Err(self.too_slow(name)),
+        let facts = self.wait(name, keeper)?;
+        Ok(self.serving(name, &facts, lease))
+    }
+
+    /// Whether what should be known about a server cannot be read; a keeper tells all of it at once.
+    fn has_garbage(&self, name: &str) -> bool {
+        self.facts(name).exists() && self.read_facts(name).is_none()
+    }
+
+    fn end_broken(&self, name: &str, tell: &mut dyn FnMut(Starting)) -> Result<(), LocalError> {
+        // One that has crashed does not listen; its keeper would have noticed in a moment.
+        if self.read_facts(name).is_none_or(|facts| health::is_listening(facts.port)) {
+            tell(Starting::DoesNotAnswer);
         }
+        self.end(name)
     }
 
     /// Whether a keeper lives for a model.

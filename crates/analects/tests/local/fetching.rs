@@ -65,6 +65,30 @@ fn offline_there_is_a_clear_message_and_nobody_waits_long() {
 }
 
 #[test]
+fn a_terminal_shows_how_far_it_is_on_one_line() {
+    let machine = Machine::bare();
+    let line = format!("{} model pull smollm2", env!("CARGO_BIN_EXE_analects"));
+    // With the environment of the command, on a terminal that `script` makes.
+    let mut command = Command::new("script");
+    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    for (name, value) in machine.command(&[]).get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let has_script = Command::new("script").arg("--version").output().is_ok();
+    if !has_script || python().is_none() {
+        return skip("fetching::terminal", "there is no python3, or no script of util-linux");
+    }
+    let run = offline(&mut command);
+    assert_eq!(run.code, Some(5), "{run:?}");
+    assert!(run.stdout.contains("\r\u{1b}[K0 of 127 MB"), "{run:?}");
+    // Cleared before the error, which has a line of its own.
+    assert!(run.stdout.contains("\r\u{1b}[Kanalects: cannot fetch xllamacpp"), "{run:?}");
+}
+
+#[test]
 fn without_python_it_is_said_what_to_install() {
     let machine = Machine::bare();
     let run = alone(&machine, &PULL);
