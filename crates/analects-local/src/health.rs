@@ -84,3 +84,55 @@ fn parse(bytes: &[u8]) -> io::Result<(u16, String)> {
     let status = head.split_whitespace().nth(1).and_then(|word| word.parse().ok());
     Ok((status.ok_or(io::ErrorKind::InvalidData)?, body.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    //! Servers that are there, are somebody else's, or say nothing.
+
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A server that answers everybody alike, and then keeps the connection or closes it.
+    fn server(answer: &'static str, keeps: bool) -> u16 {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            let mut kept = Vec::new();
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(answer.as_bytes());
+                kept.extend(keeps.then_some(stream));
+            }
+        });
+        port
+    }
+
+    fn ready(answer: &'static str, keeps: bool) -> bool {
+        is_ready(server(answer, keeps), "key", "tiny", Duration::from_secs(20))
+    }
+
+    #[test]
+    fn only_a_server_with_our_model_is_ours() {
+        let good = "HTTP/1.1 200 OK\r\nContent-Length: 24\r\n\r\n{\"data\":[{\"id\":\"tiny\"}]}";
+        assert!(ready(good, false) && ready(good, true));
+        assert!(ready("HTTP/1.1 200 OK\r\n\r\n{\"data\":[{\"id\":\"tiny\"}]}", false));
+        for bad in [
+            "",
+            "HTTP/1.1 503 Loading\r\n\r\n{\"error\":{}}",
+            "HTTP/1.1 401 No\r\n\r\n{\"data\":[{\"id\":\"tiny\"}]}",
+            "HTTP/1.1 200 OK\r\n\r\n{\"data\":[{\"id\":\"other\"}]}",
+            "HTTP/1.1 200 OK\r\n\r\n{\"data\":null}",
+            "HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n{",
+            "\u{0}\u{1}\u{2}\r\n\r\n",
+        ] {
+            assert!(!ready(bad, false), "{bad:?}");
+        }
+        // One that says nothing costs no more than the limit.
+        let start = Instant::now();
+        assert!(!is_ready(server("", true), "key", "tiny", Duration::from_millis(100)));
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert!(is_listening(server("", true)));
+    }
+}

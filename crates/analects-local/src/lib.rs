@@ -12,6 +12,27 @@
 //! 4. [`hidden`] is what the program does when it was started by itself: it keeps a server.
 //! 5. [`LocalError`] is everything that can go wrong, with what to do about it.
 //!
+//! ```
+//! use analects_local::{LEASE, Local, LocalError};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let local = Local {
+//!     data: folder.path().join("data"),
+//!     state: folder.path().join("state"),
+//!     search_path: "/usr/bin".into(),
+//!     program: std::env::current_exe()?,
+//!     lease: LEASE,
+//!     secrets: vec!["OPENAI_API_KEY".to_string()],
+//! };
+//! let weights = folder.path().join("weights.gguf");
+//! std::fs::write(&weights, b"GGUF and so on")?;
+//! local.add("mine", &weights)?;
+//! assert_eq!(local.find("mine")?.bytes, Some(14));
+//! // What could be fetched is known, too.
+//! assert!(matches!(local.find("smollm2"), Err(LocalError::NotPulled(_))));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Who keeps whom alive
 //!
 //! ```text

@@ -312,3 +312,37 @@ pub(crate) fn what_failed(package: &str, said: &str, folder: &Path) -> LocalErro
     let reason = error.or(last).unwrap_or("pip did not say why").trim_end_matches('.');
     LocalError::Fetch { package, reason: reason.to_string() }
 }
+
+#[cfg(test)]
+mod tests {
+    //! What pip says, and what we make of it.
+
+    use super::*;
+
+    /// As the versions 23 to 25 say it.
+    const REFUSED: &str = "WARNING: Retrying (Retry(total=1, connect=None)) after connection broken by \
+        'NewConnectionError('Connection refused')': /simple/x/\nERROR: Could not find a version that \
+        satisfies the requirement x==1 (from versions: none)\nERROR: No matching distribution found for x==1\n";
+    const NO_WHEEL: &str = "ERROR: Could not find a version that satisfies the requirement x==1 (from \
+        versions: none)\nERROR: No matching distribution found for x==1\n";
+    const FULL: &str =
+        "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\n";
+
+    fn message(said: &str) -> String {
+        what_failed("x", said, Path::new("/store")).to_string()
+    }
+
+    #[test]
+    fn the_reason_is_told_in_our_words_where_we_know_it() {
+        assert_eq!(message(REFUSED), "cannot fetch x: the package index cannot be reached");
+        assert_eq!(message(FULL), "/store: the disk is full; nothing is left of what was fetched");
+        let start = "cannot fetch x: Could not find a version that satisfies";
+        assert!(message(NO_WHEEL).starts_with(start), "{}", message(NO_WHEEL));
+        assert_eq!(message(""), "cannot fetch x: pip did not say why");
+        assert_eq!(message("Traceback\n  oh no.\n\n"), "cannot fetch x: oh no");
+        for said in [REFUSED, NO_WHEEL, FULL, ""] {
+            let error = what_failed("x", said, Path::new("/store"));
+            assert!(error.hint().is_some(), "{error}");
+        }
+    }
+}
