@@ -94,9 +94,13 @@ pub struct Model {
 }
 
 impl Model {
-    /// A request for this model as it goes out, without the key.
+    /// A request for this model as it goes out, without the key. The answer may take no more than the
+    /// model is known to give; a provider refuses to be asked for more.
     pub fn encode(&self, request: &Request) -> HttpRequest {
-        let request = Request { model: self.name.clone(), ..request.clone() };
+        let most = self.facts.as_ref().and_then(|facts| facts.max_output_tokens);
+        let asked_for = request.max_output_tokens;
+        let max_output_tokens = asked_for.map(|tokens| tokens.min(most.unwrap_or(tokens)));
+        let request = Request { model: self.name.clone(), max_output_tokens, ..request.clone() };
         encode_for(self.api, &request, &self.quirks)
     }
 

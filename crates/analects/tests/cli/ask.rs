@@ -108,6 +108,19 @@ fn a_dry_run_needs_no_key() {
 }
 
 #[test]
+fn no_more_is_asked_for_than_a_model_can_give() {
+    let sandbox = Sandbox::new();
+    let asked_for = |more: &[&str]| {
+        let args =
+            [&["ask", "--dry-run", "-m", "anthropic/claude-3-haiku"], more, &["Hi"]].concat();
+        body(&sandbox.run(&args).stdout)["body"]["max_tokens"].clone()
+    };
+    assert_eq!(asked_for(&[]), 4096);
+    assert_eq!(asked_for(&["--max-tokens", "100000"]), 4096);
+    assert_eq!(asked_for(&["--max-tokens", "7"]), 7);
+}
+
+#[test]
 fn an_answer_at_once() {
     let json = "{\"id\":\"r\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"All of it\"},\"finish_reason\":\"stop\"}]}";
     let length = json.len();
