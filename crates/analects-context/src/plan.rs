@@ -1,144 +1,228 @@
-//! The plan: which messages go out, merged into turns, and why the others stay.
+//! The plan: the request itself, and for every message what happens to it, why, and its tokens. What a
+//! person can print is what is sent.
 
-use std::collections::HashSet;
+mod assemble;
+mod budget;
+mod measure;
+mod rows;
+mod shorten;
+mod trim;
 
-use analects_core::{Agent, Block, Chain, Content, Message, MessageId, Request, Role, Text, Turn};
+use analects_core::{Agent, Chain, MessageId, Problem, Raw, Request, ToolChoice, ToolSpec};
+
+use crate::normalize::{Draft, draft, joined};
+use crate::tokens::{Calibration, Count, Counter};
+
+pub use budget::{Budget, TooLarge};
+pub(crate) use measure::after_boundary;
+pub use rows::{Fate, Row};
+pub(crate) use shorten::shortened;
 
 /// A request, and what became of every message on the way to it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plan {
-    /// What is sent.
+    /// What is sent. Ask [`Plan::ready`] whether it may be.
     pub request: Request,
     /// One row for each message of the chain, in order.
     pub rows: Vec<Row>,
+    /// What fits.
+    pub budget: Budget,
+    /// The whole request.
+    pub count: Count,
+    /// Of it, the instructions.
+    pub system: Count,
+    /// Of it, the tools.
+    pub tools: Count,
+    /// What was not trimmed though it does not fit; `None` if everything fits.
+    pub too_large: Option<TooLarge>,
+    /// Messages of which only a summary may be sent, and that have none yet.
+    pub needs_summary: Vec<MessageId>,
+    /// What was added or left out so that every provider accepts the request, and what else a person
+    /// should know about it.
+    pub notes: Vec<Problem>,
+    /// What estimates were multiplied with.
+    factor: f64,
+    /// Whether the model's vocabulary counted.
+    is_exact: bool,
 }
 
-/// What became of a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
-    /// The message.
-    pub id: MessageId,
-    /// Who speaks in it.
-    pub role: Role,
-    /// Why it is not sent; `None` if it is.
-    pub left_out: Option<&'static str>,
+impl Plan {
+    /// The request, if it fits.
+    pub fn ready(&self) -> Result<&Request, TooLarge> {
+        self.too_large.map_or(Ok(&self.request), Err)
+    }
+
+    /// Whether any message is not sent, or not as it is, because of the budget.
+    pub fn is_trimmed(&self) -> bool {
+        self.rows.iter().any(|row| matches!(row.fate, Fate::Shortened | Fate::Dropped))
+    }
+
+    /// Learns from the answer to this very request.
+    pub fn learn(&self, usage: &analects_core::TokenUsage, calibration: &mut Calibration) {
+        if self.is_exact || self.factor <= 0.0 {
+            return;
+        }
+        let tokens = (self.count.tokens as f64 / self.factor).round() as u64;
+        calibration.learn(&self.request.model, Count::estimate(tokens, 0), usage);
+    }
 }
 
-/// Plans the request with which `agent` is asked to go on with the conversation. The model is the
-/// first of the agent's.
-pub fn plan(chain: &Chain<'_>, agent: &Agent) -> Plan {
-    let mut plan = Plan::default();
-    let mut system: Vec<String> = agent.system_prompt.iter().cloned().collect();
-    let foreign = foreign_calls(chain, agent);
-    let mut calls = HashSet::new();
-    for message in &chain.messages {
-        let left_out = message.why_not_sent();
-        plan.rows.push(Row { id: message.id.clone(), role: message.role(), left_out });
-        match left_out {
-            Some(_) => {}
-            None if message.role() == Role::System => system.push(message.text()),
-            None => {
-                let (role, content) = heard(message, agent);
-                let content = own_results(content, &foreign, &calls);
-                calls.extend(calls_in(&content));
-                if !content.is_empty() {
-                    add_turn(&mut plan.request.turns, role, content, message.model.as_ref());
-                }
-            }
+/// How exactly the plan counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// By estimates alone.
+    Estimate,
+    /// By estimates, and with the model's vocabulary, if it is at hand, once they come near the window.
+    #[default]
+    WhenItMatters,
+    /// With the model's vocabulary, if it is at hand.
+    Exact,
+}
+
+/// The share of the window above which an exact count is worth its price.
+const MATTERS_ABOVE: f64 = 0.7;
+
+/// Plans requests with which an agent is asked to go on with a conversation. The model is the first of the
+/// agent's.
+///
+/// ```
+/// use analects_context::{Budget, Counter, Planner};
+/// use analects_core::{Agent, Message, chain};
+///
+/// let messages = [Message::user("a", "What is six times seven?")];
+/// let agent = Agent::of_model("quick", "gpt-5-mini");
+/// let mut counter = Counter::of_model("gpt-5-mini");
+/// let plan = Planner::new(&agent).with_budget(Budget::new(128, 64)).plan(&chain(&messages), &mut counter);
+/// assert!(plan.ready().is_ok());
+/// assert!(plan.count.tokens < 64);
+/// ```
+#[doc(alias = "MessageContextManager")]
+#[derive(Debug, Clone)]
+pub struct Planner<'a> {
+    agent: &'a Agent,
+    budget: Budget,
+    system: Option<String>,
+    tools: &'a [ToolSpec],
+    tool_choice: Option<ToolChoice>,
+    precision: Precision,
+    caches_prompt: bool,
+}
+
+impl<'a> Planner<'a> {
+    /// A planner for an agent, with the agent's own limits and instructions.
+    pub fn new(agent: &'a Agent) -> Planner<'a> {
+        Planner {
+            agent,
+            budget: Budget::new(agent.context_window, agent.max_output_tokens),
+            system: agent.system_prompt.clone(),
+            tools: &[],
+            tool_choice: None,
+            precision: Precision::default(),
+            caches_prompt: false,
         }
     }
-    plan.request.model = agent.models.first().cloned().unwrap_or_default();
-    plan.request.system = (!system.is_empty()).then(|| Text::from(system.join("\n\n")));
-    plan.request.temperature = agent.use_temperature.then_some(agent.temperature);
-    plan.request.max_output_tokens = Some(agent.max_output_tokens);
-    plan.request.reasoning = agent.reasoning;
-    plan
-}
 
-/// Who speaks to `agent`, and what it hears. Another agent's reply is something that the user
-/// passes on: its text with its name, a line for each call and result, its thinking not at all.
-fn heard(message: &Message, agent: &Agent) -> (Role, Content) {
-    let content = message.content_to_send();
-    let other = message.author.as_ref().filter(|author| {
-        message.role() == Role::Assistant && !agent.name.is_empty() && **author != agent.name
-    });
-    let (Some(name), Content::Blocks(blocks)) = (other, &content) else {
-        return match other {
-            Some(name) => (Role::User, format!("[{name}]: {}", content.text()).into()),
-            None => (message.role(), content),
+    /// Other limits than the agent's.
+    pub fn with_budget(self, budget: Budget) -> Planner<'a> {
+        Planner { budget, ..self }
+    }
+
+    /// Other instructions than the agent's prompt alone: see
+    /// [`format_system_prompt_with_context`](crate::format_system_prompt_with_context).
+    pub fn with_system(self, system: impl Into<String>) -> Planner<'a> {
+        Planner { system: Some(system.into()).filter(|text| !text.trim().is_empty()), ..self }
+    }
+
+    /// Tools that the model may call.
+    pub fn with_tools(self, tools: &'a [ToolSpec], choice: Option<ToolChoice>) -> Planner<'a> {
+        Planner { tools, tool_choice: choice, ..self }
+    }
+
+    /// How exactly to count.
+    pub fn with_precision(self, precision: Precision) -> Planner<'a> {
+        Planner { precision, ..self }
+    }
+
+    /// Asks the provider to cache the prompt; for those that have to be asked, in the words of Anthropic's
+    /// API.
+    pub fn caching_the_prompt(self, yes: bool) -> Planner<'a> {
+        Planner { caches_prompt: yes, ..self }
+    }
+
+    /// The limits.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// Plans the request. `counter` counts for the agent's model, and is worth keeping: what it has counted
+    /// once costs nothing the next time.
+    pub fn plan(&self, chain: &Chain<'_>, counter: &mut Counter<'_>) -> Plan {
+        let Draft { mut system, items, left_out, needs_summary } = draft(chain, self.agent);
+        system.splice(0..0, self.system.clone());
+        let request = self.request(joined(&system));
+        let mut work = self.counted(&request, items, counter);
+        let fits = work.fit();
+        let mut rows = rows::of(chain, &left_out);
+        work.tell(&mut rows);
+        let too_large = (!fits).then_some(TooLarge { count: work.total, budget: self.budget });
+        let mut notes = self.budget.notes();
+        notes.extend(rows::note(&rows));
+        notes.append(&mut work.mended);
+        Plan {
+            request: Request { turns: work.turns, ..request },
+            rows,
+            budget: self.budget,
+            count: work.total,
+            system: work.system,
+            tools: work.tools,
+            too_large,
+            needs_summary,
+            notes,
+            factor: counter.factor(),
+            is_exact: counter.is_exact(),
+        }
+    }
+
+    /// Everything of the request but its turns.
+    fn request(&self, system: Option<analects_core::Text>) -> Request {
+        let agent = self.agent;
+        let mut request = Request {
+            model: agent.models.first().cloned().unwrap_or_default(),
+            system,
+            tools: self.tools.to_vec(),
+            tool_choice: self.tool_choice.clone(),
+            temperature: agent.use_temperature.then_some(agent.temperature),
+            max_output_tokens: Some(agent.max_output_tokens.min(self.budget.reserved).max(1)),
+            reasoning: agent.reasoning,
+            ..Request::default()
         };
-    };
-    let lines: Vec<String> = blocks.iter().filter_map(passed_on).collect();
-    (Role::User, format!("[{name}]: {}", lines.join("\n")).into())
-}
-
-fn passed_on(block: &Block) -> Option<String> {
-    match block {
-        Block::Text(block) => Some(block.text.as_str().into_owned()),
-        Block::ToolUse(call) => Some(format!("(called {} with {})", call.name, call.input)),
-        Block::ToolResult(result) => Some(format!("(result: {})", result.content.text())),
-        _ => None,
-    }
-}
-
-/// The calls that other agents made: their results are passed on as text, too.
-fn foreign_calls<'a>(chain: &Chain<'a>, agent: &Agent) -> HashSet<&'a str> {
-    let foreign = chain.messages.iter().filter(|message| {
-        message.role() == Role::Assistant
-            && message.author.as_ref().is_some_and(|author| *author != agent.name)
-            && !agent.name.is_empty()
-    });
-    let blocks = foreign.filter_map(|message| match message.body.content() {
-        Some(Content::Blocks(blocks)) => Some(blocks.as_slice()),
-        _ => None,
-    });
-    let calls = blocks.flatten().filter_map(|block| match block {
-        Block::ToolUse(call) => Some(call.id.as_str()),
-        _ => None,
-    });
-    calls.collect()
-}
-
-/// Results of calls that this agent did not make, as text; results of no call at all are left out,
-/// since every provider refuses them.
-fn own_results(content: Content, foreign: &HashSet<&str>, calls: &HashSet<String>) -> Content {
-    let Content::Blocks(blocks) = content else { return content };
-    let own = |block: Block| match &block {
-        Block::ToolResult(result) if foreign.contains(result.tool_use_id.as_str()) => {
-            passed_on(&block).map(Block::from_text)
+        if let Ok(mark) = Raw::parse(r#"{"type":"ephemeral"}"#)
+            && self.caches_prompt
+        {
+            request.metadata.push("cache_control", mark);
         }
-        Block::ToolResult(result) if !calls.contains(&result.tool_use_id) => None,
-        _ => Some(block),
-    };
-    Content::Blocks(blocks.into_iter().filter_map(own).collect())
-}
+        request
+    }
 
-/// The calls in what is said.
-fn calls_in(content: &Content) -> impl Iterator<Item = String> {
-    let blocks = if let Content::Blocks(blocks) = content { blocks.as_slice() } else { &[] };
-    blocks.iter().filter_map(|block| match block {
-        Block::ToolUse(call) => Some(call.id.clone()),
-        _ => None,
-    })
-}
-
-/// Adds a message to the turns; what one side says in several messages is one turn. Two models are two
-/// sides: the thoughts of one must not pass for the other's.
-fn add_turn(turns: &mut Vec<Turn>, role: Role, content: Content, model: Option<&String>) {
-    match turns.last_mut() {
-        Some(last) if last.role == role && (role == Role::User || last.model.as_ref() == model) => {
-            let mut blocks = into_blocks(std::mem::take(&mut last.content));
-            blocks.extend(into_blocks(content));
-            last.content = Content::Blocks(blocks);
+    /// The items with their counts, as exact as it was asked for.
+    fn counted<'c, 't>(
+        &self,
+        request: &Request,
+        items: Vec<crate::normalize::Item>,
+        counter: &'c mut Counter<'t>,
+    ) -> trim::Work<'c, 't> {
+        counter.use_vocabulary(self.precision == Precision::Exact);
+        let work = trim::Work::new(request, items, self.budget, counter);
+        let near = work.upper().tokens as f64 >= MATTERS_ABOVE * self.budget.window as f64;
+        if near && self.precision == Precision::WhenItMatters {
+            return work.recounted_exactly(request);
         }
-        _ => turns.push(Turn { role, content, model: model.cloned() }),
+        work
     }
 }
 
-fn into_blocks(content: Content) -> Vec<Block> {
-    match content {
-        Content::Empty => Vec::new(),
-        Content::Text(text) => vec![Block::from_text(text)],
-        Content::Blocks(blocks) => blocks,
-    }
+/// Plans the request with which `agent` is asked to go on with the conversation, with the agent's own limits.
+pub fn plan(chain: &Chain<'_>, agent: &Agent) -> Plan {
+    let model = agent.models.first().map_or("", String::as_str);
+    Planner::new(agent).plan(chain, &mut Counter::of_model(model))
 }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use analects_client::{Client, ClientError, EventStream, Model};
-use analects_context::Plan;
+use analects_context::{Plan, TooLarge};
 use analects_core::{
     Agent, ApiError, ApiErrorKind, Content, Delta, Fold, Message, Problem, StreamEvent,
 };
@@ -54,7 +54,8 @@ impl Asked<'_> {
         let chain = conversation.chain(&decoded);
         let agent = Agent { models: vec![self.model.name.clone()], ..self.agent.clone() };
         let plan = analects_context::plan(&chain, &agent);
-        let problems = decoded.problems.iter().cloned().chain(chain.problems).collect();
+        let problems = decoded.problems.iter().cloned().chain(chain.problems);
+        let problems = problems.chain(plan.notes.iter().cloned()).collect();
         (plan, problems)
     }
 
@@ -81,9 +82,12 @@ pub async fn drive(
     let (began, clock) = (Timestamp::now(), Instant::now());
     let mut fold = Fold::default();
     let mut stop = std::pin::pin!(stop);
-    let opened = tokio::select! {
-        stream = asked.client.stream(asked.model, &plan.request) => stream.map(Some),
-        () = &mut stop => Ok(None),
+    let opened = match plan.ready() {
+        Ok(request) => tokio::select! {
+            stream = asked.client.stream(asked.model, request) => stream.map(Some),
+            () = &mut stop => Ok(None),
+        },
+        Err(too_large) => Err(not_sent(too_large)),
     };
     let end = match opened {
         Ok(Some(mut stream)) => {
@@ -143,6 +147,12 @@ async fn receive(
     }
 }
 
+/// The error of a conversation that does not fit, however it is trimmed.
+fn not_sent(too_large: TooLarge) -> ClientError {
+    let error = ApiError::new(ApiErrorKind::ContextOverflow, too_large.to_string());
+    ClientError::NotSent { error, hint: too_large.hint() }
+}
+
 /// The error of an answer that ended before its end.
 fn broke_off(error: Option<ApiError>) -> ClientError {
     let silent =
@@ -156,7 +166,9 @@ fn as_error_if_empty(answer: Message, error: Option<&ClientError>) -> Message {
     match error {
         Some(error) if is_empty(&answer) => {
             let text = Message::assistant("", error.public_message());
-            Message { is_api_error_message: true, body: text.body, ..answer }
+            // Words that no model said are not the response of that name.
+            let response_id = None;
+            Message { is_api_error_message: true, body: text.body, response_id, ..answer }
         }
         _ => answer,
     }

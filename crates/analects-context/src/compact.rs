@@ -1,0 +1,256 @@
+//! Compaction: a summary stands for the earlier part of a conversation. Nothing here asks a model; a
+//! [`Compaction`] gives the requests one by one, takes the answers, and ends in the messages to append.
+//! What was said stays in the record.
+
+mod back_off;
+mod cut;
+mod fallback;
+mod files;
+mod prompt;
+mod text;
+mod threshold;
+mod undo;
+
+use analects_core::{
+    Agent, Block, Body, Chain, CompactBoundary, CompactTrigger, Content, Ids, Message, MessageId,
+    Request, Summary,
+};
+use jiff::Timestamp;
+
+use crate::plan::{Budget, after_boundary, shortened};
+use crate::tokens::{Count, Counter};
+
+pub use back_off::BackOff;
+pub use files::{FileText, attachments};
+pub use prompt::{SECTIONS, summary_request};
+pub use threshold::{Threshold, ThresholdError};
+pub use undo::undo;
+
+/// Why nothing is compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotNow {
+    /// The context is not that full.
+    #[error("the context is not full enough")]
+    RoomLeft,
+    /// There are too few messages.
+    #[error("there are fewer than {MESSAGES} messages")]
+    TooFew,
+    /// A try failed not long ago.
+    #[error("the last try failed, and not enough has happened since")]
+    BackingOff,
+    /// What could be summarised would not make room.
+    #[error("what could be summarised is too little to make room")]
+    NothingToGain,
+    /// The last message of the user alone takes more than half of the window.
+    #[error(
+        "the last message takes {tokens} of the {window} tokens of the window; a summary does not help"
+    )]
+    LastTooLarge {
+        /// What it takes.
+        tokens: u64,
+        /// What fits.
+        window: u64,
+    },
+}
+
+/// Why an answer cannot be the summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Useless {
+    /// It reports an error.
+    #[error("the model's side reported an error instead of a summary")]
+    Error,
+    /// It holds no text.
+    #[error("the answer holds no text")]
+    NoText,
+    /// It is as long as what it should stand for.
+    #[error("the summary is not shorter than what it stands for")]
+    NotShorter,
+}
+
+/// The fewest messages of a conversation that is compacted by itself.
+pub const MESSAGES: usize = 3;
+/// The share of the window that recent messages may keep.
+const KEPT: f64 = 0.2;
+/// The share of the window that must be won for a compaction to start by itself.
+const WON: f64 = 0.1;
+
+/// Whether a conversation should be compacted now without anybody asking: its context takes so many tokens.
+pub fn should_compact(
+    count: Count,
+    window: u64,
+    messages: usize,
+    threshold: Threshold,
+    back_off: &BackOff,
+) -> Result<(), NotNow> {
+    if (count.tokens as f64) < threshold.share() * window as f64 {
+        Err(NotNow::RoomLeft)
+    } else if messages < MESSAGES {
+        Err(NotNow::TooFew)
+    } else if !back_off.allows(messages) {
+        Err(NotNow::BackingOff)
+    } else {
+        Ok(())
+    }
+}
+
+/// A compaction under way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compaction {
+    trigger: CompactTrigger,
+    /// What is summarised, as text, in pieces that fit into a request.
+    pieces: Vec<String>,
+    /// How many of them are summarised.
+    done: usize,
+    /// The summary so far.
+    summary: String,
+    /// What the summary stands for.
+    stands_for: (MessageId, MessageId, u64),
+    kept_from: Option<MessageId>,
+    leaf: Option<MessageId>,
+    session: analects_core::SessionId,
+    /// Tokens of what the summary stands for, and of the whole context.
+    replaced: Count,
+    before: Count,
+    asked: Asked,
+}
+
+/// Who is asked for the summary.
+#[derive(Debug, Clone, PartialEq)]
+struct Asked {
+    model: String,
+    max_output_tokens: u64,
+}
+
+impl Compaction {
+    /// Plans the compaction of a chain that takes `before` tokens. `writer` is the agent that writes the summary,
+    /// with its window; `window` is that of the agent that goes on with the conversation.
+    ///
+    /// Kept are the most recent turns that fit into a fifth of the window, and what the user said last
+    /// without an answer, however long.
+    pub fn plan(
+        chain: &Chain<'_>,
+        agent: &Agent,
+        window: u64,
+        writer: &Agent,
+        trigger: CompactTrigger,
+        before: Count,
+        counter: &mut Counter<'_>,
+    ) -> Result<Compaction, NotNow> {
+        let cut = cut::cut(chain, agent, window, KEPT, counter)?;
+        // Something must have happened since the last compaction, and something must be won.
+        let new = chain.messages.len() - after_boundary(chain);
+        let is_too_little = new < MESSAGES || (cut.tokens.tokens as f64) < WON * window as f64;
+        let (Some(first), Some(last)) = (cut.messages.first(), cut.messages.last()) else {
+            return Err(NotNow::NothingToGain);
+        };
+        if is_too_little && trigger == CompactTrigger::Auto {
+            return Err(NotNow::NothingToGain);
+        }
+        let budget = Budget::new(writer.context_window, writer.max_output_tokens);
+        let room = prompt::room(budget, counter);
+        Ok(Compaction {
+            trigger,
+            pieces: text::pieces(&cut.said, room, counter),
+            done: 0,
+            summary: String::new(),
+            stands_for: (first.id.clone(), last.id.clone(), cut.messages.len() as u64),
+            kept_from: cut.kept_from,
+            leaf: chain.leaf.map(|leaf| leaf.id.clone()),
+            session: last.session_id.clone(),
+            replaced: cut.tokens,
+            before,
+            asked: Asked {
+                model: writer.models.first().cloned().unwrap_or_default(),
+                max_output_tokens: budget.reserved.max(1),
+            },
+        })
+    }
+
+    /// The next request; `None` when the summary is complete.
+    pub fn next_request(&self) -> Option<Request> {
+        let piece = self.pieces.get(self.done)?;
+        let of = (self.done + 1, self.pieces.len());
+        let Asked { model, max_output_tokens } = &self.asked;
+        Some(prompt::request(model, *max_output_tokens, piece, &self.summary, of))
+    }
+
+    /// How many requests there are in all.
+    pub fn requests(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Takes the answer to the last request. If it is no use, nothing changes, and the request can be made
+    /// again.
+    pub fn answer(&mut self, answer: &Message, counter: &mut Counter<'_>) -> Result<(), Useless> {
+        if answer.is_api_error_message {
+            return Err(Useless::Error);
+        }
+        let text = first_text(answer).ok_or(Useless::NoText)?;
+        let is_last = self.done + 1 >= self.pieces.len();
+        if is_last && counter.text(&text).tokens >= self.replaced.tokens {
+            return Err(Useless::NotShorter);
+        }
+        self.summary = text;
+        self.done += 1;
+        Ok(())
+    }
+
+    /// Makes the summary without a model, as the last resort: the user's words, the last answer, the calls and
+    /// the errors, each in short.
+    pub fn without_model(mut self, chain: &Chain<'_>, counter: &mut Counter<'_>) -> Compaction {
+        let most = (self.replaced.tokens / 2).clamp(64, 4000);
+        let (first, last, _) = &self.stands_for;
+        let text = fallback::summary(chain, first, last);
+        let tokens = counter.text(&text).tokens;
+        self.summary = if tokens > most { shortened(&text, tokens, most) } else { text };
+        self.done = self.pieces.len();
+        self
+    }
+
+    /// The messages to append, in this order and in one go: the summary, then the boundary. `None` while
+    /// requests are left.
+    pub fn finish(
+        &self,
+        counter: &mut Counter<'_>,
+        ids: &mut dyn Ids,
+        now: Timestamp,
+    ) -> Option<[Message; 2]> {
+        if self.done < self.pieces.len() || self.summary.is_empty() {
+            return None;
+        }
+        let (from, to, count) = self.stands_for.clone();
+        let stamped = |body: Body, ids: &mut dyn Ids| Message {
+            parent_id: self.leaf.clone(),
+            session_id: self.session.clone(),
+            created_at: Some(now),
+            ..Message::new(ids.uuid(now), body)
+        };
+        let text = prompt::as_summary(&self.summary);
+        let after = counter.text(&text);
+        let body =
+            Summary { text: text.into(), from: Some(from), to: Some(to), count: Some(count) };
+        let summary = stamped(Body::Summary(body), ids);
+        let tokens_after = self.before.tokens.saturating_sub(self.replaced.tokens) + after.tokens;
+        let boundary = CompactBoundary {
+            trigger: Some(self.trigger.clone()),
+            tokens_before: Some(self.before.tokens),
+            tokens_after: Some(tokens_after),
+            summary_id: Some(summary.id.clone()),
+            kept_from: self.kept_from.clone(),
+        };
+        let boundary = stamped(Body::CompactBoundary(boundary), ids);
+        Some([summary, boundary])
+    }
+}
+
+/// The first text that is not blank, wherever it stands: a thought may come before it.
+fn first_text(answer: &Message) -> Option<String> {
+    let text = match answer.body.content()? {
+        Content::Empty => None,
+        Content::Text(text) => Some(text.as_str().into_owned()),
+        Content::Blocks(blocks) => {
+            blocks.iter().filter_map(Block::text).find(|text| !text.trim().is_empty())
+        }
+    };
+    text.map(|text| text.trim().to_string()).filter(|text| !text.is_empty())
+}

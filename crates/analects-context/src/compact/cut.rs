@@ -1,0 +1,72 @@
+//! Where a conversation is cut: what is summarised, and from where on it is kept.
+
+use analects_core::{Agent, Chain, Message, MessageId};
+
+use super::NotNow;
+use super::text::Said;
+use crate::normalize::{Item, Kind, draft};
+use crate::plan::after_boundary;
+use crate::tokens::{Count, Counter};
+
+/// A conversation cut in two.
+#[derive(Debug)]
+pub(super) struct Cut<'a> {
+    /// The messages that are summarised.
+    pub messages: Vec<&'a Message>,
+    /// What they say, for the one who summarises.
+    pub said: Vec<Said>,
+    /// What they take.
+    pub tokens: Count,
+    /// The first message that is kept.
+    pub kept_from: Option<MessageId>,
+}
+
+/// Cuts before the most recent whole turns that fit into a share of the window.
+pub(super) fn cut<'a>(
+    chain: &Chain<'a>,
+    agent: &Agent,
+    window: u64,
+    share: f64,
+    counter: &mut Counter<'_>,
+) -> Result<Cut<'a>, NotNow> {
+    let items = draft(chain, agent).items;
+    let counts: Vec<Count> =
+        items.iter().map(|item| counter.content(&item.content) + counter.per_turn()).collect();
+    let room = (window as f64 * share) as u64;
+    let kept = kept(&items, &counts, room, after_boundary(chain));
+    let tokens: u64 = counts[kept..].iter().map(|count| count.tokens).sum();
+    if tokens > room.max(window / 2) {
+        return Err(NotNow::LastTooLarge { tokens, window });
+    }
+    let ends = items.get(kept).map_or(usize::MAX, |item| item.at);
+    let gone = items[..kept].iter().filter(|item| item.at < ends);
+    Ok(Cut {
+        messages: gone.clone().filter_map(|item| chain.messages.get(item.at).copied()).collect(),
+        said: gone.map(Said::of).collect(),
+        tokens: counts[..kept].iter().copied().sum(),
+        kept_from: items
+            .get(kept)
+            .and_then(|item| chain.messages.get(item.at))
+            .map(|message| message.id.clone()),
+    })
+}
+
+/// The place of the first item that is kept.
+fn kept(items: &[Item], counts: &[Count], room: u64, since: usize) -> usize {
+    let starts = |at: usize| items[at].kind == Kind::Said && items[at].at >= since;
+    // What the user said last, and nobody answered, cannot be a part of the summary.
+    let answered = items.iter().rposition(|item| item.kind == Kind::Answer);
+    let open = (answered.map_or(0, |at| at + 1)..items.len()).find(|at| starts(*at));
+    let mut kept = open.unwrap_or(items.len());
+    let mut taken: u64 = counts[kept..].iter().map(|count| count.tokens).sum();
+    for at in (0..kept).rev() {
+        taken = taken.saturating_add(counts[at].tokens);
+        if taken > room || items[at].at < since {
+            break;
+        }
+        if starts(at) {
+            kept = at;
+        }
+    }
+    kept
+}

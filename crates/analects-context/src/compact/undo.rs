@@ -1,0 +1,30 @@
+//! Taking a compaction back: what it hid is seen again.
+
+use analects_core::{Body, Chain, Ids, Message, Tombstone};
+use jiff::Timestamp;
+
+/// The messages that undo the last compaction of a chain: a tombstone on its boundary, and one on its summary
+/// where that would else stay in the conversation. Nothing if there is no compaction.
+pub fn undo(chain: &Chain<'_>, ids: &mut dyn Ids, now: Timestamp) -> Vec<Message> {
+    let Some(boundary) = chain.boundary else { return Vec::new() };
+    let Body::CompactBoundary(body) = &boundary.body else { return Vec::new() };
+    let summary =
+        chain.messages.iter().find(|message| Some(&message.id) == body.summary_id.as_ref());
+    let in_the_way = summary.filter(|summary| boundary.parent_id.as_ref() == Some(&summary.id));
+    let mut parent = chain.leaf.map(|leaf| leaf.id.clone());
+    let mut made = Vec::new();
+    for target in std::iter::once(boundary).chain(in_the_way.copied()) {
+        let tombstone =
+            Tombstone { target: target.id.clone(), target_parent: target.parent_id.clone() };
+        let message = Message {
+            parent_id: parent,
+            session_id: boundary.session_id.clone(),
+            agent_id: boundary.agent_id.clone(),
+            created_at: Some(now),
+            ..Message::new(ids.uuid(now), Body::Tombstone(tombstone))
+        };
+        parent = Some(message.id.clone());
+        made.push(message);
+    }
+    made
+}

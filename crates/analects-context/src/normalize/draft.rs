@@ -1,0 +1,233 @@
+//! The messages of a chain, one item for each that is sent, in the order in which they are sent.
+
+use analects_core::{
+    Agent, AttachmentKind, Block, Body, Chain, Content, History, Message, MessageId, Raw, Role,
+    Turn,
+};
+
+use super::{heard, pairs};
+use crate::tokens::SYNTHETIC;
+
+/// What an item is to those who have to choose among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The user says something.
+    Said,
+    /// Results of calls and nothing else.
+    Results,
+    /// Something that came along with what the user said.
+    Attached,
+    /// The model answers.
+    Answer,
+    /// A summary that stands for what came before.
+    Summary,
+    /// Instructions in the middle.
+    Instructions,
+}
+
+/// A message on its way out.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Item {
+    /// The position of the message in the chain.
+    pub at: usize,
+    pub kind: Kind,
+    pub role: Role,
+    pub content: Content,
+    pub model: Option<String>,
+    /// Whether it came with the item behind it.
+    pub with_next: bool,
+    /// For each result in it, the place of the item that made the call.
+    pub answers: Vec<usize>,
+}
+
+impl Item {
+    pub fn into_turn(self) -> Turn {
+        Turn { role: self.role, content: self.content, model: self.model }
+    }
+
+    pub fn to_turn(&self) -> Turn {
+        Turn { role: self.role, content: self.content.clone(), model: self.model.clone() }
+    }
+
+    pub fn blocks(&self) -> &[Block] {
+        if let Content::Blocks(blocks) = &self.content { blocks } else { &[] }
+    }
+
+    pub fn has_calls(&self) -> bool {
+        self.blocks().iter().any(|block| matches!(block, Block::ToolUse(_)))
+    }
+}
+
+/// All items of a conversation, and what became of the other messages.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Draft {
+    /// Instructions that come before the conversation.
+    pub system: Vec<String>,
+    pub items: Vec<Item>,
+    /// By the position in the chain.
+    pub left_out: Vec<Option<&'static str>>,
+    pub needs_summary: Vec<MessageId>,
+}
+
+/// Makes the items of a chain for an agent.
+pub(crate) fn draft(chain: &Chain<'_>, agent: &Agent) -> Draft {
+    let mut draft = Draft { left_out: vec![None; chain.messages.len()], ..Draft::default() };
+    let listener = heard::Listener::new(chain, agent);
+    let mut order = Order::default();
+    for (at, message) in chain.messages.iter().enumerate() {
+        if message.history == History::Summary && !has_summary(message) {
+            draft.needs_summary.push(message.id.clone());
+        }
+        if let Some(reason) = why_not_sent(message) {
+            draft.left_out[at] = Some(reason);
+            continue;
+        }
+        let (role, content) = listener.hear(message);
+        let content = without_blanks(content);
+        if content.is_empty() {
+            draft.left_out[at] = Some("nothing of it is for this model");
+        } else if role == Role::System && order.is_empty() {
+            draft.system.push(content.text());
+        } else {
+            let kind = kind(message, role);
+            let (model, with_next, answers) = (message.model.clone(), false, Vec::new());
+            let item = Item { at, kind, role, content, model, with_next, answers };
+            order.add(item, message);
+        }
+    }
+    draft.items = order.finish();
+    pairs::pair(&mut draft);
+    draft
+}
+
+/// Why a message is not for the model.
+fn why_not_sent(message: &Message) -> Option<&'static str> {
+    match message.why_not_sent() {
+        Some(_) if message.history != History::Include => message.why_not_sent(),
+        Some(_) if message.is_api_error_message && is_from_model(message) => None,
+        Some(_) if is_for_model(message) => None,
+        reason => reason,
+    }
+}
+
+/// Whether an error is what a model returned, and not what a program wrote in its place.
+fn is_from_model(message: &Message) -> bool {
+    message.role() == Role::Assistant
+        && message.response_id.is_some()
+        && message.model.as_ref().is_some_and(|model| model != SYNTHETIC)
+}
+
+/// Whether an event was recorded so that the model reads it.
+fn is_for_model(message: &Message) -> bool {
+    let marked = |data: &Option<Raw>| {
+        let map = data.as_ref().and_then(Raw::as_object);
+        map.is_some_and(|map| map.get("for_model").is_some_and(|raw| raw.as_str() == "true"))
+    };
+    match &message.body {
+        Body::Attachment(attachment) => match attachment.kind {
+            AttachmentKind::Reminder | AttachmentKind::File | AttachmentKind::McpContext => true,
+            _ => marked(&attachment.data),
+        },
+        Body::Notification(notification) => marked(&notification.data),
+        _ => false,
+    }
+}
+
+fn has_summary(message: &Message) -> bool {
+    message.extra.get("summary").and_then(Raw::as_string).is_some()
+}
+
+fn kind(message: &Message, role: Role) -> Kind {
+    // As it was said, not as it is heard: another agent's results are passed on as text.
+    let only_results = matches!(message.body.content(), Some(Content::Blocks(blocks))
+        if blocks.iter().all(|block| matches!(block, Block::ToolResult(_))));
+    match (&message.body, role) {
+        (_, Role::System) => Kind::Instructions,
+        (_, Role::Assistant) => Kind::Answer,
+        (Body::Summary(_), _) => Kind::Summary,
+        (Body::Attachment(_) | Body::Notification(_), _) => Kind::Attached,
+        // What another agent said is passed on.
+        (Body::Assistant(_) | Body::ToolUse(_), _) => Kind::Attached,
+        (Body::ToolResult(_), _) => Kind::Results,
+        _ if only_results => Kind::Results,
+        _ => Kind::Said,
+    }
+}
+
+/// Drops texts of blanks alone. One with other fields may carry a seal, and counts.
+fn without_blanks(content: Content) -> Content {
+    match content {
+        Content::Text(text) if text.as_str().trim().is_empty() => Content::Empty,
+        Content::Blocks(mut blocks) => {
+            let is_blank = |block: &Block| {
+                matches!(block, Block::Text(block)
+                    if block.extra.is_empty() && block.text.as_str().trim().is_empty())
+            };
+            blocks.retain(|block| !is_blank(block));
+            Content::Blocks(blocks)
+        }
+        content => content,
+    }
+}
+
+/// Puts items into their order.
+#[derive(Debug, Default)]
+struct Order {
+    items: Vec<Item>,
+    /// The response of which the last item is a part.
+    response: Option<String>,
+    /// Results that came since: more parts of the response go before them.
+    held: Vec<Item>,
+}
+
+impl Order {
+    fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    fn add(&mut self, item: Item, message: &Message) {
+        match item.kind {
+            Kind::Results if self.response.is_some() => self.held.push(item),
+            Kind::Answer => {
+                if message.response_id.is_none() || message.response_id != self.response {
+                    self.release();
+                }
+                self.response.clone_from(&message.response_id);
+                self.items.push(item);
+            }
+            Kind::Attached if is_reminder(message) => {
+                self.release();
+                self.add_reminder(item);
+            }
+            _ => {
+                self.release();
+                self.items.push(item);
+            }
+        }
+    }
+
+    /// A reminder goes before the plain words that it was made for, and behind anything else.
+    fn add_reminder(&mut self, mut item: Item) {
+        match self.items.last() {
+            Some(Item { kind: Kind::Said, content: Content::Text(_), .. }) => {
+                item.with_next = true;
+                self.items.insert(self.items.len() - 1, item);
+            }
+            _ => self.items.push(item),
+        }
+    }
+
+    fn release(&mut self) {
+        self.items.append(&mut self.held);
+        self.response = None;
+    }
+
+    fn finish(mut self) -> Vec<Item> {
+        self.release();
+        self.items
+    }
+}
+
+fn is_reminder(message: &Message) -> bool {
+    matches!(&message.body, Body::Attachment(body) if body.kind == AttachmentKind::Reminder)
+}

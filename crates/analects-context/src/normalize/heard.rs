@@ -1,0 +1,107 @@
+//! What an agent hears of a message. Another agent's reply is something that the user passes on: its text with
+//! its name, a line for each call and result, its thinking not at all.
+
+use std::collections::HashSet;
+
+use analects_core::{Agent, Block, Body, Chain, Content, Message, Role};
+
+use crate::tokens::Family;
+
+/// An agent that is to go on with a conversation.
+#[derive(Debug)]
+pub(super) struct Listener<'a> {
+    name: &'a str,
+    model: &'a str,
+    /// The calls that other agents made: their results are passed on as text, too.
+    foreign: HashSet<&'a str>,
+}
+
+impl<'a> Listener<'a> {
+    pub fn new(chain: &Chain<'a>, agent: &'a Agent) -> Listener<'a> {
+        let model = agent.models.first().map_or("", String::as_str);
+        let mut listener = Listener { name: &agent.name, model, foreign: HashSet::new() };
+        for message in &chain.messages {
+            if listener.is_foreign(message) {
+                listener.foreign.extend(calls(&message.body));
+            }
+        }
+        listener
+    }
+
+    fn is_foreign(&self, message: &Message) -> bool {
+        let is_other = |author: &String| author != self.name;
+        message.role() == Role::Assistant
+            && !self.name.is_empty()
+            && message.author.as_ref().is_some_and(is_other)
+    }
+
+    /// Who speaks, and what is heard.
+    pub fn hear(&self, message: &Message) -> (Role, Content) {
+        let content = message.content_to_send();
+        if self.is_foreign(message) {
+            let name = message.author.as_deref().unwrap_or_default();
+            let text = match &content {
+                Content::Blocks(blocks) => {
+                    blocks.iter().filter_map(passed_on).collect::<Vec<_>>().join("\n")
+                }
+                content => content.text(),
+            };
+            let said = if text.trim().is_empty() {
+                Content::Empty
+            } else {
+                format!("[{name}]: {text}").into()
+            };
+            return (Role::User, said);
+        }
+        let Content::Blocks(blocks) = content else { return (message.role(), content) };
+        let own_thoughts = same_maker(message.model.as_deref(), self.model);
+        let heard = blocks.into_iter().filter_map(|block| match &block {
+            Block::Thinking(_) | Block::RedactedThinking(_) if !own_thoughts => None,
+            Block::ToolResult(result) if self.foreign.contains(result.tool_use_id.as_str()) => {
+                passed_on(&block).map(Block::from_text)
+            }
+            _ => Some(block),
+        });
+        (message.role(), Content::Blocks(heard.collect()))
+    }
+}
+
+/// The ids of the calls in a message.
+fn calls(body: &Body) -> Vec<&str> {
+    match body {
+        Body::ToolUse(call) => vec![call.id.as_str()],
+        body => match body.content() {
+            Some(Content::Blocks(blocks)) => blocks
+                .iter()
+                .filter_map(|block| match block {
+                    Block::ToolUse(call) => Some(call.id.as_str()),
+                    _ => None,
+                })
+                .collect(),
+            _ => Vec::new(),
+        },
+    }
+}
+
+fn passed_on(block: &Block) -> Option<String> {
+    match block {
+        Block::Text(block) => Some(block.text.as_str().into_owned()),
+        Block::ToolUse(call) => Some(format!("(called {} with {})", call.name, call.input)),
+        Block::ToolResult(result) => Some(format!("(result: {})", result.content.text())),
+        _ => None,
+    }
+}
+
+/// Whether what `by` thought may go back to `model`: not if two makers are known, and differ. Whether it really
+/// goes is up to the encoder, which knows more.
+fn same_maker(by: Option<&str>, model: &str) -> bool {
+    let maker = |model: &str| match Family::of(model) {
+        Family::OpenAi | Family::OpenAiOld => Some(Family::OpenAi),
+        known @ (Family::Claude | Family::Gemini) => Some(known),
+        Family::Small | Family::Other => None,
+    };
+    match (by.and_then(maker), maker(model)) {
+        (Some(by), Some(asked)) => by == asked,
+        _ => true,
+    }
+}

@@ -1,0 +1,302 @@
+//! Makes a request fit. The measures, in this order: long results of tools are shortened, the earliest
+//! calls go with their results, the earliest turns go. Never gone: instructions, the last message of the
+//! user, the last summary, and the results that the model is to read next.
+//!
+//! More goes than has to, in steps of an eighth of the limit: so the beginning of the conversation stays the
+//! same for many turns, and can be cached, instead of losing a little in each.
+
+use analects_core::{Block, Content, Problem, Request, Turn};
+
+use super::rows::{Fate, Row};
+use super::{Budget, assemble, shorten};
+use crate::normalize::{Item, Kind};
+use crate::tokens::{Count, Counter};
+
+const WHY_SHORTENED: &str = "a long result, shortened";
+const WHY_PAIRS: &str = "its tool calls are not sent: no room";
+const WHY_PAIR: &str = "the call of this result is not sent: no room";
+const WHY_TURN: &str = "an earlier turn: no room";
+
+/// A conversation that is being made to fit.
+#[derive(Debug)]
+pub(super) struct Work<'c, 't> {
+    counter: &'c mut Counter<'t>,
+    budget: Budget,
+    items: Vec<Item>,
+    /// For each item, what it has now and had at first.
+    counts: Vec<(Count, Count)>,
+    fates: Vec<(Fate, Option<&'static str>)>,
+    /// For each item, the items that hold results of its calls.
+    answered_by: Vec<Vec<usize>>,
+    protected: Vec<bool>,
+    /// What went so far.
+    saved: u64,
+    pub system: Count,
+    pub tools: Count,
+    pub total: Count,
+    pub turns: Vec<Turn>,
+    pub mended: Vec<Problem>,
+}
+
+impl<'c, 't> Work<'c, 't> {
+    /// The items of a request, counted.
+    pub fn new(
+        request: &Request,
+        items: Vec<Item>,
+        budget: Budget,
+        counter: &'c mut Counter<'t>,
+    ) -> Work<'c, 't> {
+        let mut answered_by = vec![Vec::new(); items.len()];
+        for (at, item) in items.iter().enumerate() {
+            for call in &item.answers {
+                if answered_by[*call].last() != Some(&at) {
+                    answered_by[*call].push(at);
+                }
+            }
+        }
+        let protected = protected(&items, &answered_by);
+        let mut work = Work {
+            counter,
+            budget,
+            counts: Vec::new(),
+            fates: vec![(Fate::Sent, None); items.len()],
+            answered_by,
+            protected,
+            items,
+            saved: 0,
+            system: Count::default(),
+            tools: Count::default(),
+            total: Count::default(),
+            turns: Vec::new(),
+            mended: Vec::new(),
+        };
+        work.count(request);
+        work
+    }
+
+    fn count(&mut self, request: &Request) {
+        let counter = &mut *self.counter;
+        let system = request.system.as_ref();
+        self.system = system.map(|text| counter.text(&text.as_str())).unwrap_or_default();
+        self.tools = counter.tools(&request.tools);
+        let count = |item: &Item| {
+            let count = counter.content(&item.content);
+            (count, count)
+        };
+        self.counts = self.items.iter().map(count).collect();
+    }
+
+    /// The same with the model's vocabulary.
+    pub fn recounted_exactly(mut self, request: &Request) -> Work<'c, 't> {
+        self.counter.use_vocabulary(true);
+        if self.counter.is_exact() {
+            self.count(request);
+        }
+        self
+    }
+
+    fn frame(&self) -> Count {
+        self.system + self.tools + self.counter.per_request()
+    }
+
+    /// What everything takes at most, if each item were a turn of its own.
+    pub fn upper(&self) -> Count {
+        let per_turn = self.counter.per_turn();
+        let items = self.counts.iter().map(|(now, _)| *now + per_turn);
+        items.fold(self.frame(), |sum, count| sum + count)
+    }
+
+    /// Trims until everything fits; false if it cannot.
+    pub fn fit(&mut self) -> bool {
+        let mut goal = 0;
+        loop {
+            self.assemble();
+            let excess = self.total.tokens.saturating_sub(self.budget.limit());
+            if excess == 0 {
+                return true;
+            }
+            let step = (self.budget.limit() / 8).max(1);
+            goal = (goal.max(self.saved) + excess).div_ceil(step).saturating_mul(step);
+            let before = self.saved;
+            self.trim(goal);
+            if self.saved == before {
+                return false;
+            }
+        }
+    }
+
+    /// Makes the turns, and counts them as they are.
+    fn assemble(&mut self) {
+        (self.turns, self.mended) = assemble::turns(&self.items);
+        let per_turn = self.counter.per_turn();
+        let frame = self.turns.iter().fold(self.frame(), |sum, _| sum + per_turn);
+        let said = if self.mended.is_empty() {
+            self.counts.iter().map(|(now, _)| *now).sum()
+        } else {
+            let counter = &mut *self.counter;
+            self.turns.iter().map(|turn| counter.content(&turn.content)).sum::<Count>()
+        };
+        self.total = frame + said;
+    }
+
+    /// Takes the measures in their order until so many tokens are saved.
+    fn trim(&mut self, goal: u64) {
+        let keep = (self.budget.limit() / 32).clamp(32, 2000);
+        for at in 0..self.items.len() {
+            if self.saved >= goal {
+                return;
+            }
+            self.shorten_results(at, keep);
+        }
+        for at in 0..self.items.len() {
+            if self.saved >= goal {
+                return;
+            }
+            if !self.protected[at] && self.items[at].has_calls() {
+                self.drop_calls(at);
+            }
+        }
+        for group in groups(&self.items) {
+            if self.saved >= goal {
+                return;
+            }
+            for at in group {
+                if !self.protected[at] {
+                    self.drop_item(at);
+                }
+            }
+        }
+    }
+
+    fn shorten_results(&mut self, at: usize, keep: u64) {
+        let mut changed = false;
+        let counter = &mut *self.counter;
+        if let Content::Blocks(blocks) = &mut self.items[at].content {
+            for block in blocks {
+                let Block::ToolResult(result) = block else { continue };
+                if let Some(short) = shorten::result(&result.content, keep, counter) {
+                    result.content = short;
+                    changed = true;
+                }
+            }
+        }
+        if changed {
+            self.changed(at, WHY_SHORTENED);
+        }
+    }
+
+    /// Takes the calls of an item out, and their results wherever they are. What was thought on the way to
+    /// a call that nobody sees goes with it.
+    fn drop_calls(&mut self, at: usize) {
+        let is_about_calls = |block: &Block| {
+            matches!(block, Block::ToolUse(_) | Block::Thinking(_) | Block::RedactedThinking(_))
+        };
+        self.retain(at, WHY_PAIRS, |block| !is_about_calls(block));
+        for holder in std::mem::take(&mut self.answered_by[at]) {
+            let item = &self.items[holder];
+            let mut owners = item.answers.clone().into_iter();
+            let kept = item.answers.iter().copied().filter(|owner| *owner != at).collect();
+            self.retain(holder, WHY_PAIR, |block| match block {
+                Block::ToolResult(_) => owners.next() != Some(at),
+                _ => true,
+            });
+            self.items[holder].answers = kept;
+        }
+    }
+
+    /// Takes an item out as a whole; calls and results that go with it go too.
+    fn drop_item(&mut self, at: usize) {
+        if self.items[at].has_calls() {
+            self.drop_calls(at);
+        }
+        let mut owners = self.items[at].answers.clone();
+        owners.dedup();
+        for owner in owners {
+            self.drop_calls(owner);
+        }
+        self.retain(at, WHY_TURN, |_| false);
+    }
+
+    fn retain(&mut self, at: usize, why: &'static str, keep: impl FnMut(&Block) -> bool) {
+        let content = &mut self.items[at].content;
+        let mut blocks = match std::mem::take(content) {
+            Content::Empty => return,
+            Content::Text(text) => vec![Block::from_text(text)],
+            Content::Blocks(blocks) => blocks,
+        };
+        blocks.retain(keep);
+        *content = if blocks.is_empty() { Content::Empty } else { Content::Blocks(blocks) };
+        self.changed(at, why);
+    }
+
+    /// Counts an item again, and notes what became of it.
+    fn changed(&mut self, at: usize, why: &'static str) {
+        let now = self.counter.content(&self.items[at].content);
+        let before = self.counts[at].0.tokens;
+        let gone = self.items[at].content.is_empty();
+        self.saved += before.saturating_sub(now.tokens);
+        if gone {
+            self.saved += self.counter.per_turn().tokens;
+        }
+        self.counts[at].0 = now;
+        self.fates[at] = (if gone { Fate::Dropped } else { Fate::Shortened }, Some(why));
+    }
+
+    /// Writes what became of the items into the rows of their messages.
+    pub fn tell(&self, rows: &mut [Row]) {
+        for ((item, fate), (now, whole)) in self.items.iter().zip(&self.fates).zip(&self.counts) {
+            if let Some(row) = rows.get_mut(item.at) {
+                (row.fate, row.why) = *fate;
+                (row.tokens, row.whole) = (*now, *whole);
+            }
+        }
+    }
+}
+
+/// What must not go: instructions, the last words of the user, the last summary, and at the end of the
+/// conversation the call whose results the model is to read next.
+fn protected(items: &[Item], answered_by: &[Vec<usize>]) -> Vec<bool> {
+    let mut protected: Vec<bool> =
+        items.iter().map(|item| item.kind == Kind::Instructions).collect();
+    let last = |kind: Kind| items.iter().rposition(|item| item.kind == kind);
+    let said = last(Kind::Said)
+        .or_else(|| items.iter().rposition(|item| item.role == analects_core::Role::User));
+    for at in [said, last(Kind::Summary)].into_iter().flatten() {
+        protected[at] = true;
+    }
+    let mut calls = Vec::new();
+    for (at, item) in items.iter().enumerate().rev() {
+        match item.kind {
+            Kind::Attached => {}
+            Kind::Results => calls.extend(item.answers.iter().copied()),
+            _ if item.has_calls() && calls.is_empty() => calls.push(at),
+            _ => break,
+        }
+    }
+    for call in calls {
+        protected[call] = true;
+        for at in &answered_by[call] {
+            protected[*at] = true;
+        }
+    }
+    protected
+}
+
+/// The turns of a conversation, the earliest first: what the user says and all that follows on it. The last
+/// one goes step by step.
+fn groups(items: &[Item]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let last = items.iter().rposition(|item| item.kind == Kind::Said).unwrap_or(0);
+    let mut begins = true;
+    for (at, item) in items.iter().enumerate() {
+        let is_start = item.kind == Kind::Said || item.with_next;
+        let follows_partner = at > 0 && items[at - 1].with_next;
+        begins |= (is_start && !follows_partner) || (at > last && item.kind == Kind::Answer);
+        match groups.last_mut() {
+            Some(group) if !begins => group.push(at),
+            _ => groups.push(vec![at]),
+        }
+        begins = false;
+    }
+    groups
+}

@@ -1,0 +1,341 @@
+//! Compaction from the decision to the view.
+
+use jiff::Timestamp;
+
+use super::*;
+
+fn now() -> Timestamp {
+    Timestamp::new(1_700_000_000, 0).unwrap()
+}
+
+/// Rounds of a question and an answer of about so many words each.
+fn talk(rounds: usize, words: usize) -> Vec<Message> {
+    let mut messages = Vec::new();
+    for round in 0..rounds {
+        messages.push(Message::user(format!("q{round}"), format!("Question {round}?")));
+        messages.push(Message::assistant(
+            format!("a{round}"),
+            format!("Answer {round}. {}", "word ".repeat(words)),
+        ));
+    }
+    linked(messages)
+}
+
+fn writer(window: u64) -> Agent {
+    Agent { context_window: window, max_output_tokens: 100, ..Agent::of_model("compact", "w") }
+}
+
+fn begin(messages: &[Message], window: u64, writer_window: u64) -> Result<Compaction, NotNow> {
+    let (chain, agent) = (chain(messages), agent());
+    let mut counter = Counter::of_model("m");
+    let before = Planner::new(&agent).count(&chain, &mut counter);
+    let (trigger, writer) = (CompactTrigger::Auto, writer(writer_window));
+    Compaction::plan(&chain, &agent, window, &writer, trigger, before, &mut counter)
+}
+
+/// Compacts with this as the model's answer to each request.
+fn compacted(messages: &mut Vec<Message>, window: u64, summary: &str) {
+    let mut compaction = begin(messages, window, window).unwrap();
+    let mut counter = Counter::of_model("m");
+    while compaction.next_request().is_some() {
+        compaction.answer(&Message::assistant("x", summary), &mut counter).unwrap();
+    }
+    let mut ids = CountingIds::default();
+    let mut made = compaction.finish(&mut counter, &mut ids, now()).unwrap();
+    for message in &mut made {
+        message.id = format!("{}-{}", &*message.id, messages.len()).into();
+    }
+    if let Body::CompactBoundary(boundary) = &mut made[1].body {
+        boundary.summary_id = Some(made[0].id.clone());
+    }
+    messages.extend(made);
+}
+
+fn seen(messages: &[Message]) -> Vec<String> {
+    chain(messages).messages.iter().map(|message| message.id.to_string()).collect()
+}
+
+#[test]
+fn a_full_context_of_three_messages_is_compacted() {
+    let decide = |tokens, messages| {
+        let count = Count::exact(tokens, Method::Usage);
+        should_compact(count, 1000, messages, Threshold::default(), &BackOff::default())
+    };
+    assert_eq!(decide(919, 3), Err(NotNow::RoomLeft));
+    assert_eq!(decide(920, 3), Ok(()));
+    assert_eq!(decide(920, 2), Err(NotNow::TooFew));
+    assert_eq!(decide(5000, 3), Ok(()));
+}
+
+#[test]
+fn thresholds_are_read_as_people_write_them() {
+    for (text, share) in [("0.85", 0.85), ("85", 0.85), ("85%", 0.85), (" 92 % ", 0.92), ("1", 1.0)]
+    {
+        assert_eq!(text.parse::<Threshold>().unwrap().share(), share, "{text}");
+    }
+    for text in ["", "0", "101", "150%", "-1", "1e2", "NaN", "inf", "much", "0%", "%"] {
+        let error = text.parse::<Threshold>().unwrap_err().to_string();
+        assert!(error.ends_with("expected 0.85, 85 or 85%"), "{error}");
+    }
+}
+
+#[test]
+fn the_prompt_has_eight_sections_in_order() {
+    let compaction = begin(&talk(6, 100), 1000, 10_000).unwrap();
+    let request = compaction.next_request().unwrap();
+    let text = request.turns[0].content.text();
+    let places: Vec<usize> =
+        SECTIONS.iter().map(|section| text.find(&format!(". {section}:")).unwrap()).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert_eq!((request.turns.len(), request.model.as_str()), (1, "w"));
+    assert_eq!(request.max_output_tokens, Some(100));
+    assert!(text.contains("## User\n\nQuestion 0?") && text.contains("Answer 0."));
+    assert!(request.tools.is_empty() && request.system.is_some());
+}
+
+#[test]
+fn the_summary_stands_for_the_history_and_recent_turns_are_kept() {
+    let mut messages = talk(8, 60);
+    compacted(&mut messages, 1000, "all in short");
+    let view = seen(&messages);
+    // A fifth of the window is 200 tokens: two rounds of about 75.
+    assert_eq!(view[1..], ["q6", "a6", "q7", "a7"]);
+    let chain = chain(&messages);
+    let Body::Summary(summary) = &chain.messages[0].body else { panic!() };
+    assert!(summary.text.as_str().ends_with("all in short"));
+    assert_eq!((summary.from.as_deref(), summary.to.as_deref()), (Some("q0"), Some("a5")));
+    assert_eq!(summary.count, Some(12));
+    let Body::CompactBoundary(boundary) = &chain.boundary.unwrap().body else { panic!() };
+    assert_eq!(boundary.kept_from, Some("q6".into()));
+    assert_eq!(boundary.trigger, Some(CompactTrigger::Auto));
+    assert!(boundary.tokens_after.unwrap() < boundary.tokens_before.unwrap() / 2);
+    assert_eq!(&messages[..16], &talk(8, 60)[..]);
+}
+
+#[test]
+fn what_nobody_answered_yet_is_kept_however_long() {
+    let mut messages = talk(6, 100);
+    let last = format!("Look at this: {}", "word ".repeat(350));
+    messages.push(Message::user("open", last.as_str()));
+    messages = linked(messages);
+    compacted(&mut messages, 1000, "short");
+    assert_eq!(seen(&messages)[1..], ["open"]);
+
+    // Larger than half of the window, a summary of the rest does not help.
+    let mut messages = talk(6, 100);
+    messages.push(Message::user("open", "word ".repeat(2000)));
+    let error = begin(&linked(messages), 1000, 1000).unwrap_err();
+    assert!(matches!(error, NotNow::LastTooLarge { window: 1000, .. }), "{error}");
+}
+
+#[test]
+fn a_long_history_is_compacted_in_pieces_and_nothing_is_left_out() {
+    let messages = talk(40, 100);
+    let mut compaction = begin(&messages, 1000, 1500).unwrap();
+    assert!(compaction.requests() > 3, "{}", compaction.requests());
+    let mut counter = Counter::of_model("w");
+    let (mut asked, mut number) = (String::new(), 0);
+    while let Some(request) = compaction.next_request() {
+        number += 1;
+        let budget = Budget::new(1500, 100);
+        let count = counter.request(&request);
+        assert!(count.tokens <= budget.limit(), "piece {number}: {count}");
+        let text = request.turns[0].content.text();
+        if number > 1 {
+            assert!(text.contains(&format!("summary {}", number - 1)));
+        }
+        asked.push_str(&text);
+        let answer = Message::assistant("x", format!("summary {number}"));
+        compaction.answer(&answer, &mut counter).unwrap();
+    }
+    for round in 0..38 {
+        assert!(asked.contains(&format!("Question {round}?")), "{round}");
+    }
+    let [summary, _] = compaction.finish(&mut counter, &mut CountingIds::default(), now()).unwrap();
+    assert!(summary.text().ends_with(&format!("summary {number}")));
+}
+
+#[test]
+fn a_message_longer_than_the_window_is_cut_into_parts() {
+    let long: String = (0..5000).map(|n| format!("item{n} ")).collect();
+    let messages = linked(vec![
+        Message::user("q", long.as_str()),
+        Message::assistant("a", "read it"),
+        Message::user("n", "so?"),
+    ]);
+    let compaction = begin(&messages, 1000, 2000).unwrap();
+    let mut counter = Counter::of_model("w");
+    let mut all = compaction.clone();
+    let mut text = String::new();
+    while let Some(request) = all.next_request() {
+        let count = counter.request(&request);
+        assert!(count.tokens <= 1900, "{count}");
+        let piece = request.turns[0].content.text();
+        let inside = piece.split("<conversation>\n").nth(1).unwrap();
+        text.push_str(inside.split("\n</conversation>").next().unwrap());
+        all.answer(&Message::assistant("x", "s"), &mut counter).unwrap();
+    }
+    let joined = text.replace('\n', "");
+    for n in [0, 1234, 4999] {
+        assert!(joined.contains(&format!("item{n} ")), "{n}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_no_use_changes_nothing() {
+    let mut compaction = begin(&talk(6, 100), 1000, 10_000).unwrap();
+    let (before, mut counter) = (compaction.clone(), Counter::of_model("w"));
+    let error = Message { is_api_error_message: true, ..Message::assistant("e", "overloaded") };
+    let long = Message::assistant("l", "word ".repeat(2000));
+    let blank = Message::assistant("b", vec![Block::from_text(" \n")]);
+    for (answer, expected) in
+        [(error, Useless::Error), (blank, Useless::NoText), (long, Useless::NotShorter)]
+    {
+        assert_eq!(compaction.answer(&answer, &mut counter), Err(expected));
+        assert_eq!(compaction, before);
+    }
+    assert_eq!(compaction.finish(&mut counter, &mut CountingIds::default(), now()), None);
+}
+
+#[test]
+fn the_last_resort_needs_no_model() {
+    let mut messages = talk(6, 100);
+    messages[3].body =
+        Body::Assistant(Assistant { content: vec![call("c", "edit")].into(), stop_reason: None });
+    messages.insert(4, Message::user("r", vec![result("c", "no such file")]));
+    if let Body::User(User { content: Content::Blocks(blocks), .. }) = &mut messages[4].body
+        && let Block::ToolResult(result) = &mut blocks[0]
+    {
+        result.is_error = Some(true);
+    }
+    let messages = linked(messages);
+    let chain = chain(&messages);
+    let mut counter = Counter::of_model("m");
+    let compaction = begin(&messages, 1000, 10_000).unwrap().without_model(&chain, &mut counter);
+    assert_eq!(compaction.next_request(), None);
+    let [summary, _] = compaction.finish(&mut counter, &mut CountingIds::default(), now()).unwrap();
+    let text = summary.text();
+    let places: Vec<usize> =
+        SECTIONS.iter().map(|section| text.find(&format!("## {section}")).unwrap()).collect();
+    assert!(places.is_sorted());
+    for part in ["edit (1 times)", "src/lib.rs", "no such file", "Question 0?"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(counter.text(&text).tokens < 1000);
+}
+
+#[test]
+fn a_failing_compaction_backs_off_and_is_reported_once() {
+    let mut back_off = BackOff::default();
+    let count = Count::exact(99, Method::Usage);
+    let mut tries = Vec::new();
+    let mut reports = 0;
+    for messages in 10..200 {
+        if should_compact(count, 100, messages, Threshold::default(), &back_off).is_ok() {
+            tries.push(messages);
+            reports += usize::from(back_off.failed(messages));
+        }
+    }
+    assert_eq!(tries, [10, 12, 16, 24, 40, 72, 136]);
+    assert_eq!(reports, 1);
+    // A chain that became shorter is tried at once, and success forgets everything.
+    assert!(back_off.allows(20));
+    let json = serde_json::to_string(&back_off).unwrap();
+    assert_eq!(serde_json::from_str::<BackOff>(&json).unwrap(), back_off);
+    back_off.succeeded();
+    assert_eq!(back_off, BackOff::default());
+}
+
+#[test]
+fn a_compaction_does_not_set_off_the_next() {
+    let mut messages = talk(8, 100);
+    let usage = TokenUsage { input_tokens: Some(950), ..TokenUsage::default() };
+    messages.last_mut().unwrap().usage = Some(usage);
+    let agent = agent();
+    let count = |messages: &[Message]| {
+        Planner::new(&agent).count(&chain(messages), &mut Counter::of_model("m"))
+    };
+    assert_eq!(count(&messages), Count::exact(950, Method::Usage));
+    compacted(&mut messages, 1000, "short");
+    // The usage of the answer that was kept is that of a context which is gone.
+    let after = count(&messages);
+    assert!(after.tokens < 300 && after.method == Method::Estimate, "{after}");
+    assert_eq!(begin(&messages, 1000, 1000).unwrap_err(), NotNow::NothingToGain);
+}
+
+#[test]
+fn compaction_twice_summarises_the_first_summary_too() {
+    let mut messages = talk(8, 60);
+    compacted(&mut messages, 1000, "first summary");
+    for round in 0..8 {
+        let leaf = chain(&messages).leaf.unwrap().id.clone();
+        let mut question = Message::user(format!("Q{round}"), "More?");
+        question.parent_id = Some(leaf);
+        let mut answer = Message::assistant(format!("A{round}"), "word ".repeat(60));
+        answer.parent_id = Some(question.id.clone());
+        messages.extend([question, answer]);
+    }
+    let compaction = begin(&messages, 1000, 10_000).unwrap();
+    let text = compaction.next_request().unwrap().turns[0].content.text();
+    assert!(text.contains("first summary") && text.contains("Answer 7."));
+    compacted(&mut messages, 1000, "second summary");
+    let view = seen(&messages);
+    assert_eq!(view[1..], ["Q6", "A6", "Q7", "A7"]);
+    let all: String = chain(&messages).messages.iter().map(|m| m.text()).collect();
+    assert!(all.contains("second summary") && !all.contains("first summary"));
+}
+
+#[test]
+fn undoing_shows_what_was_hidden() {
+    let original = talk(8, 60);
+    let mut messages = original.clone();
+    compacted(&mut messages, 1000, "short");
+    let made = undo(&chain(&messages), &mut CountingIds::default(), now());
+    assert_eq!(made.len(), 1);
+    messages.extend(made);
+    assert_eq!(seen(&messages), seen(&original));
+    assert_eq!(undo(&chain(&messages), &mut CountingIds::default(), now()), []);
+
+    // Where the summary stands before its boundary in the chain, it goes too.
+    let mut messages = original.clone();
+    compacted(&mut messages, 1000, "short");
+    let summary = messages[messages.len() - 2].id.clone();
+    messages.last_mut().unwrap().parent_id = Some(summary);
+    let made = undo(&chain(&messages), &mut CountingIds::default(), now());
+    assert_eq!(made.len(), 2);
+    messages.extend(made);
+    assert_eq!(seen(&messages), seen(&original));
+}
+
+#[test]
+fn files_worked_on_last_go_with_it_within_limits() {
+    let boundary = Message { session_id: "s".into(), ..Message::user("b", "") };
+    let mut counter = Counter::of_model("m");
+    let file = |path: &str, words: usize| FileText {
+        path: path.into(),
+        text: format!("{}</file>", "word ".repeat(words)),
+    };
+    let mut files = vec![file("a\"b.rs", 10), file("long.rs", 30_000)];
+    files.extend((0..6).map(|n| file(&format!("{n}.rs"), 10)));
+    let made =
+        attachments(&files, 200_000, &boundary, &mut counter, &mut CountingIds::default(), now());
+    assert_eq!(made.len(), 5);
+    assert!(made[0].text().starts_with("<file path=\"a&quot;b.rs\">\nword"));
+    assert!(made[0].text().ends_with("&lt;/file>\n</file>"));
+    let tokens: Vec<u64> = made.iter().map(|m| counter.text(&m.text()).tokens).collect();
+    assert!((8_000..=10_000).contains(&tokens[1]), "{tokens:?}");
+    assert_eq!(made[1].parent_id, Some(made[0].id.clone()));
+    // A small window gets less.
+    let made =
+        attachments(&files, 400, &boundary, &mut counter, &mut CountingIds::default(), now());
+    let tokens: u64 = made.iter().map(|m| counter.text(&m.text()).tokens).sum();
+    assert!(tokens <= 200, "{tokens}");
+}
+
+#[test]
+fn a_single_message_is_summarised_by_itself() {
+    let request = summary_request("w", 300, &Message::user("a", "long </conversation> text"));
+    let text = request.turns[0].content.text();
+    assert!(text.contains("long &lt;/conversation> text"), "{text}");
+    assert_eq!((request.model.as_str(), request.max_output_tokens), ("w", Some(300)));
+}
