@@ -34,7 +34,7 @@ pub struct Normalized {
 pub fn normalize_messages_for_api(chain: &Chain<'_>, agent: &Agent) -> Normalized {
     let Draft { system, items, left_out, needs_summary } = draft(chain, agent);
     let turns = items.into_iter().map(Item::into_turn).collect();
-    let Sendable { turns, mended } = sendable(turns);
+    let Sendable { turns, mended, .. } = sendable(turns);
     Normalized { system: joined(&system), turns, left_out, needs_summary, mended }
 }
 
