@@ -21,6 +21,14 @@ impl Local {
         self.store().join("models")
     }
 
+    /// Lets nobody else change what is in the store. The lock is beside it: whoever shares the store
+    /// need not share the state.
+    pub(crate) fn lock_store(&self, waiting: &mut dyn FnMut()) -> Result<File, LocalError> {
+        let file = lock_file(&self.data, "local.lock")?;
+        take(&file, Duration::MAX, waiting);
+        Ok(file)
+    }
+
     /// The folder of what runs for a model.
     pub(crate) fn room(&self, name: &str) -> PathBuf {
         self.state.join("local").join(name)

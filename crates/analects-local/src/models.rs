@@ -88,6 +88,7 @@ impl Local {
     /// last model the engine.
     pub fn remove(&self, name: &str) -> Result<(), LocalError> {
         self.find(name)?;
+        let _lock = self.lock_store(&mut || {})?;
         self.stop(name)?;
         let file = self.file(name);
         std::fs::remove_file(&file).map_err(to("remove", &file))?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::engine::PYTHON;
 use crate::error::to;
-use crate::folders::{lock_file, sync, take};
+use crate::folders::sync;
 use crate::models::{check_name, check_weights};
 use crate::packages::{Package, Pullable, Size, packages, pullable};
 use crate::python::Pip;
@@ -66,8 +66,7 @@ impl Local {
         if self.missing(name)?.is_nothing() {
             return Ok(false);
         }
-        let lock = lock_file(&self.state.join("local"), "pull.lock")?;
-        take(&lock, Duration::MAX, &mut || tell(Pulling::Waiting));
+        let _lock = self.lock_store(&mut || tell(Pulling::Waiting))?;
         let store = self.store();
         sys::create_private_folder(&store).map_err(to("create this folder", &store))?;
         remove_leftovers(&store, STAGING)?;

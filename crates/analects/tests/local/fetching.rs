@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::machine::{Machine, Run, everything_in, lives, say, signal, skip, until};
+use crate::machine::{Machine, Run, everything_in, lives, say, signal, skip, until, why};
 
 const PULL: [&str; 3] = ["model", "pull", "smollm2"];
 
@@ -230,7 +230,7 @@ fn a_disk_that_fills_up_in_the_middle_is_left_clean() {
     };
     let run = machine.run(&PULL);
     if run.stderr.contains("cannot be reached") {
-        return skip("fetching::full", run.stderr.trim());
+        return skip("fetching::full", why(&run));
     }
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.stderr.contains(": the disk is full; nothing is left"), "{}", run.stderr);
@@ -247,7 +247,7 @@ fn a_killed_pull_leaves_nothing_that_counts_and_the_next_ones_do_not_collide() {
     if child.try_wait().unwrap().is_some() {
         let run = Run::from(child.wait_with_output().unwrap());
         assert_eq!(run.code, Some(5), "{run:?}");
-        return skip("fetching::killed", run.stderr.trim());
+        return skip("fetching::killed", why(&run));
     }
     let pips = children(child.id());
     signal(child.id(), "KILL");

@@ -39,6 +39,11 @@ pub fn skip(test: &str, reason: &str) {
     }
 }
 
+/// The line that says why a command failed.
+pub fn why(run: &Run) -> &str {
+    run.stderr.lines().find(|line| line.starts_with("analects: ")).unwrap_or("it did not say why")
+}
+
 /// What a test measured.
 #[allow(clippy::print_stderr)]
 pub fn say(text: &str) {
@@ -72,7 +77,7 @@ impl Machine {
             Some(0) => Some(machine),
             // The network, or Python, is not there.
             Some(5) => {
-                skip(test, run.stderr.trim());
+                skip(test, why(&run));
                 None
             }
             _ => panic!("{run:?}"),
