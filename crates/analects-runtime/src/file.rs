@@ -71,26 +71,6 @@ impl FileConversation {
         file.append(|document| NewCell::agent(document.next_id(), agent))
     }
 
-    /// Puts pictures that the file names in their places; what cannot be read stays text.
-    fn load_pictures(&self, message: &mut Message, problems: &mut Vec<Problem>) {
-        let Body::User(User { content: Content::Blocks(blocks), .. }) = &mut message.body else {
-            return;
-        };
-        for block in blocks {
-            let Block::Image(image) = block else { continue };
-            let Some(Source::File(path)) = Source::of(&image.source) else { continue };
-            match read_picture(&self.path, &path) {
-                Ok(source) => image.source = source.to_raw(),
-                Err(reason) => {
-                    let text = format!("the picture {path} is not sent: {reason}");
-                    problems.push(Problem::error("unreadable-picture", text));
-                    let alt = image.extra.get("alt").and_then(Raw::as_string).unwrap_or_default();
-                    *block = Block::from_text(format!("![{alt}]({path})"));
-                }
-            }
-        }
-    }
-
     fn file(&mut self) -> Result<&mut LockedFile, StoreError> {
         match &mut self.state {
             State::Resting(file) => Ok(file),
@@ -115,16 +95,40 @@ impl FileConversation {
     }
 }
 
+/// The messages of a file, with the pictures that it names.
+pub fn file_messages(document: &Document, path: &Path) -> Decoded {
+    let session = msgfile::session_of(&path.to_string_lossy());
+    let mut decoded = msgfile::messages(document, &session);
+    decoded.problems.splice(0..0, document.problems());
+    for message in &mut decoded.messages {
+        load_pictures(message, path, &mut decoded.problems);
+    }
+    decoded
+}
+
+/// Puts pictures that the file names in their places; what cannot be read stays text.
+fn load_pictures(message: &mut Message, path: &Path, problems: &mut Vec<Problem>) {
+    let Body::User(User { content: Content::Blocks(blocks), .. }) = &mut message.body else {
+        return;
+    };
+    for block in blocks {
+        let Block::Image(image) = block else { continue };
+        let Some(Source::File(picture)) = Source::of(&image.source) else { continue };
+        match read_picture(path, &picture) {
+            Ok(source) => image.source = source.to_raw(),
+            Err(reason) => {
+                let text = format!("the picture {picture} is not sent: {reason}");
+                problems.push(Problem::error("unreadable-picture", text));
+                let alt = image.extra.get("alt").and_then(Raw::as_string).unwrap_or_default();
+                *block = Block::from_text(format!("![{alt}]({picture})"));
+            }
+        }
+    }
+}
+
 impl Conversation for FileConversation {
     fn messages(&self) -> Decoded {
-        let Some(document) = self.document() else { return Decoded::default() };
-        let session = msgfile::session_of(&self.path.to_string_lossy());
-        let mut decoded = msgfile::messages(document, &session);
-        decoded.problems.splice(0..0, document.problems());
-        for message in &mut decoded.messages {
-            self.load_pictures(message, &mut decoded.problems);
-        }
-        decoded
+        self.document().map(|document| file_messages(document, &self.path)).unwrap_or_default()
     }
 
     fn say(&mut self, prompt: &str, _: Timestamp) -> Result<(), StoreError> {

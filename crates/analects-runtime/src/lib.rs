@@ -22,6 +22,6 @@ mod stored;
 mod turn;
 
 pub use conversation::Conversation;
-pub use file::{FileConversation, agent_name};
+pub use file::{FileConversation, agent_name, file_messages};
 pub use stored::StoredConversation;
-pub use turn::{Asked, Outcome, drive};
+pub use turn::{Asked, Outcome, budget, drive};

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use analects_client::{Client, ClientError, EventStream, Model};
-use analects_context::{Plan, TooLarge};
+use analects_context::{Budget, Counter, Plan, Planner, TooLarge};
 use analects_core::{
     Agent, ApiError, ApiErrorKind, Content, Delta, Fold, Message, Problem, StreamEvent,
 };
@@ -40,6 +40,14 @@ pub struct Outcome {
     pub problems: Vec<Problem>,
 }
 
+/// What fits into a request: what the agent's settings say, but never more than is known of the model.
+pub fn budget(agent: &Agent, model: &Model) -> Budget {
+    let facts = model.facts.as_ref();
+    let window = facts.and_then(|facts| facts.context_window).unwrap_or(u64::MAX);
+    let answer = facts.and_then(|facts| facts.max_output_tokens).unwrap_or(u64::MAX);
+    Budget::new(agent.context_window.min(window), agent.max_output_tokens.min(answer))
+}
+
 /// How a stream ended.
 enum End {
     Complete,
@@ -53,7 +61,8 @@ impl Asked<'_> {
         let decoded = conversation.messages();
         let chain = conversation.chain(&decoded);
         let agent = Agent { models: vec![self.model.name.clone()], ..self.agent.clone() };
-        let plan = analects_context::plan(&chain, &agent);
+        let planner = Planner::new(&agent).with_budget(budget(&agent, self.model));
+        let plan = planner.plan(&chain, &mut Counter::of_model(&self.model.name));
         let problems = decoded.problems.iter().cloned().chain(chain.problems);
         let problems = problems.chain(plan.notes.iter().cloned()).collect();
         (plan, problems)

@@ -6,6 +6,7 @@ mod chat;
 mod check;
 mod completions;
 mod config;
+mod context;
 mod drop;
 mod fmt;
 mod fork;
@@ -20,6 +21,7 @@ mod rewind;
 mod session;
 mod set;
 mod show;
+mod tokens;
 
 use clap::Subcommand;
 
@@ -32,6 +34,7 @@ pub enum Command {
     Chat(chat::Args),
     Completions(completions::Args),
     Config(config::Args),
+    Context(context::Args),
     Drop(drop::Args),
     Fork(fork::Args),
     Man(man::Args),
@@ -44,6 +47,7 @@ pub enum Command {
     List(list::Args),
     Get(get::Args),
     Show(show::Args),
+    Tokens(tokens::Args),
     Check(check::Args),
     Fmt(fmt::Args),
 }
@@ -56,6 +60,7 @@ impl Command {
             Command::Chat(args) => chat::run(args),
             Command::Completions(args) => completions::run(&args),
             Command::Config(args) => config::run(&args),
+            Command::Context(args) => context::run(&args),
             Command::Drop(args) => drop::run(&args),
             Command::Fork(args) => fork::run(&args),
             Command::Man(args) => man::run(&args),
@@ -68,6 +73,7 @@ impl Command {
             Command::List(args) => list::run(&args),
             Command::Get(args) => get::run(&args),
             Command::Show(args) => show::run(&args),
+            Command::Tokens(args) => tokens::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Fmt(args) => fmt::run(&args),
         }
@@ -81,7 +87,9 @@ impl Command {
             Command::Model(args) => args.wants_json(),
             Command::Chat(_) | Command::Completions(_) | Command::Fmt(_) => false,
             Command::Man(_) | Command::Rewind(_) => false,
+            Command::Context(args) => args.json,
             Command::Drop(args) => args.json,
+            Command::Tokens(args) => args.json,
             Command::Fork(args) => args.json,
             Command::Repair(args) => args.json,
             Command::Session(args) => args.wants_json(),

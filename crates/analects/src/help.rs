@@ -10,7 +10,7 @@ use crate::Cli;
 pub const GROUPS: [(&str, &[&str]); 5] = [
     ("Talk", &["chat", "ask"]),
     ("Write", &["new", "add", "set", "fmt"]),
-    ("Look", &["list", "get", "show", "check", "repair"]),
+    ("Look", &["list", "get", "show", "check", "repair", "context", "tokens"]),
     ("Sessions of the store", &["session", "fork", "rewind", "drop"]),
     ("Surroundings", &["model", "config", "completions", "man"]),
 ];

@@ -13,6 +13,7 @@ mod failure;
 mod help;
 mod interrupt;
 mod local;
+mod outgoing;
 mod piped;
 #[cfg(test)]
 mod reference;

@@ -2,13 +2,10 @@
 
 mod files;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use analects_client::{
-    ClientError, EventStream, Model, ModelAdapter, Transport, cost, is_content, resolve,
-};
+use analects_client::{ClientError, EventStream, Model, ModelAdapter, cost, is_content, resolve};
 use analects_core::{
     ApiError, Block, Content, Delta, Fold, Folded, Json, Message, Problem, Request, Role,
     StreamEvent, Turn,
@@ -22,7 +19,7 @@ use crate::ending::what_is_odd;
 use crate::failure::Failure;
 use crate::piped::piped;
 use crate::surroundings::Surroundings;
-use crate::{interrupt, local, ui, ways};
+use crate::{interrupt, local, outgoing, ui, ways};
 
 /// Ask one question; nothing is kept
 ///
@@ -107,7 +104,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     model.check()?;
     let request = request(args)?;
     if args.dry_run {
-        return dry_run(&model, &request);
+        return outgoing::print(&model, &request);
     }
     let serving = local::ready(&mut model, args.model.as_deref(), &surroundings)?;
     let adapter = ModelAdapter::new(model, args.connection.options(&surroundings)?);
@@ -144,42 +141,6 @@ fn request(args: &Args) -> Result<Request, Failure> {
         reasoning: args.reasoning,
         ..Request::default()
     })
-}
-
-/// Prints the request as it would go out, but for the key.
-fn dry_run(model: &Model, request: &Request) -> Result<(), Failure> {
-    let encoded = model.encode(request);
-    let address = match &model.transport {
-        Transport::Http { base_url, .. } => base_url.to_string(),
-        Transport::Replay(_) => "replay:".to_string(),
-        // Its port is known when it runs.
-        Transport::Local => "http://127.0.0.1/v1".to_string(),
-    };
-    let body = raw(String::from_utf8_lossy(&encoded.body).into_owned())?;
-    let left_out = encoded.left_out.iter().map(|problem| problem.message.clone());
-    ui::print_json(&Outgoing {
-        method: "POST",
-        url: format!("{address}{}", encoded.path),
-        headers: encoded.headers.iter().cloned().collect(),
-        body,
-        not_sent: left_out.collect(),
-    })
-}
-
-/// JSON that is printed as it is.
-fn raw(json: String) -> Result<Box<RawValue>, Failure> {
-    RawValue::from_string(json).map_err(|error| Failure::ours(format!("no JSON: {error}")))
-}
-
-/// A request as it would go out, but for the key.
-#[derive(Serialize)]
-struct Outgoing {
-    method: &'static str,
-    url: String,
-    headers: BTreeMap<String, String>,
-    /// To the byte what would be sent.
-    body: Box<RawValue>,
-    not_sent: Vec<String>,
 }
 
 /// What came back.
@@ -348,7 +309,7 @@ fn print_json(
     ui::print_json(&Known {
         complete: folded.complete,
         first_token_ms: first_token.map(|time| time.as_millis() as u64),
-        message: raw(folded.message.to_json())?,
+        message: outgoing::raw(folded.message.to_json())?,
         problems: problems.iter().chain(&folded.problems).collect(),
         text: folded.message.text(),
     })

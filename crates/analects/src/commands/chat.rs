@@ -20,8 +20,7 @@ use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::{local, writing};
 use asking::ask;
-pub use who::Wanted;
-use who::Who;
+pub use who::{Wanted, Who};
 
 /// Say something to a model, and keep the conversation
 ///

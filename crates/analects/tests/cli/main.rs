@@ -9,6 +9,7 @@ mod chat;
 mod check;
 mod completions;
 mod config;
+mod context;
 mod diagnostics;
 #[cfg(target_os = "linux")]
 mod disk;

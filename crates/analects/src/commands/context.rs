@@ -1,0 +1,224 @@
+//! `context`: what would be sent to go on with a conversation, message by message, before it is sent.
+
+use std::path::Path;
+
+use analects_context::{Count, Counter, Fate, Plan, Planner, Precision, Row};
+use analects_core::{Agent, Chain, Message, Problem, chain};
+use analects_formats::Decoded;
+use analects_formats::msgfile::ShowProblem;
+use analects_runtime::{Conversation, budget, file_messages};
+use serde::Serialize;
+
+use super::chat::{self, Wanted, Who};
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::sessions::Sessions;
+use crate::surroundings::Surroundings;
+use crate::{outgoing, ui};
+
+/// How wide the bar for the window is.
+const BAR: usize = 40;
+
+/// Show what would be sent to go on with a conversation
+///
+/// For each message: its tokens, what happens to it and why, and how it begins. Then the sum, and how much of the
+/// model's window that is. Nothing is sent, and no key is needed.
+///
+/// A count with ~ is an estimate, and ± says how far ordinary text may be off. What is shown is what chat would send:
+/// where not everything fits, long results are shortened first, then the earliest calls with their results go, then the
+/// earliest turns; instructions, the last message of the user and the last summary stay.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects context talk.msg.md
+  analects context last -m anthropic/claude-sonnet-4-5
+  analects context talk.msg.md --request | jq .body")]
+pub struct Args {
+    /// The message file, or the session: its id, the beginning of it, its title, or last
+    #[arg(value_name = "FILE|SESSION")]
+    target: String,
+
+    /// The model that would be asked [default: the one that answered last]
+    #[arg(short, long)]
+    model: Option<String>,
+
+    /// The agent that would answer
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// Print the request itself, as it would go out, instead of the table
+    #[arg(long)]
+    request: bool,
+
+    /// Print the plan as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The plan, as JSON.
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    model: String,
+    agent: &'a str,
+    window: u64,
+    reserved: u64,
+    limit: u64,
+    count: Count,
+    system: Count,
+    tools: Count,
+    fits: bool,
+    needs_summary: Vec<String>,
+    messages: Vec<ShownRow<'a>>,
+    notes: Vec<ShowProblem>,
+}
+
+/// What becomes of a message, as JSON.
+#[derive(Debug, Serialize)]
+struct ShownRow<'a> {
+    id: &'a str,
+    role: &'static str,
+    fate: &'static str,
+    why: Option<&'static str>,
+    tokens: Count,
+    whole: Count,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let mut surroundings = Surroundings::of_process()?;
+    surroundings.models.allow_no_key = true;
+    let wanted = Wanted { model: args.model.as_deref(), agent: args.agent.as_deref() };
+    let config = Config::read_for(wanted.model, wanted.agent, &surroundings)?;
+    let path = Path::new(&args.target);
+    if args.target.ends_with(".md") || path.is_file() {
+        let document = analects_store::read_message_file(path)?;
+        let who = Who::of_file(&document, wanted, &surroundings.models, &config)?;
+        let decoded = file_messages(&document, path);
+        return show(args, &who, &decoded, &chain(&decoded.messages));
+    }
+    let sessions = Sessions::of(&surroundings);
+    let conversation = chat::open(&sessions, sessions.find(Some(&args.target))?)?;
+    let who = Who::of_store(&conversation, wanted, &surroundings.models, &config)?;
+    let decoded = conversation.messages();
+    show(args, &who, &decoded, &conversation.chain(&decoded))
+}
+
+fn show(args: &Args, who: &Who, decoded: &Decoded, chain: &Chain<'_>) -> Result<(), Failure> {
+    let agent = Agent { models: vec![who.model.name.clone()], ..who.agent.clone() };
+    let planner = Planner::new(&agent).with_budget(budget(&agent, &who.model));
+    let precision = if args.request { Precision::default() } else { Precision::Exact };
+    let plan =
+        planner.with_precision(precision).plan(chain, &mut Counter::of_model(&who.model.name));
+    if args.request {
+        let request =
+            plan.ready().map_err(|why| Failure::input(why.to_string()).or_hint(why.hint()))?;
+        return outgoing::print(&who.model, request);
+    }
+    if args.json {
+        return ui::print_json(&as_json(who, &plan));
+    }
+    let problems: Vec<Problem> = decoded
+        .problems
+        .iter()
+        .chain(&plan.notes)
+        .filter(|it| super::reading::is_serious(it))
+        .cloned()
+        .collect();
+    ui::report_problems(&args.target, b"", &problems);
+    print_table(who, &plan, chain)?;
+    match plan.ready() {
+        Ok(_) => Ok(()),
+        Err(why) => Err(Failure::input(why.to_string()).or_hint(why.hint())),
+    }
+}
+
+fn as_json<'a>(who: &'a Who, plan: &'a Plan) -> Shown<'a> {
+    let row = |row: &'a Row| ShownRow {
+        id: &row.id,
+        role: row.role.as_str(),
+        fate: row.fate.as_str(),
+        why: row.why,
+        tokens: row.tokens,
+        whole: row.whole,
+    };
+    Shown {
+        model: format!("{}/{}", who.model.provider, who.model.name),
+        agent: &who.agent.name,
+        window: plan.budget.window,
+        reserved: plan.budget.reserved,
+        limit: plan.budget.limit(),
+        count: plan.count,
+        system: plan.system,
+        tools: plan.tools,
+        fits: plan.ready().is_ok(),
+        needs_summary: plan.needs_summary.iter().map(|id| (**id).to_string()).collect(),
+        messages: plan.rows.iter().map(row).collect(),
+        notes: plan.notes.iter().map(ShowProblem::from).collect(),
+    }
+}
+
+fn print_table(who: &Who, plan: &Plan, chain: &Chain<'_>) -> Result<(), Failure> {
+    let mut rows: Vec<[String; 5]> = Vec::new();
+    if plan.system.tokens > 0 {
+        rows.push([
+            "instructions".into(),
+            "system".into(),
+            plan.system.to_string(),
+            "sent".into(),
+            String::new(),
+        ]);
+    }
+    let messages = plan.rows.iter().zip(&chain.messages).enumerate();
+    rows.extend(messages.map(|(at, (row, message))| line(at + 1, row, message)));
+    ui::print_rows(rows)?;
+    let limit = plan.budget.limit();
+    let (window, reserved) = (plan.budget.window, plan.budget.reserved);
+    ui::print_line("")?;
+    ui::print_line(&format!(
+        "{}/{}: {} of {limit} tokens; the window has {window}, of which {reserved} are for the answer",
+        who.model.provider, who.model.name, plan.count
+    ))?;
+    ui::print_line(&bar(plan.count.tokens, reserved, window))
+}
+
+fn line(number: usize, row: &Row, message: &Message) -> [String; 5] {
+    let text = message.text();
+    let begins = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let fate = match (row.fate, row.why) {
+        (Fate::Sent, _) | (_, None) => row.fate.as_str().to_string(),
+        (fate, Some(why)) => format!("{}: {why}", fate.as_str()),
+    };
+    let tokens = if row.fate == Fate::Shortened {
+        format!("{} of {}", row.tokens, row.whole)
+    } else {
+        row.tokens.to_string()
+    };
+    [format!("#{number}"), row.role.as_str().to_string(), tokens, fate, begins.to_string()]
+}
+
+/// The window as a bar: what is used, what is free, and what is kept for the answer.
+fn bar(used: u64, reserved: u64, window: u64) -> String {
+    let cells = |tokens: u64| {
+        let share = tokens as f64 / window.max(1) as f64;
+        ((share * BAR as f64).ceil() as usize).min(BAR)
+    };
+    let (used_cells, kept) = (cells(used), cells(reserved));
+    let free = BAR.saturating_sub(used_cells + kept);
+    let percent = used as f64 * 100.0 / window.max(1) as f64;
+    let (used_bar, free_bar) = ("█".repeat(used_cells.min(BAR - kept.min(BAR))), "░".repeat(free));
+    format!("{used_bar}{free_bar}{} {percent:.1} %", "▒".repeat(kept))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_is_as_wide_as_the_window() {
+        let width = |text: &str| text.chars().take_while(|c| "█░▒".contains(*c)).count();
+        for (used, reserved) in [(0, 0), (1, 1), (50, 20), (80, 20), (99, 50), (500, 20), (3, 100)]
+        {
+            let bar = bar(used, reserved, 100);
+            assert_eq!(width(&bar), BAR, "{used} {reserved}: {bar}");
+        }
+        assert_eq!(bar(0, 0, 0), format!("{} 0.0 %", "░".repeat(BAR)));
+    }
+}

@@ -1,0 +1,112 @@
+//! What is shown before it is sent is what is sent.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::server::{Server, answer};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+const TALK: &str = "---\ndefault_agent: tiny\nagents:\n  tiny:\n    models: [openai/tiny]\n    system_prompt: Be brief.\n---\n\n\
+    # %%\n\nOne?\n\n# %%% [^2]\n\n[^2]: [tiny]\n\nOne.\n\n# %% [^3]\n\n[^3]: [markdown] history=exclude\n\na note\n\n# %%\n\nTwo?\n";
+
+#[test]
+fn the_request_that_is_shown_is_the_one_that_goes_out() {
+    let server = Server::new(vec![answer(&["Two."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", TALK);
+    let shown = sandbox.run(&["context", "a.msg.md", "--request"]);
+    assert_eq!((shown.code, &*shown.stderr), (Some(0), ""));
+    let run = sandbox.run(&["chat", "a.msg.md"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(json(&shown.stdout)["body"], json(&server.request()));
+}
+
+#[test]
+fn every_message_has_its_fate_and_the_numbers_add_up() {
+    let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
+    sandbox.write("a.msg.md", TALK);
+    let before = sandbox.read("a.msg.md");
+    let shown = json(&sandbox.run(&["context", "a.msg.md", "--json"]).stdout);
+    let messages = shown["messages"].as_array().unwrap();
+    let fates: Vec<_> = messages.iter().map(|row| row["fate"].as_str().unwrap()).collect();
+    assert_eq!(fates, ["sent", "sent", "left out", "sent"]);
+    assert_eq!(messages[2]["why"], "history=exclude");
+    let number = |value: &Value| value["tokens"].as_u64().unwrap();
+    let parts: u64 = messages.iter().map(|row| number(&row["tokens"])).sum();
+    let total = number(&shown["count"]);
+    assert!(total >= parts + number(&shown["system"]), "{shown}");
+    assert_eq!(shown["count"]["method"], "estimate");
+    assert!(shown["count"]["error_bound"].as_u64().unwrap() > 0);
+    assert_eq!(shown["limit"], 200_000 - 8192);
+    let table = sandbox.run(&["context", "a.msg.md"]);
+    assert_eq!(table.code, Some(0), "{}", table.stderr);
+    assert!(table.stdout.contains("left out: history=exclude"), "{}", table.stdout);
+    assert!(table.stdout.contains('░'), "{}", table.stdout);
+    assert_eq!(sandbox.read("a.msg.md"), before);
+}
+
+#[test]
+fn what_does_not_fit_is_dropped_in_sight_or_refused_with_numbers() {
+    let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
+    let head = "---\ndefault_agent: t\nagents:\n  t: {models: [openai/tiny], context_window: 400, max_output_tokens: 100}\n---\n\n";
+    let turns: String = (0..30)
+        .map(|n| {
+            format!(
+                "# %%\n\nquestion {n} {}\n\n# %%% [^r{n}]\n\n[^r{n}]: [t]\n\nanswer\n\n",
+                "word ".repeat(8)
+            )
+        })
+        .collect();
+    sandbox.write("long.msg.md", format!("{head}{turns}# %%\n\nlast\n"));
+    let shown = json(&sandbox.run(&["context", "long.msg.md", "--json"]).stdout);
+    let rows = shown["messages"].as_array().unwrap();
+    assert_eq!(
+        (&rows[0]["fate"], &rows.last().unwrap()["fate"]),
+        (&"dropped".into(), &"sent".into())
+    );
+    assert_eq!(shown["fits"], true);
+    assert!(shown["count"]["tokens"].as_u64() <= shown["limit"].as_u64());
+    sandbox.write("huge.msg.md", format!("{head}# %%\n\n{}\n", "word ".repeat(2000)));
+    for args in [&["context", "huge.msg.md"][..], &["context", "huge.msg.md", "--request"]] {
+        let run = sandbox.run(args);
+        assert_eq!(run.code, Some(1), "{}", run.stderr);
+        assert!(run.stderr.contains("300 fit"), "{}", run.stderr);
+    }
+    let run = sandbox.run(&["chat", "huge.msg.md"]);
+    assert_ne!(run.code, Some(0), "nothing else is sent silently");
+    assert!(run.stderr.contains("300 fit"), "{}", run.stderr);
+}
+
+#[test]
+fn a_session_has_a_context_too() {
+    let server = Server::new(vec![answer(&["One."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    assert_eq!(sandbox.run(&["chat", "-m", "openai/tiny", "Count"]).code, Some(0));
+    let shown = json(&sandbox.run(&["context", "last", "--json"]).stdout);
+    assert_eq!(shown["messages"].as_array().unwrap().len(), 2);
+    assert_eq!(shown["model"], "openai/tiny");
+    assert_eq!(sandbox.run(&["context", "nobody"]).code, Some(3));
+    assert_eq!(sandbox.run(&["context", "nofile.msg.md"]).code, Some(3));
+}
+
+#[test]
+fn tokens_of_a_text_say_how_sure_they_are() {
+    let sandbox = Sandbox::new();
+    let text = "The quick brown fox jumps over the lazy dog. ".repeat(20);
+    let run =
+        sandbox.run_with_stdin(&["tokens", "--json", "-m", "anthropic/claude-sonnet-4-5"], &text);
+    let shown = json(&run.stdout);
+    assert_eq!(shown["method"], "estimate");
+    let (tokens, bound) =
+        (shown["tokens"].as_u64().unwrap(), shown["error_bound"].as_u64().unwrap());
+    assert!((150..300).contains(&tokens) && bound > 0, "{shown}");
+    let plain = sandbox.run_with_stdin(&["tokens", "-m", "anthropic/claude-sonnet-4-5"], &text);
+    assert_eq!(plain.stdout, format!("~{tokens} ±{bound}\n"));
+    sandbox.write("b.bin", b"\xff\xfe");
+    assert_eq!(sandbox.run(&["tokens", "b.bin"]).code, Some(1));
+    assert_eq!(sandbox.run(&["tokens", "missing"]).code, Some(3));
+    assert_eq!(sandbox.run_with_stdin(&["tokens", "-"], "").stdout, "~0 ±0\n");
+}
