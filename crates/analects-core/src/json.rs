@@ -111,21 +111,52 @@ serde_by_json!(
 
 /// Writes a JSON string. U+2028 and U+2029 are escaped, since some readers split lines there.
 pub(crate) fn write_string(out: &mut String, text: &str) {
+    out.reserve(text.len() + 2);
     out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\0'..='\u{1f}' | '\u{7f}' | '\u{2028}' | '\u{2029}' => {
-                out.push_str(&format!("\\u{:04x}", u32::from(c)));
-            }
-            _ => out.push(c),
+    // What needs no escape is copied in runs.
+    let mut copied = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if !MAY_NEED_ESCAPE[byte as usize] {
+            continue;
         }
+        let Some(c) = text[at..].chars().next().filter(|c| needs_escape(*c)) else { continue };
+        out.push_str(&text[copied..at]);
+        write_escape(out, c);
+        copied = at + c.len_utf8();
     }
+    out.push_str(&text[copied..]);
     out.push('"');
+}
+
+/// Bytes with which a character may begin that needs an escape. None of them is inside of a character.
+static MAY_NEED_ESCAPE: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        table[byte] = true;
+        byte += 1;
+    }
+    table[b'"' as usize] = true;
+    table[b'\\' as usize] = true;
+    table[0x7f] = true;
+    // The first byte of U+2028 and U+2029, and of many others.
+    table[0xe2] = true;
+    table
+};
+
+fn needs_escape(c: char) -> bool {
+    matches!(c, '"' | '\\' | '\0'..='\u{1f}' | '\u{7f}' | '\u{2028}' | '\u{2029}')
+}
+
+fn write_escape(out: &mut String, c: char) {
+    match c {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        c => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+    }
 }
 
 /// Writes one JSON object, field by field; absent values write nothing.

@@ -47,6 +47,9 @@ pub enum SyncPolicy {
     Never,
 }
 
+/// The files that are open for writing.
+type Writers = HashMap<ChainName, Arc<Mutex<Writer>>>;
+
 /// A store of files, one line for each record.
 #[derive(Debug)]
 pub struct JsonlStore {
@@ -56,7 +59,7 @@ pub struct JsonlStore {
     limit: usize,
     /// How far a file grows beyond its index before that is written anew.
     stride: u64,
-    writers: Mutex<HashMap<PathBuf, Arc<Mutex<Writer>>>>,
+    writers: Mutex<Writers>,
 }
 
 impl JsonlStore {
@@ -123,21 +126,22 @@ impl JsonlStore {
         }
     }
 
-    fn writers(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<Mutex<Writer>>>> {
+    fn writers(&self) -> MutexGuard<'_, Writers> {
         self.writers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn writer(&self, path: &Path) -> Result<Arc<Mutex<Writer>>, StoreError> {
+    fn writer(&self, of: &ChainName) -> Result<Arc<Mutex<Writer>>, StoreError> {
         let mut writers = self.writers();
-        if let Some(writer) = writers.get(path) {
+        if let Some(writer) = writers.get(of) {
             return Ok(Arc::clone(writer));
         }
-        create_private_folder(&*self.vfs, folder_of(path))?;
-        let writer = Arc::new(Mutex::new(Writer::open(&self.vfs, &self.places, path)?));
+        let path = self.path(of)?;
+        create_private_folder(&*self.vfs, folder_of(&path))?;
+        let writer = Arc::new(Mutex::new(Writer::open(&self.vfs, &self.places, &path)?));
         if writers.len() >= MAX_WRITERS {
             writers.clear();
         }
-        writers.insert(path.to_path_buf(), Arc::clone(&writer));
+        writers.insert(of.clone(), Arc::clone(&writer));
         Ok(writer)
     }
 
@@ -185,23 +189,22 @@ impl JsonlStore {
 
 impl TranscriptStore for JsonlStore {
     fn append(&self, to: &ChainName, records: &[Message]) -> Result<(), StoreError> {
-        let path = self.path(to)?;
+        let writer = self.writer(to)?;
         let mut lines = String::new();
         for record in records {
             encode_to(&mut lines, record);
         }
-        let writer = self.writer(&path)?;
         let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
         let end = writer.append(lines, self.policy)?;
         if end.saturating_sub(writer.indexed) >= self.stride {
-            writer.indexed = index::keep_up(&*self.vfs, &path, end, self.stride, self.limit);
+            let (vfs, path) = (&*self.vfs, writer.path.clone());
+            writer.indexed = index::keep_up(vfs, &path, end, self.stride, self.limit);
         }
         Ok(())
     }
 
     fn sync(&self, of: &ChainName) -> Result<(), StoreError> {
-        let path = self.path(of)?;
-        let writer = self.writers().get(&path).cloned();
+        let writer = self.writers().get(of).cloned();
         match writer {
             Some(writer) => writer.lock().unwrap_or_else(PoisonError::into_inner).sync(),
             None => Ok(()),
@@ -265,13 +268,16 @@ impl TranscriptStore for JsonlStore {
         let place = trash.join(path.file_name().unwrap_or_default());
         // The main chain goes last, so that a prune that was cut off can be done again.
         for agent in self.side_chains(&main)? {
-            let side = self.path(&main.side(agent))?;
+            let name = main.side(agent);
+            let side = self.path(&name)?;
+            self.writers().remove(&name);
             let name = side.file_name().unwrap_or_default();
             let _ = self.vfs.remove(&index::path(&side));
             self.locked(&side, || self.put_aside(&side, &place.with_extension("").join(name)))?;
         }
         let _ = self.vfs.remove_folder(&path.with_extension(""));
         let _ = self.vfs.remove(&index::path(&path));
+        self.writers().remove(&main);
         let place = self.locked(&path, || self.put_aside(&path, &place))?;
         Ok(place.display().to_string())
     }
@@ -289,13 +295,12 @@ impl TranscriptStore for JsonlStore {
 }
 
 impl JsonlStore {
-    /// Does something while nobody else writes to a file, and closes it.
+    /// Does something while nobody else writes to a file.
     fn locked<T>(
         &self,
         path: &Path,
         act: impl FnOnce() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.writers().remove(path);
         let _lock = Writer::lock_alone(&self.vfs, &self.places, path)?;
         act()
     }

@@ -1,5 +1,6 @@
 //! The index beside a chain's file: its overview, as far as somebody has gone over it. It is derived, and
-//! never synced: whoever reads it checks that the file still is what it was.
+//! never synced: whoever reads it checks that the file still is what it was. It grows by a line each time,
+//! of which the last counts, since a file system may take long to put one file in the place of another.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,14 +10,14 @@ use analects_formats::transcript::crc32c;
 
 use super::rows::Forward;
 use crate::sessions::Overview;
-use crate::vfs::{Open, Vfs, VfsFile, folder_of};
+use crate::vfs::{Open, Vfs, VfsFile};
 
 /// How much of a file is gone over for that at once, so that no append takes forever.
 const AT_MOST: u64 = 64 << 20;
 /// How many bytes before the end of what was seen are compared.
 const PROOF: u64 = 4096;
-/// An index is small; anything else under its name is none.
-const LONGEST: u64 = 1 << 16;
+/// How many bytes at the end of an index are looked at.
+const TAIL: u64 = 1 << 14;
 
 /// Where the index of a file is.
 pub(super) fn path(file: &Path) -> PathBuf {
@@ -53,13 +54,11 @@ fn go_on(
     Ok(overview)
 }
 
-/// Writes the index anew if a file of this length has grown far beyond it; gives how far it goes. What goes
+/// Goes on with the index if a file of this length has grown far beyond it; gives how far it goes. What goes
 /// wrong with it is nobody's loss.
 pub(super) fn keep_up(vfs: &dyn Vfs, path: &Path, length: u64, stride: u64, limit: usize) -> u64 {
-    // Somebody else may have written it meanwhile.
-    let index = vfs.open(&self::path(path), Open::Read).ok();
-    let index = index.and_then(|mut index| parse(&mut *index));
-    let seen = index.map_or(0, |index| index.overview.end.min(length));
+    // Somebody else may have done so meanwhile.
+    let seen = entries(vfs, path).first().map_or(0, |last| last.overview.end.min(length));
     if length - seen < stride {
         return seen;
     }
@@ -74,40 +73,41 @@ fn write(vfs: &dyn Vfs, path: &Path, length: u64, limit: usize) -> io::Result<u6
     let proof = proof(&mut *file, overview.end)?;
     let mut map = overview.to_map();
     map.push("proof", Raw::string(&format!("{proof:08x}")));
-    let index = self::path(path);
-    let mut draft = vfs.draft(folder_of(path))?;
-    draft.write_all(map.to_raw().as_str().as_bytes())?;
-    // A name of its own for each length: two writers do not meet in it.
-    let aside = path.with_extension(format!("{}.idx-draft", overview.end));
-    match draft.link(&aside) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => vfs.remove(&aside)?,
-        linked => linked.and_then(|()| vfs.rename(&aside, &index))?,
-    }
+    // A line end first ends what a crash may have left.
+    let line = format!("\n{}\n", map.to_raw());
+    vfs.open(&self::path(path), Open::Private)?.write_all(line.as_bytes())?;
     Ok(overview.end)
 }
 
-struct Index {
+struct Entry {
     overview: Overview,
     proof: u32,
 }
 
-fn parse(file: &mut dyn VfsFile) -> Option<Index> {
-    let facts = file.facts().ok()?;
-    if !facts.is_file || facts.length > LONGEST {
-        return None;
-    }
-    let bytes = file.read_from(0).ok()?;
-    let map = RawMap::parse(std::str::from_utf8(&bytes).ok()?).ok()?;
-    let proof = u32::from_str_radix(&map.get("proof")?.as_string()?, 16).ok()?;
-    Some(Index { overview: Overview::from_map(&map)?, proof })
+/// The last entries of the index, the last one first.
+fn entries(vfs: &dyn Vfs, path: &Path) -> Vec<Entry> {
+    let bytes = vfs.open(&self::path(path), Open::Read).and_then(|mut file| {
+        let length = file.facts()?.length;
+        file.read_from(length.saturating_sub(TAIL))
+    });
+    let bytes = bytes.unwrap_or_default();
+    bytes.split(|byte| *byte == b'\n').rev().filter_map(parse).collect()
 }
 
-/// The index of a file, if the file confirms it.
+fn parse(line: &[u8]) -> Option<Entry> {
+    let map = RawMap::parse(std::str::from_utf8(line).ok()?).ok()?;
+    let proof = u32::from_str_radix(&map.get("proof")?.as_string()?, 16).ok()?;
+    Some(Entry { overview: Overview::from_map(&map)?, proof })
+}
+
+/// The last entry that the file confirms.
 fn read(vfs: &dyn Vfs, path: &Path, file: &mut dyn VfsFile, length: u64) -> Option<Overview> {
-    let index = parse(&mut *vfs.open(&self::path(path), Open::Read).ok()?)?;
-    let end = index.overview.end;
-    let is_confirmed = end <= length && proof(file, end).ok()? == index.proof;
-    is_confirmed.then_some(index.overview)
+    let mut entries = entries(vfs, path).into_iter();
+    let is_confirmed = |entry: &Entry, file: &mut dyn VfsFile| {
+        let end = entry.overview.end;
+        end <= length && proof(file, end).is_ok_and(|proof| proof == entry.proof)
+    };
+    entries.find(|entry| is_confirmed(entry, file)).map(|entry| entry.overview)
 }
 
 /// A checksum of the bytes before an offset, at which a row must begin.

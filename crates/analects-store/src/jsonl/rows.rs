@@ -5,10 +5,8 @@ use std::io;
 use crate::sessions::Row;
 use crate::vfs::VfsFile;
 
-/// How much is read at once.
-const CHUNK: usize = 1 << 20;
-/// How much is read first: many files are small, and often few lines are wanted.
-const TAIL_CHUNK: usize = 1 << 16;
+/// How much is read at once: little enough for the cache, and to need no new pages of memory each time.
+const CHUNK: usize = 1 << 16;
 
 /// Reads lines from the front.
 pub(crate) struct Forward<'f> {
@@ -67,13 +65,11 @@ impl<'f> Forward<'f> {
         Ok(dropped)
     }
 
-    /// Moves the line that is begun to the front. The buffer grows, at first because there is more to
-    /// read than was thought, and then only for a line that fills half of it.
+    /// Moves the line that is begun to the front. The buffer grows for a line that fills half of it.
     fn make_room(&mut self) {
         let begun = self.filled - self.at;
-        let length = self.buffer.len();
-        if length < CHUNK || begun > length / 2 {
-            let mut larger = vec![0; (2 * length).clamp(TAIL_CHUNK, CHUNK.max(2 * begun))];
+        if self.buffer.is_empty() || begun > self.buffer.len() / 2 {
+            let mut larger = vec![0; CHUNK.max(2 * self.buffer.len())];
             larger[..begun].copy_from_slice(&self.buffer[self.at..self.filled]);
             self.buffer = larger;
         } else {
@@ -110,12 +106,11 @@ pub(crate) struct Backward<'f> {
     /// Where in the file the buffer begins, and where in the buffer the line ends that comes next.
     start: u64,
     end: usize,
-    chunk: usize,
 }
 
 impl<'f> Backward<'f> {
     pub(crate) fn new(file: &'f mut dyn VfsFile, length: u64, limit: usize) -> Backward<'f> {
-        Backward { file, limit, buffer: Vec::new(), start: length, end: 0, chunk: TAIL_CHUNK }
+        Backward { file, limit, buffer: Vec::new(), start: length, end: 0 }
     }
 
     /// The line before.
@@ -152,9 +147,8 @@ impl<'f> Backward<'f> {
     /// Reads what is before the buffer, from which the lines behind are dropped; says how much.
     fn fill(&mut self) -> io::Result<usize> {
         self.buffer.truncate(self.end);
-        // Ever more each time, so that neither a long line nor a long way costs many steps.
-        let wanted = self.chunk.max(self.end);
-        self.chunk = CHUNK.min(2 * self.chunk);
+        // As much again as is there of the line, so that a long one is not moved again and again.
+        let wanted = CHUNK.max(self.end);
         let length = (wanted as u64).min(self.start) as usize;
         let mut buffer = vec![0; length + self.end];
         let read = read_full(self.file, self.start - length as u64, &mut buffer[..length])?;

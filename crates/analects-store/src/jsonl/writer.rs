@@ -20,7 +20,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_
 #[derive(Debug)]
 pub(super) struct Writer {
     vfs: Arc<dyn Vfs>,
-    path: PathBuf,
+    pub(super) path: PathBuf,
     lock: Box<dyn VfsLock>,
     file: Option<OpenFile>,
     /// When it was synced last, and whether something was written since.
@@ -88,19 +88,21 @@ impl Writer {
     }
 
     fn append_locked(&mut self, mut lines: String, policy: SyncPolicy) -> Result<u64, StoreError> {
-        let path = self.path.clone();
         let facts = self.settle()?;
-        let Some(open) = &mut self.file else { return Err(StoreError::Misused { path }) };
+        let path = &self.path;
+        let Some(open) = &mut self.file else {
+            return Err(StoreError::Misused { path: path.clone() });
+        };
         if lines.is_empty() {
             return Ok(facts.length);
         }
-        if open.end != Some(facts.length) && lacks_line_end(&mut *open.file, facts.length, &path)? {
+        if open.end != Some(facts.length) && lacks_line_end(&mut *open.file, facts.length, path)? {
             // What a crash cut off stays where it is, and must not swallow this line.
             lines.insert(0, '\n');
         }
         if let Err(error) = open.file.write_all(lines.as_bytes()) {
             take_back(&mut *open.file, facts.length, lines.as_bytes());
-            return Err(to("write", &path)(error));
+            return Err(to("write", path)(error));
         }
         let end = facts.length + lines.len() as u64;
         open.end = Some(end);
@@ -115,8 +117,8 @@ impl Writer {
         }
         if facts.length == 0 && policy != SyncPolicy::Never {
             // A file without a line may be one whose name was never synced.
-            let synced = self.vfs.sync_folder(folder_of(&path));
-            synced.map_err(to("sync the folder of", &path))?;
+            let synced = self.vfs.sync_folder(folder_of(&self.path));
+            synced.map_err(to("sync the folder of", &self.path))?;
         }
         Ok(end)
     }
