@@ -47,6 +47,9 @@ pub enum SyncPolicy {
     Never,
 }
 
+/// A file that is open for reading, and what is known about it.
+type OpenFile = (Box<dyn VfsFile>, Facts);
+
 /// The files that are open for writing.
 type Writers = HashMap<ChainName, Arc<Mutex<Writer>>>;
 
@@ -112,7 +115,7 @@ impl JsonlStore {
     }
 
     /// Opens a chain for reading; `None` if it was never written to.
-    fn open(&self, path: &Path) -> Result<Option<(Box<dyn VfsFile>, Facts)>, StoreError> {
+    fn open(&self, path: &Path) -> Result<Option<OpenFile>, StoreError> {
         let opened = self.vfs.open(path, Open::Read).and_then(|file| {
             let facts = file.facts()?;
             Ok((file, facts))
@@ -189,6 +192,9 @@ impl JsonlStore {
 
 impl TranscriptStore for JsonlStore {
     fn append(&self, to: &ChainName, records: &[Message]) -> Result<(), StoreError> {
+        if records.is_empty() {
+            return self.path(to).map(drop);
+        }
         let writer = self.writer(to)?;
         let mut lines = String::new();
         for record in records {
@@ -248,7 +254,7 @@ impl TranscriptStore for JsonlStore {
                 }
             }
         }
-        listed.sort_by(|one, other| other.modified.cmp(&one.modified));
+        listed.sort_by_key(|session| std::cmp::Reverse(session.modified));
         Ok(listed)
     }
 

@@ -44,7 +44,11 @@ fn message(number: usize) -> Message {
     let words = "What was said is kept, word for word, with \"quotes\" and\nline ends. ";
     let text = words.repeat(4 + number % 5 * 12);
     let id = format!("0197f3c2-{number:012}");
-    let said = if number % 2 == 0 { Message::user(id, text) } else { Message::assistant(id, text) };
+    let said = if number.is_multiple_of(2) {
+        Message::user(id, text)
+    } else {
+        Message::assistant(id, text)
+    };
     Message {
         parent_id,
         session_id: "talk".into(),

@@ -93,9 +93,6 @@ impl Writer {
         let Some(open) = &mut self.file else {
             return Err(StoreError::Misused { path: path.clone() });
         };
-        if lines.is_empty() {
-            return Ok(facts.length);
-        }
         if open.end != Some(facts.length) && lacks_line_end(&mut *open.file, facts.length, path)? {
             // What a crash cut off stays where it is, and must not swallow this line.
             lines.insert(0, '\n');

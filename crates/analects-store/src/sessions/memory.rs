@@ -49,6 +49,9 @@ fn row(at: u64, text: &str) -> Row<'_> {
 
 impl TranscriptStore for MemoryStore {
     fn append(&self, to: &ChainName, records: &[Message]) -> Result<(), StoreError> {
+        if records.is_empty() {
+            return Ok(());
+        }
         let mut chains = self.chains();
         chains.clock += 1;
         let modified = chains.clock;
@@ -91,7 +94,7 @@ impl TranscriptStore for MemoryStore {
                 modified: Timestamp::from_second(kept.modified).unwrap_or_default(),
             })
             .collect();
-        listed.sort_by(|one, other| other.modified.cmp(&one.modified));
+        listed.sort_by_key(|session| std::cmp::Reverse(session.modified));
         Ok(listed)
     }
 
