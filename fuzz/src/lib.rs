@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+mod chat_markdown;
 mod message_file;
 mod message_json;
 mod mutate;
@@ -30,6 +31,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     message_json::TARGET,
     message_file::TARGET,
+    chat_markdown::TARGET,
     streams::OPENAI_CHAT,
     streams::OPENAI_RESPONSES,
     streams::ANTHROPIC,

@@ -283,6 +283,17 @@ pub(super) fn write_attribute(out: &mut String, key: &str, value: &str) {
     out.push('"');
 }
 
+/// A value as it can stand without quotes.
+pub(super) fn bare_value(value: &str) -> String {
+    let mut out = encode_entities(value).into_owned();
+    for (c, entity) in
+        [(" ", "&#32;"), ("\t", "&#9;"), ("'", "&#39;"), ("/", "&#47;"), ("}", "&#125;")]
+    {
+        out = out.replace(c, entity);
+    }
+    out
+}
+
 /// Whether a key can be written.
 pub(super) fn is_key(key: &str) -> bool {
     let line = format!("{key}=");

@@ -2,7 +2,7 @@
 
 use analects_core::Span;
 
-use super::attributes::{Attributes, Ending, Token, is_key, write_attribute};
+use super::attributes::{Attributes, Ending, Token, bare_value, is_key, write_attribute};
 use super::decode::tag_attributes;
 use super::encode::{Form, stored_words};
 use super::line::tag_line;
@@ -78,12 +78,17 @@ fn says_apart(item: Item<'_>) -> bool {
     tag_line(item.tag_text()).is_some_and(|tag| tag.apart)
 }
 
-/// Sets, changes or removes `stored`.
+/// Sets, changes or removes `stored`. In a tag that nobody wrote with care, the others must still read
+/// as they did.
 fn stored_splice(item: Item<'_>, words: Option<&str>) -> Vec<Splice> {
-    match words {
-        Some(words) => vec![set_splice(item, "stored", words)],
-        None => remove_splices(item, "stored"),
+    if let Some(words) = words {
+        return set_splices(item, "stored", words).unwrap_or_default();
     }
+    let removed = remove_splices(item, "stored");
+    if reads_as_meant(item, &removed, "stored", None) {
+        return removed;
+    }
+    set_splices(item, "stored", "").unwrap_or_default()
 }
 
 /// Sets an attribute of an item's tag: in its place, or after the others. Without a value it is removed.
@@ -103,14 +108,12 @@ pub fn set_attribute(
         return Err(refuse("stored is set by whoever writes the text".to_string()));
     }
     let splices = match value {
-        Some(value) => vec![set_splice(item, key, value)],
-        None => remove_splices(item, key),
+        Some(value) => set_splices(item, key, value),
+        None => Some(remove_splices(item, key))
+            .filter(|splices| reads_as_meant(item, splices, key, None)),
     };
-    if !reads_as_meant(item, &splices, key, value) {
-        let message = format!("{key} cannot be set without changing how other attributes read");
-        return Err(refuse(message));
-    }
-    Ok(splices)
+    let message = format!("{key} cannot be set without changing how other attributes read");
+    splices.ok_or_else(|| refuse(message))
 }
 
 /// The attributes of a tag, in places of the file.
@@ -132,15 +135,29 @@ fn places(item: Item<'_>) -> (Vec<(Span, Span, Span)>, usize) {
     (found, end)
 }
 
-fn set_splice(item: Item<'_>, key: &str, value: &str) -> Splice {
+/// Sets an attribute: in its place, or after the others, or, if these would read differently then, before
+/// them; in quotes, or, if what follows would take them for its own, without.
+fn set_splices(item: Item<'_>, key: &str, value: &str) -> Option<Vec<Splice>> {
     let (attributes, end) = places(item);
     let mut written = String::new();
     write_attribute(&mut written, key, value);
+    let splice = |start, end, text: &str| {
+        vec![Splice { at: Span::new(start, end), bytes: text.as_bytes().to_vec() }]
+    };
     let is_key = |span: &Span| item.bytes(*span) == key.as_bytes();
-    match attributes.iter().rfind(|(name, _, _)| is_key(name)) {
-        Some((_, _, whole)) => Splice { at: *whole, bytes: written[1..].as_bytes().to_vec() },
-        None => Splice { at: Span::new(end, end), bytes: written.into_bytes() },
-    }
+    let name_end = item.spans().name.end;
+    let bare = format!(" {key}={}", bare_value(value));
+    let ways = match attributes.iter().rfind(|(name, _, _)| is_key(name)) {
+        Some((_, _, whole)) => {
+            [&written, &bare].map(|text| splice(whole.start, whole.end, &text[1..])).to_vec()
+        }
+        None => vec![
+            splice(end, end, &written),
+            splice(name_end, name_end, &written),
+            splice(name_end, name_end, &bare),
+        ],
+    };
+    ways.into_iter().find(|splices| reads_as_meant(item, splices, key, Some(value)))
 }
 
 /// Removes every attribute of that name, with one blank before each.

@@ -3,7 +3,7 @@
 
 use analects_core::Span;
 
-use super::attributes::{Attributes, Ending, Token};
+use super::attributes::{Attributes, Ending, Token, decode_entities};
 use crate::msgfile::line::{is_blank, is_blank_line};
 
 /// A tag line; spans count from the start of the line.
@@ -53,7 +53,8 @@ pub(super) fn tag_name(line: &[u8]) -> Option<Span> {
 }
 
 fn says_apart(stored: &[u8]) -> bool {
-    stored.split(|byte| *byte == b' ').any(|word| word == b"apart")
+    let stored = String::from_utf8_lossy(stored);
+    decode_entities(&stored).split(' ').any(|word| word == "apart")
 }
 
 /// Where the attributes of a line `{: key="value" }` start, which may stand behind a `>`.

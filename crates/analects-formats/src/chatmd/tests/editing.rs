@@ -26,13 +26,32 @@ fn attributes_are_set_in_their_place() {
 
 #[test]
 fn some_attributes_cannot_be_set() {
-    let document = decode("> ---\n> <USER author=\"open />\n\nx\n");
+    let document = decode("> ---\n> <USER a=\"b\" author=\"c\" junk! />\n\nx\n");
     let item = document.item(0).unwrap();
     for key in ["", "a b", "stored", "1", "a\"", "é"] {
         assert!(set_attribute(item, key, Some("x")).is_err(), "{key}");
     }
-    let refusal = set_attribute(item, "prompt", Some("5")).unwrap_err();
-    assert_eq!(refusal.type_this, "prompt=\"5\"");
+    assert_eq!(set_attribute(item, "", Some("5")).unwrap_err().type_this, "=\"5\"");
+}
+
+/// Quotes of a new attribute must not be taken for those of an old one.
+#[test]
+fn attributes_are_set_in_careless_tags() {
+    for tag in ["<USER x=\"open />", "<USER a=\"b\" y/>", "<USER ?? x='y\" b=c>", "<USER a=b !\"/>"]
+    {
+        let file = format!("> ---\n> {tag}\n\nx\n");
+        let document = decode(file.as_str());
+        let splices = set_attribute(document.item(0).unwrap(), "n", Some("a \"b\" / 'c'")).unwrap();
+        let after = decode(Splice::apply_all(&splices, file.as_bytes()));
+        assert_eq!(
+            after.item(0).unwrap().attribute("n").as_deref(),
+            Some("a \"b\" / 'c'"),
+            "{tag}"
+        );
+        let splices = replace_text(&document, document.item(0).unwrap(), "\n```\n");
+        let after = decode(Splice::apply_all(&splices, file.as_bytes()));
+        assert_eq!(after.item(0).unwrap().text(), "\n```\n", "{tag}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use proptest::sample::select;
 
 use super::*;
 
-const PIECES: [&str; 62] = [
+const PIECES: [&str; 66] = [
     "> ---\n> <USER />\n\n",
     "\n> ---\n>\n> <ASSISTANT author=\"m\" timestamp=\"2025-05-07 14:01:32\"/>\n\n",
     "\n> ---\n> <SEPERATOR />\n",
@@ -15,6 +15,10 @@ const PIECES: [&str; 62] = [
     "\n> ---\n> <USER stored=\"closed\" />\n\n",
     "\n> ---\n> <USER stored=\"apart\" />\n\n",
     "\n> ---\n> <USER stored=\"lines=3 closed apart\" />\n\n",
+    "\n> ---\n> <USER a=\"b\" x/>\n\n",
+    "\n> ---\n> <USER a=\"b\" stored=\"lines=2\" x !/>\n\n",
+    "\n> ---\n> <USER author=\"open />\n\n",
+    "\n> ---\n> <USER ?? x='y\" stored=closed>\n\n",
     "> ---",
     "> -------  ",
     ">---",
