@@ -31,7 +31,8 @@ pub struct Line {
 pub fn read_line(line: &[u8]) -> Line {
     let mut read = Line::default();
     let is_ended = line.ends_with(b"\n");
-    let line = line.trim_ascii();
+    // Editors put a mark before the first line, and `\r` before the end of each.
+    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return read;
     }

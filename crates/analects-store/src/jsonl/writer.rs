@@ -26,6 +26,9 @@ pub(super) struct Writer {
     /// When it was synced last, and whether something was written since.
     synced: Instant,
     is_dirty: bool,
+    /// Whether the names that lead to the file are safe, and how far up they are ours.
+    is_named: bool,
+    data: PathBuf,
     /// How far the index is known to go.
     pub(super) indexed: u64,
 }
@@ -47,8 +50,9 @@ impl Writer {
         let lock = file_in_state(&**vfs, places, path, "lock")?;
         let lock = vfs.open_lock(&lock).map_err(to("lock", &lock))?;
         let (vfs, path) = (Arc::clone(vfs), path.to_path_buf());
-        let (file, synced, is_dirty, indexed) = (None, Instant::now(), false, 0);
-        Ok(Writer { vfs, path, lock, file, synced, is_dirty, indexed })
+        let (file, synced, data) = (None, Instant::now(), places.data.clone());
+        let (is_dirty, is_named, indexed) = (false, false, 0);
+        Ok(Writer { vfs, path, lock, file, synced, is_dirty, is_named, data, indexed })
     }
 
     /// The lock of a file, for something other than an append. It is given up when dropped.
@@ -112,31 +116,30 @@ impl Writer {
         if is_due {
             self.make_safe(facts.length, lines.as_bytes())?;
         }
-        if facts.length == 0 && policy != SyncPolicy::Never {
-            // A file without a line may be one whose name was never synced.
-            let synced = self.vfs.sync_folder(folder_of(&self.path));
-            synced.map_err(to("sync the folder of", &self.path))?;
-        }
         Ok(end)
     }
 
     /// Syncs; if that fails, nothing counts as written, and it is taken back as far as possible.
     fn make_safe(&mut self, length: u64, lines: &[u8]) -> Result<(), StoreError> {
-        let Some(open) = &mut self.file else { return Ok(()) };
-        if let Err(error) = open.file.sync() {
+        let synced = self.sync();
+        if let (Err(_), Some(open)) = (&synced, &mut self.file) {
             take_back(&mut *open.file, length, lines);
-            return Err(to("sync", &self.path)(error));
         }
-        (self.synced, self.is_dirty) = (Instant::now(), false);
-        Ok(())
+        synced
     }
 
-    /// Makes what was appended before survive a power cut.
+    /// Makes what was appended survive a power cut.
     pub(super) fn sync(&mut self) -> Result<(), StoreError> {
         let Some(open) = self.file.as_mut().filter(|_| self.is_dirty) else { return Ok(()) };
         open.file.sync().map_err(to("sync", &self.path))?;
-        let folder = folder_of(&self.path);
-        self.vfs.sync_folder(folder).map_err(to("sync the folder of", &self.path))?;
+        if !self.is_named {
+            // Whoever made the file and its folders may have been killed before their names were safe.
+            let folders = folder_of(&self.path).ancestors();
+            for folder in folders.take_while(|folder| folder.starts_with(&self.data)) {
+                self.vfs.sync_folder(folder).map_err(to("sync this folder", folder))?;
+            }
+            self.is_named = true;
+        }
         (self.synced, self.is_dirty) = (Instant::now(), false);
         Ok(())
     }
@@ -153,6 +156,7 @@ impl Writer {
                 _ => {}
             }
         }
+        self.is_named = false;
         let file = match self.vfs.open(path, Open::Private) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // The folder went with what was moved away.

@@ -326,6 +326,27 @@ proptest! {
 }
 
 #[test]
+fn what_somebody_else_left_unsafe_is_made_safe_by_the_next() {
+    for name in [talk(), talk().side("helper")] {
+        let whole = disk();
+        store(whole.clone()).append(&name, &[message(0)]).unwrap();
+        for killed_after in 0..whole.changes() {
+            // The first one is killed, with everything that it did in memory; the machine goes on.
+            let memory = disk();
+            memory.cut_power_after(killed_after);
+            let first = store(memory.clone());
+            let _ = first.append(&name, &[message(0)]);
+            drop(first);
+            memory.cut_power_after(usize::MAX);
+            store(memory.clone()).append(&name, &[message(1)]).unwrap();
+            let after = memory.after_power_cut(0, Unsynced::Lost);
+            let found = all(&store(after), &name);
+            assert_eq!(found.last(), Some(&message(1)), "killed after {killed_after}: {found:?}");
+        }
+    }
+}
+
+#[test]
 fn what_was_never_synced_is_synced_on_demand() {
     let memory = disk();
     let lazy = store(memory.clone()).with_sync(crate::SyncPolicy::Never);

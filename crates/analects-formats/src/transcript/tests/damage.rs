@@ -71,6 +71,15 @@ fn a_sound_transcript_stays_as_it_is() {
 }
 
 #[test]
+fn what_editors_add_is_no_damage() {
+    let bytes = format!("\u{feff}{A}\r\n  {B}\r\n{}\r\n", encode(&Message::user("x", "y")).trim());
+    assert_eq!(codes(bytes.as_bytes()), []);
+    assert_eq!(decode(bytes.as_bytes()).messages.len(), 3);
+    let fixed = fix(bytes.as_bytes());
+    assert_eq!((fixed.file, fixed.rest), (bytes.into_bytes(), vec![]));
+}
+
+#[test]
 fn a_torn_tail() {
     let bytes = format!("{A}\n{B}\n{}", &C[..40]);
     let fixed = check_case(bytes.as_bytes(), &[("torn-line", 3)], &["one", "two"]);
