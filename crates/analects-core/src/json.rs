@@ -114,18 +114,42 @@ pub(crate) fn write_string(out: &mut String, text: &str) {
     out.reserve(text.len() + 2);
     out.push('"');
     // What needs no escape is copied in runs.
+    let bytes = text.as_bytes();
     let mut copied = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if !MAY_NEED_ESCAPE[byte as usize] {
+    for (at, byte) in bytes.iter().enumerate() {
+        if !MAY_NEED_ESCAPE[*byte as usize] {
             continue;
         }
-        let Some(c) = text[at..].chars().next().filter(|c| needs_escape(*c)) else { continue };
+        let short = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0xe2 if !is_line_separator(&bytes[at..]) => continue,
+            _ => "",
+        };
         out.push_str(&text[copied..at]);
-        write_escape(out, c);
-        copied = at + c.len_utf8();
+        out.push_str(short);
+        copied = at + 1;
+        if short.is_empty() {
+            copied += write_code(out, &text[at..]);
+        }
     }
     out.push_str(&text[copied..]);
     out.push('"');
+}
+
+/// Whether a text begins with U+2028 or U+2029.
+fn is_line_separator(bytes: &[u8]) -> bool {
+    matches!(bytes, [0xe2, 0x80, 0xa8 | 0xa9, ..])
+}
+
+/// Writes the first character as `\uXXXX`; says how many bytes it has beyond one.
+fn write_code(out: &mut String, text: &str) -> usize {
+    let c = text.chars().next().unwrap_or_default();
+    out.push_str(&format!("\\u{:04x}", u32::from(c)));
+    c.len_utf8() - 1
 }
 
 /// Bytes with which a character may begin that needs an escape. None of them is inside of a character.
@@ -143,21 +167,6 @@ static MAY_NEED_ESCAPE: [bool; 256] = {
     table[0xe2] = true;
     table
 };
-
-fn needs_escape(c: char) -> bool {
-    matches!(c, '"' | '\\' | '\0'..='\u{1f}' | '\u{7f}' | '\u{2028}' | '\u{2029}')
-}
-
-fn write_escape(out: &mut String, c: char) {
-    match c {
-        '"' => out.push_str("\\\""),
-        '\\' => out.push_str("\\\\"),
-        '\n' => out.push_str("\\n"),
-        '\r' => out.push_str("\\r"),
-        '\t' => out.push_str("\\t"),
-        c => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-    }
-}
 
 /// Writes one JSON object, field by field; absent values write nothing.
 pub(crate) struct ObjectWriter<'a> {

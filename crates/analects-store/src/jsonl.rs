@@ -30,6 +30,8 @@ use writer::Writer;
 pub const LINE_LIMIT: usize = 64 << 20;
 /// How far a file grows beyond its index before that is written anew.
 const STRIDE: u64 = 1 << 20;
+/// About as many bytes as a record has, so that a buffer for it need not grow.
+const USUAL: usize = 4096;
 /// How many files are kept open for writing.
 const MAX_WRITERS: usize = 16;
 /// The longest name of a session or an agent.
@@ -196,7 +198,7 @@ impl TranscriptStore for JsonlStore {
             return self.path(to).map(drop);
         }
         let writer = self.writer(to)?;
-        let mut lines = String::new();
+        let mut lines = String::with_capacity(USUAL * records.len());
         for record in records {
             encode_to(&mut lines, record);
         }

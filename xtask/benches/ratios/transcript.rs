@@ -79,8 +79,9 @@ fn append(policy: SyncPolicy, count: usize) -> Measured {
     let records: Vec<Message> = (0..count).map(message).collect();
     let lines: Vec<String> = records.iter().map(encode).collect();
     let mut failed = None;
+    // Short rounds, so that some of them are not disturbed by whatever else runs.
     let value = best(
-        15,
+        100,
         || {
             for record in &records {
                 if let Err(error) = store.append(&talk(), std::slice::from_ref(record)) {
@@ -101,12 +102,12 @@ fn append(policy: SyncPolicy, count: usize) -> Measured {
 
 /// A message appended and not synced, against a bare write of the same line.
 pub fn append_without_sync() -> Row {
-    row("append_per_bare_write", Bar::AtMost(6.0), append(SyncPolicy::Never, 2000))
+    row("append_per_bare_write", Bar::AtMost(6.0), append(SyncPolicy::Never, 250))
 }
 
 /// The same until it is safe.
 pub fn append_with_sync() -> Row {
-    row("append_synced_per_write_and_fdatasync", Bar::AtMost(1.3), append(SyncPolicy::Always, 30))
+    row("append_synced_per_write_and_fdatasync", Bar::AtMost(1.3), append(SyncPolicy::Always, 5))
 }
 
 /// A session of so many bytes, with its index; gives the number of its messages.
