@@ -11,7 +11,10 @@
 //!    modules of their own: [`msgfile::frontmatter`], [`msgfile::invoke`], [`msgfile::output`],
 //!    [`msgfile::code`], [`msgfile::base64`]. [`msgfile::item`] is the same file as messages and function
 //!    calls with their outputs, and a draft of changes to it.
-//! 3. [`transcript`] is the store's format: one message a line, as JSON.
+//! 3. [`chatmd`] is chat Markdown, the dialect of a note-taking plugin, read and edited likewise, and
+//!    written in three dialects; [`chatmd::session_json`] is that plugin's own JSON.
+//! 4. [`transcript`] is the store's format: one message a line, as JSON.
+//! 5. [`Loss`] is what a conversation loses on its way into a format that has no place for it.
 //!
 //! ```
 //! let file = b"# %% A question[^1]\n\n[^1]: [markdown]\n\nWhat is six times seven?\n";
@@ -25,6 +28,7 @@
 //! - Of a code output, messages hold the lines as the cell has them; `output_file` is not followed.
 //! - Setting a key of the frontmatter is refused, with the line to type, wherever one changed line
 //!   cannot be shown to mean just that.
+//! - Times of chat Markdown without a zone are taken as UTC, unless the caller passes another one.
 //! - A message that cells cannot say exactly is written as JSON: nothing is lost, but it is no
 //!   pleasure to read.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]

@@ -1,6 +1,7 @@
 //! The measurements of `cargo xtask bench`. A new one is a function that returns a [`Row`], named in
 //! [`ROWS`].
 
+mod chat_markdown;
 mod command;
 mod message_file;
 mod transcript;
@@ -28,6 +29,9 @@ const ROWS: &[(&str, Measure)] = rows![
     message_file::append_growth,
     message_file::append_on_disk,
     message_file::memory,
+    chat_markdown::english_20k,
+    chat_markdown::chinese_20k,
+    chat_markdown::english_200,
     command::start_up,
     command::start_up_per_nothing,
     command::list,

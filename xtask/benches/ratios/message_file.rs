@@ -9,7 +9,7 @@ use analects_formats::msgfile::{NewCell, append, decode, message_problems, sessi
 use analects_store::{LockedFile, Places};
 use xtask::bench::{Bar, Row, ratio};
 
-const MB: usize = 1_000_000;
+pub(crate) const MB: usize = 1_000_000;
 
 /// What a file of this many bytes is made of: cells whose content is `cell` bytes long.
 fn file(size: usize, cell: usize, line: &str) -> Vec<u8> {
@@ -29,12 +29,14 @@ fn file(size: usize, cell: usize, line: &str) -> Vec<u8> {
     out.into_bytes()
 }
 
-const ENGLISH: &str =
+pub(crate) const ENGLISH: &str =
     "All that was said is kept, word for word, and nothing else is added to it here.";
-const CHINESE: &str = "学而时习之，不亦说乎？有朋自远方来，不亦乐乎？人不知而不愠，不亦君子乎？";
-const SHORT: &str = "A short line, as in a short answer, of which there may be very many indeed.";
+pub(crate) const CHINESE: &str =
+    "学而时习之，不亦说乎？有朋自远方来，不亦乐乎？人不知而不愠，不亦君子乎？";
+pub(crate) const SHORT: &str =
+    "A short line, as in a short answer, of which there may be very many indeed.";
 
-fn floor(source: &[u8]) -> usize {
+pub(crate) fn floor(source: &[u8]) -> usize {
     let valid = simdutf8::basic::from_utf8(black_box(source)).is_ok();
     // A walk stops at every line; `count` would only add up bits.
     let longest = memchr::memchr_iter(b'\n', source)
@@ -42,7 +44,7 @@ fn floor(source: &[u8]) -> usize {
     longest.1 + usize::from(valid)
 }
 
-fn time(work: impl FnOnce()) -> Duration {
+pub(crate) fn time(work: impl FnOnce()) -> Duration {
     let start = Instant::now();
     work();
     start.elapsed()

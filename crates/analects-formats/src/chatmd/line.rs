@@ -29,6 +29,13 @@ pub(super) fn is_gap(line: &[u8]) -> bool {
 /// Reads a line as a tag: `> <NAME key="value" />`.
 pub(super) fn tag_line(line: &[u8]) -> Option<TagLine> {
     let name = tag_name(line)?;
+    // Nearly every tag has one `>`, at its end, and nothing that would have to be read now.
+    let rest = &line[name.end..];
+    let end = memchr::memchr(b'>', rest)?;
+    let mut words = memchr::memchr_iter(b's', &rest[..end]).map(|at| &rest[at..]);
+    if is_blank_line(&rest[end + 1..]) && !words.any(|word| word.starts_with(b"stored")) {
+        return Some(TagLine { name, apart: false });
+    }
     let mut attributes = Attributes::new(line, name.end, Ending::Tag);
     let mut apart = false;
     for token in &mut attributes {

@@ -100,6 +100,9 @@ impl Scanner<'_> {
             let item = ItemSpans { start: separator.start, tag: span, name };
             if tag.apart {
                 self.end_region(item.start);
+            }
+            // Only a fence above could hide it.
+            if self.region.is_empty() {
                 self.found.items.push(item);
             } else {
                 self.region.hideable(item);

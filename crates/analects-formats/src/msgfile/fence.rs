@@ -163,6 +163,11 @@ impl<T: Copy> Region<T> {
         }
     }
 
+    /// Whether there is nothing yet that could hide anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
     /// Adds something that a closed fence hides.
     pub(crate) fn hideable(&mut self, item: T) {
         self.events.push(Event::Hideable(item));

@@ -408,3 +408,15 @@ fn any_other_block_at_the_start_is_preamble() {
         assert_eq!(document.to_bytes(), file.as_bytes());
     }
 }
+
+proptest! {
+    /// A tag with one `>` at its end is one, whatever its attributes: the short way must be right.
+    #[test]
+    fn a_line_with_one_angle_at_its_end_is_a_tag(junk in "[a-z\"'=/ \t!&{}:-]{0,24}") {
+        let line = format!("> <USER {junk}>");
+        let mut attributes =
+            super::attributes::Attributes::new(line.as_bytes(), 7, super::attributes::Ending::Tag);
+        (&mut attributes).for_each(drop);
+        prop_assert!(attributes.end().is_some(), "{}", line);
+    }
+}
