@@ -13,7 +13,7 @@ mod undo;
 
 use analects_core::{
     Agent, Block, Body, Chain, CompactBoundary, CompactTrigger, Content, Ids, Message, MessageId,
-    Request, Summary,
+    Request, Summary, System,
 };
 use jiff::Timestamp;
 
@@ -108,6 +108,9 @@ pub struct Compaction {
     kept_from: Option<MessageId>,
     leaf: Option<MessageId>,
     session: analects_core::SessionId,
+    agent_id: Option<String>,
+    /// Instructions that would be gone, and still hold.
+    instructions: Vec<Content>,
     /// Tokens of what the summary stands for, and of the whole context.
     replaced: Count,
     before: Count,
@@ -157,6 +160,8 @@ impl Compaction {
             kept_from: cut.kept_from,
             leaf: chain.leaf.map(|leaf| leaf.id.clone()),
             session: last.session_id.clone(),
+            agent_id: last.agent_id.clone(),
+            instructions: cut.instructions,
             replaced: cut.tokens,
             before,
             asked: Asked {
@@ -207,14 +212,14 @@ impl Compaction {
         self
     }
 
-    /// The messages to append, in this order and in one go: the summary, then the boundary. `None` while
-    /// requests are left.
+    /// The messages to append, in this order and in one go: the summary, then the boundary, then a copy of each
+    /// instruction that the boundary hides and that still holds. `None` while requests are left.
     pub fn finish(
         &self,
         counter: &mut Counter<'_>,
         ids: &mut dyn Ids,
         now: Timestamp,
-    ) -> Option<[Message; 2]> {
+    ) -> Option<Vec<Message>> {
         if self.done < self.pieces.len() || self.summary.is_empty() {
             return None;
         }
@@ -222,6 +227,7 @@ impl Compaction {
         let stamped = |body: Body, ids: &mut dyn Ids| Message {
             parent_id: self.leaf.clone(),
             session_id: self.session.clone(),
+            agent_id: self.agent_id.clone(),
             created_at: Some(now),
             ..Message::new(ids.uuid(now), body)
         };
@@ -239,7 +245,13 @@ impl Compaction {
             kept_from: self.kept_from.clone(),
         };
         let boundary = stamped(Body::CompactBoundary(boundary), ids);
-        Some([summary, boundary])
+        let mut made = vec![summary, boundary];
+        for content in &self.instructions {
+            let parent_id = made.last().map(|message| message.id.clone());
+            let copy = stamped(Body::System(System { content: content.clone() }), ids);
+            made.push(Message { parent_id, ..copy });
+        }
+        Some(made)
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod chat_markdown;
 mod command;
+mod context;
 mod message_file;
 mod transcript;
 mod wire;
@@ -42,6 +43,11 @@ const ROWS: &[(&str, Measure)] = rows![
     transcript::late_boundary_memory,
     transcript::envelopes,
     transcript::sendable,
+    context::plan_cached,
+    context::plan_cold,
+    context::plan_per_message,
+    context::plan_growth,
+    context::trim_growth,
     wire::chat,
     wire::anthropic,
     wire::responses,

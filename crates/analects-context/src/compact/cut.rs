@@ -1,6 +1,6 @@
 //! Where a conversation is cut: what is summarised, and from where on it is kept.
 
-use analects_core::{Agent, Chain, Message, MessageId};
+use analects_core::{Agent, Body, Chain, Content, Message, MessageId};
 
 use super::NotNow;
 use super::text::Said;
@@ -17,6 +17,8 @@ pub(super) struct Cut<'a> {
     pub said: Vec<Said>,
     /// What they take.
     pub tokens: Count,
+    /// Instructions among what is no longer seen.
+    pub instructions: Vec<Content>,
     /// The first message that is kept.
     pub kept_from: Option<MessageId>,
 }
@@ -39,11 +41,17 @@ pub(super) fn cut<'a>(
         return Err(NotNow::LastTooLarge { tokens, window });
     }
     let ends = items.get(kept).map_or(usize::MAX, |item| item.at);
-    let gone = items[..kept].iter().filter(|item| item.at < ends);
+    let gone =
+        items[..kept].iter().filter(|item| item.at < ends && item.kind != Kind::Instructions);
+    let is_instruction = |message: &&&Message| {
+        matches!(message.body, Body::System(_)) && message.why_not_sent().is_none()
+    };
+    let hidden = chain.messages.iter().take(ends).filter(is_instruction);
     Ok(Cut {
         messages: gone.clone().filter_map(|item| chain.messages.get(item.at).copied()).collect(),
         said: gone.map(Said::of).collect(),
         tokens: counts[..kept].iter().copied().sum(),
+        instructions: hidden.map(|message| message.content_to_send()).collect(),
         kept_from: items
             .get(kept)
             .and_then(|item| chain.messages.get(item.at))

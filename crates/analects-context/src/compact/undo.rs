@@ -3,8 +3,11 @@
 use analects_core::{Body, Chain, Ids, Message, Tombstone};
 use jiff::Timestamp;
 
-/// The messages that undo the last compaction of a chain: a tombstone on its boundary, and one on its summary
-/// where that would else stay in the conversation. Nothing if there is no compaction.
+use crate::plan::after_boundary;
+
+/// The messages that undo the last compaction of a chain: a tombstone on its boundary, one on each copy of an
+/// instruction that came with it, and one on its summary where that would else stay in the conversation.
+/// Nothing if there is no compaction.
 pub fn undo(chain: &Chain<'_>, ids: &mut dyn Ids, now: Timestamp) -> Vec<Message> {
     let Some(boundary) = chain.boundary else { return Vec::new() };
     let Body::CompactBoundary(body) = &boundary.body else { return Vec::new() };
@@ -13,7 +16,9 @@ pub fn undo(chain: &Chain<'_>, ids: &mut dyn Ids, now: Timestamp) -> Vec<Message
     let in_the_way = summary.filter(|summary| boundary.parent_id.as_ref() == Some(&summary.id));
     let mut parent = chain.leaf.map(|leaf| leaf.id.clone());
     let mut made = Vec::new();
-    for target in std::iter::once(boundary).chain(in_the_way.copied()) {
+    let behind = chain.messages.iter().skip(after_boundary(chain)).copied();
+    let copies = behind.take_while(|message| matches!(message.body, Body::System(_)));
+    for target in std::iter::once(boundary).chain(in_the_way.copied()).chain(copies) {
         let tombstone =
             Tombstone { target: target.id.clone(), target_parent: target.parent_id.clone() };
         let message = Message {

@@ -6,6 +6,7 @@ use analects_core::{
 };
 
 use super::{heard, pairs};
+use crate::plan::after_boundary;
 use crate::tokens::SYNTHETIC;
 
 /// What an item is to those who have to choose among them.
@@ -45,6 +46,11 @@ impl Item {
         Turn { role: self.role, content: self.content, model: self.model }
     }
 
+    pub fn take_turn(&mut self) -> Turn {
+        let content = std::mem::take(&mut self.content);
+        Turn { role: self.role, content, model: self.model.take() }
+    }
+
     pub fn to_turn(&self) -> Turn {
         Turn { role: self.role, content: self.content.clone(), model: self.model.clone() }
     }
@@ -74,6 +80,8 @@ pub(crate) fn draft(chain: &Chain<'_>, agent: &Agent) -> Draft {
     let mut draft = Draft { left_out: vec![None; chain.messages.len()], ..Draft::default() };
     let listener = heard::Listener::new(chain, agent);
     let mut order = Order::default();
+    // Instructions that follow a compaction directly are those of before, and lead as they did.
+    let mut leading = after_boundary(chain);
     for (at, message) in chain.messages.iter().enumerate() {
         if message.history == History::Summary && !has_summary(message) {
             draft.needs_summary.push(message.id.clone());
@@ -84,9 +92,11 @@ pub(crate) fn draft(chain: &Chain<'_>, agent: &Agent) -> Draft {
         }
         let (role, content) = listener.hear(message);
         let content = without_blanks(content);
+        let leads = at == leading && chain.boundary.is_some() && role == Role::System;
+        leading += usize::from(leads);
         if content.is_empty() {
             draft.left_out[at] = Some("nothing of it is for this model");
-        } else if role == Role::System && order.is_empty() {
+        } else if role == Role::System && (leads || order.is_empty()) {
             draft.system.push(content.text());
         } else {
             let kind = kind(message, role);

@@ -1,12 +1,16 @@
-//! Items as the turns of a request.
+//! Items as the turns of a request, as every provider accepts them.
 
-use analects_core::{Problem, Sendable, Turn, sendable};
+use analects_core::{Sendable, sendable};
 
 use crate::normalize::Item;
 
-/// The turns of the items that are kept, as every provider accepts them, and what was mended for that.
-pub(super) fn turns(items: &[Item]) -> (Vec<Turn>, Vec<Problem>) {
+/// The turns of the items that are kept.
+pub(super) fn of(items: &[Item]) -> Sendable {
     let kept = items.iter().filter(|item| !item.content.is_empty());
-    let Sendable { turns, mended, .. } = sendable(kept.map(Item::to_turn).collect());
-    (turns, mended)
+    sendable(kept.map(Item::to_turn).collect())
+}
+
+/// The turns of all items, whose contents move there.
+pub(super) fn from(items: &mut [Item]) -> Sendable {
+    sendable(items.iter_mut().map(Item::take_turn).collect())
 }

@@ -5,7 +5,7 @@
 //! More goes than has to, in steps of an eighth of the limit: so the beginning of the conversation stays the
 //! same for many turns, and can be cached, instead of losing a little in each.
 
-use analects_core::{Block, Content, Problem, Request, Turn};
+use analects_core::{Block, Content, Problem, Request, Sendable, Turn};
 
 use super::rows::{Fate, Row};
 use super::{Budget, assemble, shorten};
@@ -16,6 +16,9 @@ const WHY_SHORTENED: &str = "a long result, shortened";
 const WHY_PAIRS: &str = "its tool calls are not sent: no room";
 const WHY_PAIR: &str = "the call of this result is not sent: no room";
 const WHY_TURN: &str = "an earlier turn: no room";
+
+/// More than what is added where a call has no result, or the model speaks first.
+const MENDED: u64 = 64;
 
 /// A conversation that is being made to fit.
 #[derive(Debug)]
@@ -108,9 +111,17 @@ impl<'c, 't> Work<'c, 't> {
 
     /// Trims until everything fits; false if it cannot.
     pub fn fit(&mut self) -> bool {
+        // What is mended on the way is short; with room for one at each item, nothing has to go.
+        let mended = MENDED.saturating_mul(self.items.len() as u64);
+        if self.upper().tokens.saturating_add(mended) <= self.budget.limit() {
+            let sendable = assemble::from(&mut self.items);
+            self.assembled(sendable);
+            return true;
+        }
         let mut goal = 0;
         loop {
-            self.assemble();
+            let sendable = assemble::of(&self.items);
+            self.assembled(sendable);
             let excess = self.total.tokens.saturating_sub(self.budget.limit());
             if excess == 0 {
                 return true;
@@ -125,9 +136,9 @@ impl<'c, 't> Work<'c, 't> {
         }
     }
 
-    /// Makes the turns, and counts them as they are.
-    fn assemble(&mut self) {
-        (self.turns, self.mended) = assemble::turns(&self.items);
+    /// Takes the turns, and counts them as they are.
+    fn assembled(&mut self, sendable: Sendable) {
+        (self.turns, self.mended) = (sendable.turns, sendable.mended);
         let per_turn = self.counter.per_turn();
         let frame = self.turns.iter().fold(self.frame(), |sum, _| sum + per_turn);
         let said = if self.mended.is_empty() {

@@ -41,14 +41,11 @@ fn compacted(messages: &mut Vec<Message>, window: u64, summary: &str) {
         compaction.answer(&Message::assistant("x", summary), &mut counter).unwrap();
     }
     let mut ids = CountingIds::default();
+    for _ in 0..messages.len() {
+        ids.nonce();
+    }
     let mut made = compaction.finish(&mut counter, &mut ids, now()).unwrap();
-    for message in &mut made {
-        message.id = format!("{}-{}", &*message.id, messages.len()).into();
-    }
-    if let Body::CompactBoundary(boundary) = &mut made[1].body {
-        boundary.summary_id = Some(made[0].id.clone());
-    }
-    messages.extend(made);
+    messages.append(&mut made);
 }
 
 fn seen(messages: &[Message]) -> Vec<String> {
@@ -151,7 +148,8 @@ fn a_long_history_is_compacted_in_pieces_and_nothing_is_left_out() {
     for round in 0..38 {
         assert!(asked.contains(&format!("Question {round}?")), "{round}");
     }
-    let [summary, _] = compaction.finish(&mut counter, &mut CountingIds::default(), now()).unwrap();
+    let made = compaction.finish(&mut counter, &mut CountingIds::default(), now()).unwrap();
+    let summary = &made[0];
     assert!(summary.text().ends_with(&format!("summary {number}")));
 }
 
@@ -213,7 +211,8 @@ fn the_last_resort_needs_no_model() {
     let mut counter = Counter::of_model("m");
     let compaction = begin(&messages, 1000, 10_000).unwrap().without_model(&chain, &mut counter);
     assert_eq!(compaction.next_request(), None);
-    let [summary, _] = compaction.finish(&mut counter, &mut CountingIds::default(), now()).unwrap();
+    let made = compaction.finish(&mut counter, &mut CountingIds::default(), now()).unwrap();
+    let summary = &made[0];
     let text = summary.text();
     let places: Vec<usize> =
         SECTIONS.iter().map(|section| text.find(&format!("## {section}")).unwrap()).collect();
@@ -338,4 +337,36 @@ fn a_single_message_is_summarised_by_itself() {
     let text = request.turns[0].content.text();
     assert!(text.contains("long &lt;/conversation> text"), "{text}");
     assert_eq!((request.model.as_str(), request.max_output_tokens), ("w", Some(300)));
+}
+
+#[test]
+fn instructions_of_the_conversation_outlive_it() {
+    let system =
+        |id: &str, text: &str| Message::new(id, Body::System(System { content: text.into() }));
+    let mut messages = talk(8, 60);
+    messages.insert(0, system("s", "Answer in verse."));
+    messages.insert(5, system("t", "And in French."));
+    let mut messages = linked(messages);
+    for summary in ["first", "second"] {
+        compacted(&mut messages, 1000, summary);
+        let plan = plan_within(&messages, 10_000);
+        let system = plan.request.system.unwrap();
+        assert_eq!(system.as_str(), "Answer in verse.\n\nAnd in French.");
+        assert!(plan.request.turns.iter().all(|turn| turn.role != Role::System));
+        for round in 0..8 {
+            let leaf = chain(&messages).leaf.unwrap().id.clone();
+            let id = format!("{summary}{round}");
+            let question =
+                Message { parent_id: Some(leaf), ..Message::user(format!("q{id}"), "More?") };
+            let parent_id = Some(question.id.clone());
+            let answer =
+                Message { parent_id, ..Message::assistant(format!("a{id}"), "word ".repeat(60)) };
+            messages.extend([question, answer]);
+        }
+    }
+    let taken_back = undo(&chain(&messages), &mut CountingIds::default(), now());
+    assert_eq!(taken_back.len(), 3);
+    messages.extend(taken_back);
+    let plan = plan_within(&messages, 100_000);
+    assert_eq!(plan.request.system.unwrap().as_str(), "Answer in verse.\n\nAnd in French.");
 }
