@@ -168,7 +168,6 @@ impl Document {
     }
 
     /// The items, in order.
-    #[doc(alias = "IChatSessionHistory.items")]
     pub fn items(&self) -> impl DoubleEndedIterator<Item = Item<'_>> + ExactSizeIterator {
         (0..self.scan.items.len()).map(|at| Item { document: self, at })
     }

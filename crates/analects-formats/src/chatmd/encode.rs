@@ -40,8 +40,8 @@ impl NewItem {
         self
     }
 
-    /// The item that says a message, and what it cannot say; `None` for a message that has no place.
-    /// A message may become several items, as results of tools do.
+    /// The items that say a message, and what they cannot say: mostly one, none for a message that has no
+    /// place, and several where results of tools become items of their own.
     #[doc(alias = "item2markdown")]
     pub fn of(message: &Message) -> (Vec<NewItem>, Vec<Loss>) {
         let Reduced { messages, losses } =

@@ -42,9 +42,9 @@ pub(super) const KNOWN: [&str; 8] =
 /// Extra fields that are read before the others, in this order.
 pub(super) const FIRST: [&str; 3] = ["type", SHAPE, "message"];
 
-/// Whether this is what marks a system message that stands among the items, and is not `sysPrompt`.
-pub(super) fn is_marked(value: &Raw) -> bool {
-    value.as_str() == "\"message\""
+/// Whether this marks a message that could be `sysPrompt`, and stands among the items all the same.
+pub(super) fn is_marked(message: &Message, value: &Raw) -> bool {
+    value.as_str() == "\"message\"" && system_prompt(message).is_some()
 }
 
 /// The text of a message that is nothing but the session's system prompt.

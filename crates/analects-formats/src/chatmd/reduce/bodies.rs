@@ -69,7 +69,8 @@ impl Reducer<'_> {
             }
         }
         let rest: Vec<Block> = blocks.iter().filter(|block| !is_result(block)).cloned().collect();
-        if !rest.is_empty() || rest.len() == blocks.len() || bodies.is_empty() {
+        // A message of nothing but results needs no item beside them.
+        if !rest.is_empty() || blocks.is_empty() {
             bodies.push(user_body(self.content(&Content::Blocks(rest), false)));
         }
         bodies

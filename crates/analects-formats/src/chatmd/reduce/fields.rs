@@ -127,30 +127,18 @@ impl Reducer<'_> {
         for (key, value) in self.message.extra.iter() {
             let name = key.as_string().unwrap_or_default();
             let is_special = special.contains(&name.as_str());
-            let is_new = !is_special || !seen.contains(&name);
-            if is_special && is_new {
-                seen.push(name.clone());
-            }
             let fits = match self.target {
-                Target::Ours => is_new && can_say(key, value, said),
+                _ if is_special && seen.contains(&name) => false,
+                Target::Ours => can_say(key, value, said),
                 Target::Plugin(_) => false,
-                Target::Json if name == "id" => {
-                    // The name that is implied is not written.
-                    let is_id = value.as_string().is_some_and(|id| !id.is_empty());
-                    is_new && !is_id && self.message.id == self.implied
-                }
-                Target::Json if name == "type" && self.is_first && is_system(said) => {
-                    session_json::is_marked(value)
-                }
-                Target::Json if is_special => {
-                    is_new && session_json::can_say(key, value, said, &kept)
-                }
-                Target::Json => true,
+                Target::Json => !is_special || self.json_can_say(&name, value, said, &kept),
             };
-            if fits {
-                kept.push_raw(key.clone(), value.clone());
-            } else {
-                self.lose(format!("extra.{name}"), "there is no place for it");
+            match fits {
+                true => kept.push_raw(key.clone(), value.clone()),
+                false => self.lose(format!("extra.{name}"), "there is no place for it"),
+            }
+            if is_special {
+                seen.push(name);
             }
         }
         match self.target {
@@ -161,10 +149,21 @@ impl Reducer<'_> {
             _ => in_order(&kept, &[TEXT, NOTE_ATTRIBUTES]),
         }
     }
-}
 
-fn is_system(said: &Message) -> bool {
-    matches!(said.body, Body::System(_))
+    /// Whether the plugin's JSON can say an extra field under a name that it knows.
+    fn json_can_say(&self, name: &str, value: &Raw, said: &Message, kept: &RawMap) -> bool {
+        match name {
+            "id" => {
+                // The name that is implied is not written.
+                let is_id = value.as_string().is_some_and(|id| !id.is_empty());
+                !is_id && self.message.id == self.implied
+            }
+            "type" if self.is_first && matches!(said.body, Body::System(_)) => {
+                self.message.extra.len() == 1 && session_json::is_marked(said, value)
+            }
+            _ => session_json::can_say(name, value, said, kept),
+        }
+    }
 }
 
 /// Extra fields in the order in which they are read: those that are of another kind come first.

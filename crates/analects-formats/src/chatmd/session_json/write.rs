@@ -45,7 +45,7 @@ pub fn encode(messages: &[Message], session: &Session) -> (String, Vec<Loss>) {
     (out, losses)
 }
 
-/// The fields of the session. Those that are not known stand first if one has the name of a known one.
+/// The fields of the session.
 fn session_fields(session: &Session, has_prompt: bool, losses: &mut Vec<Loss>) -> RawMap {
     let time = |time: jiff::Timestamp| number(time.as_millisecond());
     let tags: Vec<&str> = session.tags.iter().map(String::as_str).collect();
@@ -64,36 +64,43 @@ fn session_fields(session: &Session, has_prompt: bool, losses: &mut Vec<Loss>) -
         }
     }
     let mut fields = RawMap::new();
+    for (key, value) in known {
+        value.into_iter().for_each(|value| fields.push(key, value));
+    }
+    add_extra(&mut fields, session, has_prompt, losses);
+    fields
+}
+
+/// Adds the extra fields of the session that are read back as such.
+fn add_extra(fields: &mut RawMap, session: &Session, has_prompt: bool, losses: &mut Vec<Loss>) {
+    // The known ones are few; those that are added must not be gone through each time.
+    let known = fields.clone();
     for (key, value) in session.extra.iter() {
         let name = key.as_string().unwrap_or_default();
-        let is_read = match name.as_str() {
-            "items" => true,
-            SYSTEM_ID => has_prompt,
-            "sysPrompt" if has_prompt => true,
-            "sysPrompt" => Text::from_raw(value).is_some_and(|text| !text.is_empty()),
-            "id" | "preamble" => value.as_string().is_some_and(|text| !text.is_empty()),
-            "title" => value.as_string().is_some(),
-            "timestamp" | "updated" => milliseconds(value).is_some(),
-            "tags" => value.as_array().is_some_and(|tags| {
-                !tags.is_empty() && tags.iter().all(|tag| tag.as_string().is_some())
-            }),
-            _ => false,
-        };
-        let is_said = known.iter().any(|(key, value)| *key == name && value.is_some());
-        if is_read || is_said {
+        if known.get(&name).is_some() || is_read(&name, value, has_prompt) {
             let why = "a field of that name means something else";
             losses.push(Loss::of_session(format!("extra.{name}"), why));
         } else {
             fields.push_raw(key.clone(), value.clone());
         }
     }
-    let mut all = RawMap::new();
-    known
-        .into_iter()
-        .filter_map(|(key, value)| Some((key, value?)))
-        .for_each(|(key, value)| all.push(key, value));
-    fields.iter().for_each(|(key, value)| all.push_raw(key.clone(), value.clone()));
-    all
+}
+
+/// Whether a field of a session is read as what its name means.
+fn is_read(name: &str, value: &Raw, has_prompt: bool) -> bool {
+    let is_text = || Text::from_raw(value).is_some_and(|text| !text.is_empty());
+    match name {
+        "items" => true,
+        SYSTEM_ID => has_prompt,
+        "sysPrompt" => has_prompt || is_text(),
+        "id" | "preamble" => value.as_string().is_some_and(|text| !text.is_empty()),
+        "title" => value.as_string().is_some(),
+        "timestamp" | "updated" => milliseconds(value).is_some(),
+        "tags" => value.as_array().is_some_and(|tags| {
+            !tags.is_empty() && tags.iter().all(|tag| tag.as_string().is_some())
+        }),
+        _ => false,
+    }
 }
 
 fn strings(texts: &[&str]) -> Raw {
@@ -213,31 +220,21 @@ fn write_content(content: &Content, one_is_text: bool) -> Option<Raw> {
 
 /// Whether an extra field under a name that is known is read back as what it is: its value cannot be read
 /// as what the name means.
-pub(in crate::chatmd) fn can_say(key: &Raw, value: &Raw, said: &Message, kept: &RawMap) -> bool {
-    let mut message = Message { extra: kept.clone(), ..said.clone() };
-    message.extra.push_raw(key.clone(), value.clone());
-    comes_back(&message)
-}
-
-/// Whether an item is read as the message that it was made of.
-fn comes_back(message: &Message) -> bool {
-    let session = SessionId::default();
-    let written = Message { id: "x".into(), ..message.clone() };
-    let read = known_item(&item(&written, &session, 0));
-    read.is_some_and(|read| {
-        let same = Message {
-            session_id: written.session_id.clone(),
-            parent_id: written.parent_id.clone(),
-            ..read
-        };
-        let sorted = |message: &Message| {
-            let mut entries: Vec<String> =
-                message.extra.iter().map(|(key, value)| format!("{key}:{value}")).collect();
-            entries.sort();
-            entries
-        };
-        sorted(&same) == sorted(&written)
-            && Message { extra: RawMap::new(), ..same }
-                == Message { extra: RawMap::new(), ..written.clone() }
-    })
+pub(in crate::chatmd) fn can_say(name: &str, value: &Raw, said: &Message, kept: &RawMap) -> bool {
+    let mut written = Message { id: "x".into(), extra: kept.clone(), ..said.clone() };
+    written.extra.push(name, value.clone());
+    let Some(read) = known_item(&item(&written, &SessionId::default(), 0)) else { return false };
+    let fields = |message: &Message| {
+        let entry = |(key, value): (&Raw, &Raw)| format!("{key}:{value}");
+        let mut entries: Vec<String> = message.extra.iter().map(entry).collect();
+        entries.sort();
+        entries
+    };
+    let rest = |message: &Message| Message {
+        session_id: SessionId::default(),
+        parent_id: None,
+        extra: RawMap::new(),
+        ..message.clone()
+    };
+    fields(&read) == fields(&written) && rest(&read) == rest(&written)
 }

@@ -107,6 +107,10 @@ fn results_become_items_of_their_own() {
     let (text, _) = encode(&[message], &Session::default(), Dialect::Ours);
     let names: Vec<String> = decode(text).items().map(|item| item.name().into()).collect();
     assert_eq!(names, ["TOOL", "TOOL", "USER"]);
+    // The plugin skips tools, and an empty message would say nothing.
+    let only = Message::user("a", vec![result("t")]);
+    let (text, losses) = encode(&[only], &Session::default(), Dialect::V2);
+    assert_eq!((text.as_str(), losses[0].what.as_str()), ("", "tool_result"));
 }
 
 #[test]
