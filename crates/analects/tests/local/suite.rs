@@ -81,19 +81,22 @@ fn every_adapter_speaks_with_a_real_server() {
     });
 }
 
+/// The fewest tokens that every API lets an answer be limited to.
+const LIMIT: u64 = 16;
+
 /// The same question over every API, streamed and at once: the same answer.
 async fn answers(serving: &Serving) -> String {
-    let question = request("What is the capital of France?", 12);
+    let question = request("What is the capital of France?", LIMIT);
     let mut texts = Vec::new();
     for api in APIS {
         let message = streamed(&adapter(api, serving, &serving.key), &question).await;
-        check_limited(api, &message, 12);
+        check_limited(api, &message, LIMIT);
         texts.push(message.text());
     }
     let Response { message, complete, .. } =
         adapter(APIS[1], serving, &serving.key).send_message(&question).await.unwrap();
     assert!(complete);
-    check_limited(APIS[1], &message, 12);
+    check_limited(APIS[1], &message, LIMIT);
     texts.push(message.text());
     assert!(!texts[0].trim().is_empty() && texts.iter().all(|text| *text == texts[0]), "{texts:?}");
     texts.remove(0)
@@ -114,7 +117,7 @@ fn check_limited(api: Api, message: &Message, max: u64) {
 /// Both APIs that know stop sequences stop before one.
 async fn stops(serving: &Serving, text: &str) {
     let word = text.split_whitespace().nth(2).unwrap();
-    let mut question = request("What is the capital of France?", 12);
+    let mut question = request("What is the capital of France?", LIMIT);
     question.stop_sequences = vec![word.to_string()];
     for api in [Api::AnthropicMessages, Api::OpenAiChat] {
         let message = streamed(&adapter(api, serving, &serving.key), &question).await;

@@ -187,7 +187,7 @@ fn a_proxy_gives_a_second_opinion_on_every_api() {
         let base = if api == Api::Gemini { format!("{url}/v1beta") } else { format!("{url}/v1") };
         let adapter = adapter(api, &base, KEY);
         runtime.block_on(async {
-            let question = request("What is Markdown?", 12);
+            let question = request("What is Markdown?", 16);
             let message = streamed(&adapter, &question).await;
             assert!(!message.text().trim().is_empty(), "{api:?}: {message:?}");
             let at_once = adapter.send_message(&question).await.unwrap();
