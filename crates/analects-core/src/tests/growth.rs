@@ -56,15 +56,24 @@ fn time(shape: Shape, count: usize) -> Duration {
     start.elapsed()
 }
 
+/// Sixteen times as many take about sixteen times as long; a square would take 256 times. Whoever else
+/// uses the machine can make a try slow, but not all of them.
+fn grows_as_a_line(what: &str, time: impl Fn(usize) -> Duration, many: usize) {
+    let mut best = (Duration::MAX, Duration::MAX);
+    for _ in 0..8 {
+        best.0 = (0..3).map(|_| time(many / 16)).min().unwrap_or_default().min(best.0);
+        best.1 = time(many).min(best.1);
+        if best.1 < best.0 * 64 + Duration::from_millis(20) {
+            return;
+        }
+    }
+    panic!("{what}: {:?} for {many}, {:?} for a sixteenth", best.1, best.0);
+}
+
 #[test]
 fn no_shape_is_quadratic() {
     for (name, shape) in SHAPES {
-        // Sixteen times as many take sixteen times as long; a square would take 256 times.
-        let small = (0..3).map(|_| time(shape, MANY / 16)).min().unwrap_or_default();
-        let limit = small * 100 + Duration::from_millis(50);
-        // Other tests may take the processor away once, but hardly every time.
-        let large = (0..3).map(|_| time(shape, MANY)).min().unwrap_or_default();
-        assert!(large < limit, "{name}: {large:?} for {MANY}, {small:?} for a sixteenth");
+        grows_as_a_line(name, |count| time(shape, count), MANY);
     }
 }
 
@@ -82,7 +91,5 @@ fn a_state_that_grows_with_every_record_is_made_in_one_pass() {
         assert_eq!(SessionState::rebuild(&records).extra.len(), count);
         start.elapsed()
     };
-    let small = (0..3).map(|_| time(1_000)).min().unwrap_or_default();
-    let large = (0..3).map(|_| time(16_000)).min().unwrap_or_default();
-    assert!(large < small * 100 + Duration::from_millis(50), "{large:?}, {small:?}");
+    grows_as_a_line("a state", time, 16_000);
 }
