@@ -121,6 +121,9 @@ fn check_next(vfs: &Memory, acknowledged: &[usize], what: &str) {
     appended.unwrap_or_else(|error| panic!("{what}: {error}"));
     let found = all(&store(vfs.clone()), &talk());
     assert_eq!(found.last(), Some(&after), "{what}");
+    let bytes = file(vfs).unwrap();
+    let last = bytes.split_inclusive(|byte| *byte == b'\n').next_back();
+    assert_eq!(last, Some(encode(&after).as_bytes()), "{what}: a line of its own");
     check(vfs, acknowledged, what);
 }
 
@@ -248,6 +251,9 @@ fn a_cut_at_every_byte_of_the_last_records() {
         assert_eq!(file(&memory).as_deref(), Some(&bytes[..cut]), "reading never writes");
         let next = Message { parent_id: Some("m5".into()), ..Message::user("after", "next") };
         store(memory.clone()).append(&talk(), std::slice::from_ref(&next)).unwrap();
+        let end = if ends.contains(&cut) { "" } else { "\n" };
+        let expected = [&bytes[..cut], end.as_bytes(), encode(&next).as_bytes()].concat();
+        assert_eq!(file(&memory), Some(expected), "cut at {cut}: what is torn stays as it is");
         let found = all(&store(memory.clone()), &talk());
         assert_eq!((found.len(), found.last()), (whole + 1, Some(&next)), "cut at {cut}");
         let says = load(&store(memory), &talk()).unwrap().messages.len();
