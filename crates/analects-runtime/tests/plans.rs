@@ -2,10 +2,15 @@
 //! provider's API.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::net::TcpListener;
+
+use analects_client::{Client, Options, Surroundings, resolve};
 use analects_context::testing::{history, orderly};
 use analects_context::{Budget, Compaction, Counter, Plan, Planner};
 use analects_core::{Agent, CompactTrigger, Message, Request, Role, Rules, chain, validate};
 use analects_providers::{Api, encode};
+use analects_runtime::{Asked, Conversation, FileConversation, drive};
+use analects_store::Places;
 use proptest::prelude::*;
 
 const APIS: [(Api, Rules, &str); 4] = [
@@ -85,4 +90,41 @@ proptest! {
             prop_assert_eq!(refused(api, rules, &request), Vec::<String>::new(), "{:?}", api);
         }
     }
+}
+
+#[tokio::test]
+async fn a_conversation_that_cannot_fit_is_not_sent_and_says_so_with_numbers() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let surroundings =
+        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| base_url.clone()));
+    let model = resolve("openai/tiny", &surroundings).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let places = Places { data: folder.path().join("data"), state: folder.path().join("state") };
+    let agent = Agent {
+        context_window: 100,
+        max_output_tokens: 20,
+        ..Agent::of_model("tiny", "openai/tiny")
+    };
+    let path = folder.path().join("talk.msg.md");
+    let mut conversation = FileConversation::open(&path, &places).unwrap();
+    conversation.set_agent(&agent).unwrap();
+    conversation.say(&"word ".repeat(500), jiff::Timestamp::UNIX_EPOCH).unwrap();
+    let client = Client::new(Options::default());
+    let asked = Asked { client: &client, model: &model, agent: &agent };
+    let never = std::future::pending();
+    let outcome = drive(&asked, &mut conversation, &mut |_| {}, never).await.unwrap();
+
+    let error = outcome.error.unwrap();
+    assert!(error.is_context_overflow() && !error.is_retryable());
+    let text = error.to_string();
+    assert!(text.starts_with("nothing was sent: the request takes ~5"), "{text}");
+    assert!(text.ends_with("80 fit: the window has 100, of which 20 are for the answer"), "{text}");
+    assert!(error.hint().is_some());
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    // It is in the file as an error, and the next turn does not take it for an answer.
+    assert!(outcome.answer.is_api_error_message);
+    let (plan, _) = asked.plan(&conversation);
+    assert_eq!(plan.request.turns.len(), 1);
 }
