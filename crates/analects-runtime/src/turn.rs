@@ -40,12 +40,18 @@ pub struct Outcome {
     pub problems: Vec<Problem>,
 }
 
-/// What fits into a request: what the agent's settings say, but never more than is known of the model.
+/// What fits into a request: what the agent's settings say, but never more than is known of the model. An
+/// agent that says nothing has the model's window.
 pub fn budget(agent: &Agent, model: &Model) -> Budget {
     let facts = model.facts.as_ref();
-    let window = facts.and_then(|facts| facts.context_window).unwrap_or(u64::MAX);
+    let says_nothing = agent.context_window == Agent::default().context_window;
+    let window = match facts.and_then(|facts| facts.context_window) {
+        Some(window) if says_nothing => window,
+        Some(window) => agent.context_window.min(window),
+        None => agent.context_window,
+    };
     let answer = facts.and_then(|facts| facts.max_output_tokens).unwrap_or(u64::MAX);
-    Budget::new(agent.context_window.min(window), agent.max_output_tokens.min(answer))
+    Budget::new(window, agent.max_output_tokens.min(answer))
 }
 
 /// How a stream ended.

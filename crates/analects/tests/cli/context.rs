@@ -80,6 +80,24 @@ fn what_does_not_fit_is_dropped_in_sight_or_refused_with_numbers() {
     assert!(run.stderr.contains("300 fit"), "{}", run.stderr);
 }
 
+/// An agent that sets no window has that of its model, be it smaller or larger than the usual one.
+#[test]
+fn the_window_is_what_is_known_of_the_model_unless_the_agent_says_less() {
+    let sandbox = Sandbox::new();
+    let window = |model: &str, setting: &str| {
+        let agent = format!("{{models: [{model}]{setting}}}");
+        sandbox.write(
+            "a.msg.md",
+            format!("---\ndefault_agent: t\nagents:\n  t: {agent}\n---\n\n# %%\n\nHi\n"),
+        );
+        json(&sandbox.run(&["context", "a.msg.md", "--json"]).stdout)["window"].as_u64().unwrap()
+    };
+    assert_eq!(window("local/smollm2", ""), 8192);
+    assert_eq!(window("openai/gpt-5", ""), 400_000);
+    assert_eq!(window("openai/gpt-5", ", context_window: 5000"), 5000);
+    assert_eq!(window("local/smollm2", ", context_window: 50000"), 8192);
+}
+
 #[test]
 fn a_session_has_a_context_too() {
     let server = Server::new(vec![answer(&["One."])]);
