@@ -65,6 +65,14 @@ pub enum StoreError {
         /// What was looked for.
         id: String,
     },
+    /// A record is longer than the store reads.
+    #[error("a record has {length} bytes, and the longest that can be read has {limit}")]
+    LongRecord {
+        /// How long it is.
+        length: usize,
+        /// How long it may be.
+        limit: usize,
+    },
     /// A name that could lead anywhere, or that not every system can have on its disk.
     #[error("{name:?} cannot be the name of a session or of an agent")]
     BadName {
@@ -125,6 +133,9 @@ impl StoreError {
                 Some(format!("name it {name}, or put message_section: into its frontmatter"))
             }
             StoreError::NoSession { .. } | StoreError::NoMessage { .. } => None,
+            StoreError::LongRecord { .. } => {
+                Some("keep large content in a file, and name it in the message".to_string())
+            }
             StoreError::BadName { .. } => Some(
                 "use at most 100 letters, digits, '-', '_' and '.', and no '.' first".to_string(),
             ),

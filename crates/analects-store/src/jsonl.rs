@@ -167,7 +167,9 @@ impl JsonlStore {
         let mut listed = Vec::new();
         for path in self.list_folder(&folder)? {
             let Some(session) = stem(&path, "", ".jsonl") else { continue };
-            let Ok(facts) = self.vfs.facts(&path) else { continue };
+            let Some(facts) = self.vfs.facts(&path).ok().filter(|facts| facts.is_file) else {
+                continue;
+            };
             let (second, nano) = facts.modified;
             let modified = Timestamp::new(second, i32::try_from(nano).unwrap_or(0));
             let modified = modified.unwrap_or_default();
@@ -200,7 +202,13 @@ impl TranscriptStore for JsonlStore {
         let writer = self.writer(to)?;
         let mut lines = String::with_capacity(USUAL * records.len());
         for record in records {
+            let start = lines.len();
             encode_to(&mut lines, record);
+            // What nobody could read again must not be acknowledged.
+            let length = lines.len() - start;
+            if length > self.limit {
+                return Err(StoreError::LongRecord { length, limit: self.limit });
+            }
         }
         let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
         let end = writer.append(lines, self.policy)?;
@@ -250,7 +258,8 @@ impl TranscriptStore for JsonlStore {
             None => {
                 for folder in self.list_folder(&self.projects())? {
                     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-                    if safe(&name).is_ok() {
+                    let is_file = self.vfs.facts(&folder).is_ok_and(|facts| facts.is_file);
+                    if safe(&name).is_ok() && !is_file {
                         listed.extend(self.list_project(&name)?);
                     }
                 }

@@ -57,6 +57,10 @@ pub fn repair_transcript(
     let mut copy = open(vfs, path)?;
     let mut file = Draft::new(vfs, new)?;
     let mut rest = Draft::new(vfs, new)?;
+    for draft in [&file, &rest] {
+        // What was private stays so.
+        draft.file.adopt(path).map_err(to("give the mode of the old file to", new))?;
+    }
     let (mut aside, mut number) = (0, 0);
     let mut rows = Forward::new(&mut *source, 0, limit);
     while let Some(row) = rows.next().map_err(to("read", path))? {

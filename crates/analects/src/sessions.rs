@@ -1,10 +1,13 @@
 //! The transcript store as the verbs see it: which session and which message a person means.
 
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use analects_core::{Ids, MessageId};
-use analects_store::{ChainName, Found, JsonlStore, OsIds, Places, StoreError, find, message_ids};
+use analects_store::{
+    ChainName, Found, JsonlStore, OsIds, Places, StoreError, TranscriptStore, find, message_ids,
+};
 use jiff::Timestamp;
 
 use crate::failure::Failure;
@@ -58,23 +61,37 @@ impl Sessions {
         }
     }
 
+    /// The session that is meant, or the side chain of an agent of it.
+    pub fn chain(&self, word: Option<&str>, agent: Option<&str>) -> Result<ChainName, Failure> {
+        let name = self.find(word)?;
+        let Some(agent) = agent else { return Ok(name) };
+        let known = self.store.side_chains(&name)?;
+        if !known.iter().any(|known| known == agent) {
+            let failure = Failure::not_found(format!("{name} has no side chain {agent:?}"));
+            return Err(match known.is_empty() {
+                true => failure,
+                false => failure.or_hint(format!("there are {}", known.join(", "))),
+            });
+        }
+        Ok(name.side(agent))
+    }
+
     /// The message of a session that is meant: by its id, or the beginning of it.
     pub fn message(&self, of: &ChainName, word: &str) -> Result<MessageId, Failure> {
-        let mut begins: Vec<MessageId> = Vec::new();
+        let mut begins: HashSet<MessageId> = HashSet::new();
         let mut exact = None;
         message_ids(&*self.store, of, &mut |id| {
             if id == word {
                 exact = Some(id.into());
                 return ControlFlow::Break(());
             }
-            if id.starts_with(word)
-                && !word.is_empty()
-                && !begins.iter().any(|known| **known == *id)
-            {
-                begins.push(id.into());
+            if id.starts_with(word) && !word.is_empty() {
+                begins.insert(id.into());
             }
             ControlFlow::Continue(())
         })?;
+        let mut begins: Vec<MessageId> = begins.into_iter().collect();
+        begins.sort();
         match (exact, &begins[..]) {
             (Some(id), _) => Ok(id),
             (None, [id]) => Ok(id.clone()),
@@ -100,9 +117,14 @@ fn ambiguous(what: &str, word: &str, ids: Vec<String>) -> Failure {
 
 /// The beginnings of ids that tell them apart.
 pub fn short_ids(ids: &[&str]) -> Vec<String> {
+    // In their order, an id shares most with its neighbours.
+    let sorted: BTreeSet<&str> = ids.iter().copied().collect();
+    let sorted: Vec<&str> = sorted.into_iter().collect();
     let short = |id: &&str| {
-        let others = || ids.iter().filter(|other| *other != id);
-        let shared = others().map(|other| shared_start(id, other)).max().unwrap_or(0);
+        let at = sorted.partition_point(|other| other < id);
+        let near = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
+        let near = near.filter_map(|at| sorted.get(at));
+        let shared = near.map(|other| shared_start(id, other)).max().unwrap_or(0);
         id.chars().take(SHORT.max(shared + 1)).collect()
     };
     ids.iter().map(short).collect()

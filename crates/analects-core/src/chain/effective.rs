@@ -49,8 +49,7 @@ impl Tree<'_> {
         if is_separator && summary.is_none() {
             return Some(None);
         }
-        let listed = self.summaries.binary_search_by_key(&at, |(boundary, _)| *boundary).ok();
-        let found = listed.and_then(|listed| self.summaries[listed].1);
+        let found = self.summary_of(at);
         let is_summary =
             |at: &usize| self.links[*at].kind == LinkKind::Summary && !self.hidden[*at];
         if let Some(summary) = found.filter(is_summary) {

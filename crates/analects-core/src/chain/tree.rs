@@ -102,6 +102,12 @@ impl<'a> Tree<'a> {
         self.hidden.get(at).copied().unwrap_or(false)
     }
 
+    /// Where the summary of a boundary is.
+    pub fn summary_of(&self, boundary: usize) -> Option<usize> {
+        let listed = self.summaries.binary_search_by_key(&boundary, |(at, _)| *at).ok()?;
+        self.summaries[listed].1
+    }
+
     /// The last message of a chain, which the next one follows.
     pub fn leaf(&self, agent: Option<&str>) -> Option<usize> {
         (0..self.len()).rev().find(|at| self.can_be_leaf(*at) && self.links[*at].agent == agent)

@@ -239,7 +239,8 @@ impl<'s> Session<'s> {
         let mut found = None;
         self.store.scan_back(&self.name, &mut |row| {
             for names in names_of(row).iter().rev() {
-                if names.link().id == id && !id.is_empty() {
+                let is_progress = names.link().kind == LinkKind::Progress;
+                if names.link().id == id && !id.is_empty() && !is_progress {
                     found = Some(names.link().parent.map(MessageId::from));
                     return ControlFlow::Break(());
                 }
@@ -309,7 +310,11 @@ impl Way {
             None => tree.leaf(of.agent.as_deref()),
         };
         let mut path = leaf.map(|leaf| tree.path(leaf)).unwrap_or_default();
+        // The summary of a compaction may stand beside the way.
+        let summaries: Vec<usize> = path.iter().filter_map(|at| tree.summary_of(*at)).collect();
+        path.extend(summaries);
         path.sort_unstable();
+        path.dedup();
         let copied = Tree::new(path.iter().map(|at| tree.link(*at)).collect());
         let lost = path
             .iter()

@@ -206,10 +206,12 @@ fn reading_leaves_no_trace() {
 
 #[test]
 fn a_line_that_is_too_long_costs_itself_only() {
-    let store = in_memory().with_line_limit(1000);
+    let store = in_memory().with_stride(u64::MAX);
     let long = Message { parent_id: Some("a".into()), ..Message::user("b", "x".repeat(5_000_000)) };
     let last = Message { parent_id: Some("a".into()), ..Message::user("c", "after") };
     store.append(&talk(), &[Message::user("a", "before"), long, last]).unwrap();
+    // As if another program had written it, which knows no limit.
+    let store = store.with_line_limit(1000);
     let found: Vec<bool> = rows(&store, &talk()).iter().map(Option::is_some).collect();
     assert_eq!(found, [true, false, true]);
     let loaded = load(&store, &talk()).unwrap();
@@ -223,11 +225,12 @@ fn a_line_that_is_too_long_costs_itself_only() {
 /// Rows are the same from both ends, for lines around the sizes that are read at once.
 #[test]
 fn rows_are_the_same_from_both_ends() {
-    let store = in_memory().with_line_limit(3_000_000);
+    let store = in_memory();
     let sizes = [0, 1, 65_400, 65_500, 65_536, 131_000, 1_048_400, 1_048_576, 2_900_000, 5_000_000];
     for size in sizes.into_iter().chain([3, 4_000_000, 70_000]) {
         store.append(&talk(), &[Message::user(format!("s{size}"), "y".repeat(size))]).unwrap();
     }
+    let store = store.with_line_limit(3_000_000);
     let forward = rows(&store, &talk());
     let mut backward = Vec::new();
     let mut push = |row: Row<'_>| {
@@ -347,4 +350,16 @@ fn after_a_late_boundary_the_beginning_is_not_read() {
     let loaded = load(&store, &talk()).unwrap();
     assert_eq!(loaded.messages.len(), 2);
     assert_eq!(loaded.problems, []);
+}
+
+#[test]
+fn a_record_that_could_not_be_read_again_is_refused() {
+    let store = in_memory().with_line_limit(1000);
+    let long = Message::user("m", "x".repeat(2000));
+    let short = Message::user("s", "short");
+    let error = store.append(&talk(), &[short.clone(), long]).unwrap_err();
+    assert!(matches!(error, StoreError::LongRecord { limit: 1000, .. }), "{error}");
+    assert_eq!(rows(&store, &talk()), [], "all of them or none");
+    store.append(&talk(), &[short]).unwrap();
+    assert_eq!(rows(&store, &talk()).len(), 1);
 }

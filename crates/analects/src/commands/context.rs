@@ -88,6 +88,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let wanted = Wanted { model: args.model.as_deref(), agent: args.agent.as_deref() };
     let config = Config::read_for(wanted.model, wanted.agent, &surroundings)?;
     let path = Path::new(&args.target);
+    if args.target.ends_with(".jsonl") && path.is_file() {
+        let text = format!("{}: a transcript is looked at as a session", args.target);
+        let hint = "name the session; a file from elsewhere becomes one by analects session import";
+        return Err(Failure::usage(text, hint));
+    }
     if args.target.ends_with(".md") || path.is_file() {
         let document = analects_store::read_message_file(path)?;
         let who = Who::of_file(&document, wanted, &surroundings.models, &config)?;

@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(value_name = "PATH")]
     path: PathBuf,
 
-    /// The new file, which must not be there yet [default: PATH with .repaired before its end]
+    /// The new file, which must not be there yet [default: PATH with ~repaired before its end]
     #[arg(short, long, value_name = "NEW")]
     output: Option<PathBuf>,
 
@@ -65,7 +65,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn beside(path: &Path) -> PathBuf {
-    path.with_extension("repaired.jsonl")
+    // The sign keeps it from being taken for a session of its own, should it lie in the store.
+    let mut name = path.file_stem().unwrap_or_default().to_os_string();
+    name.push("~repaired.jsonl");
+    path.with_file_name(name)
 }
 
 fn print_json(args: &Args, new: &Path, repaired: &Repaired) -> Result<(), Failure> {
@@ -84,8 +87,10 @@ fn tell(new: &Path, repaired: &Repaired) {
     };
     ui::remark(&format!("{found}; written to {}", new.display()));
     if let Some(rest) = &repaired.rest {
-        let lines = if repaired.aside == 1 { "line" } else { "lines" };
-        let count = repaired.aside;
-        ui::remark(&format!("{count} {lines} are kept as they were in {}", rest.display()));
+        let lines = match repaired.aside {
+            1 => "1 line is".to_string(),
+            count => format!("{count} lines are"),
+        };
+        ui::remark(&format!("{lines} kept as before in {}", rest.display()));
     }
 }

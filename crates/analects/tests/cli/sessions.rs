@@ -223,14 +223,128 @@ fn a_damaged_transcript_is_mended_into_a_new_file() {
     let done = json(&run.stdout);
     assert!(!done["problems"].as_array().unwrap().is_empty());
     assert_eq!(sandbox.read("d.jsonl"), damaged, "the old file is only read");
-    assert_eq!(sandbox.run(&["check", "d.repaired.jsonl"]).code, Some(0));
-    assert_eq!(sandbox.messages("d.repaired.jsonl").messages.len(), 3);
-    assert!(sandbox.read("d.repaired.jsonl.rest").ends_with(&whole[..40]));
+    assert_eq!(sandbox.run(&["check", "d~repaired.jsonl"]).code, Some(0));
+    assert_eq!(sandbox.messages("d~repaired.jsonl").messages.len(), 3);
+    assert!(sandbox.read("d~repaired.jsonl.rest").ends_with(&whole[..40]));
     assert_eq!(sandbox.run(&["repair", "d.jsonl"]).code, Some(1), "it never overwrites");
-    let again = sandbox.run(&["repair", "d.repaired.jsonl", "-o", "again.jsonl"]);
+    let again = sandbox.run(&["repair", "d~repaired.jsonl", "-o", "again.jsonl"]);
     assert_eq!(again.code, Some(0), "{}", again.stderr);
-    assert_eq!(sandbox.read("again.jsonl"), sandbox.read("d.repaired.jsonl"));
+    assert_eq!(sandbox.read("again.jsonl"), sandbox.read("d~repaired.jsonl"));
     sandbox.write("a.msg.md", "# %%\n\nHi\n");
     assert_eq!(sandbox.run(&["repair", "a.msg.md"]).code, Some(2));
     assert_eq!(sandbox.run(&["repair", "missing.jsonl"]).code, Some(3));
+}
+
+#[test]
+fn what_could_not_be_read_again_is_not_acknowledged() {
+    let sandbox = Sandbox::new();
+    let (_, session) = acks(&append(&sandbox, &[], TALK));
+    for (line, why) in [
+        ("{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"f\",\"input\":{}}", "lacks what it needs"),
+        ("{\"type\":\"user\",\"content\":7}", "has no content"),
+        ("{\"type\":\"user\"}", "has no content"),
+        (
+            "{\"type\":\"user\",\"content\":\"x\",\"parent_id\":\"zzz\"}",
+            "its parent \\\"zzz\\\" is not",
+        ),
+    ] {
+        let run = append(&sandbox, &[&session], &format!("{line}\n"));
+        assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{line}");
+        assert!(run.stderr.contains("line 1: ") && run.stderr.contains(why), "{}", run.stderr);
+    }
+    assert_eq!(tail(&sandbox, &session).len(), 3);
+    // In a batch, what comes before such a line is kept.
+    let lines = "{\"type\":\"user\",\"id\":\"a\",\"content\":\"A\"}\n{\"type\":\"user\",\"parent_id\":\"a\",\"content\":\"B\"}\n\
+                 {\"type\":\"user\",\"parent_id\":\"b\",\"content\":\"C\"}\n";
+    let run = append(&sandbox, &["--batch", &session], lines);
+    assert_eq!((run.code, run.stdout.lines().count()), (Some(1), 2), "{}", run.stderr);
+}
+
+#[test]
+fn a_session_of_a_side_chain_alone_is_found() {
+    let sandbox = Sandbox::new();
+    let line = "{\"type\":\"user\",\"agent_id\":\"helper\",\"content\":\"aside\"}\n";
+    let (_, session) = acks(&append(&sandbox, &[], line));
+    let run = sandbox.run(&["session", "tail", &session, "--agent", "helper"]);
+    assert!(run.stdout.contains("aside"), "{} {}", run.stdout, run.stderr);
+    let run = sandbox.run(&["session", "tail", &session, "--agent", "nobody"]);
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    assert!(run.stderr.contains("there are helper"), "{}", run.stderr);
+}
+
+#[test]
+fn odd_entries_in_the_store_hurt_nobody() {
+    let sandbox = Sandbox::new();
+    let (_, session) = acks(&append(&sandbox, &[], TALK));
+    let store = sandbox.path("home/data/sessions");
+    let project = std::fs::read_dir(&store).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(store.join("README"), "not a project").unwrap();
+    std::fs::create_dir(project.join("zz.jsonl")).unwrap();
+    std::fs::write(project.join("notes.txt"), "x").unwrap();
+    #[cfg(unix)]
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(project.join("pipe.jsonl"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    let listed = json(&sandbox.run(&["session", "list", "--all", "--json"]).stdout);
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(sandbox.run(&["session", "show", "no such title"]).code, Some(3));
+    assert_eq!(sandbox.run(&["session", "show", &session]).code, Some(0));
+}
+
+#[test]
+fn a_fork_takes_a_summary_along_that_stands_beside_its_way() {
+    let sandbox = Sandbox::new();
+    let lines = concat!(
+        "{\"type\":\"user\",\"id\":\"u1\",\"content\":\"old question\"}\n",
+        "{\"type\":\"assistant\",\"id\":\"a1\",\"content\":\"old answer\"}\n",
+        "{\"type\":\"summary\",\"id\":\"S\",\"parent_id\":\"u1\",\"text\":\"They talked.\"}\n",
+        "{\"type\":\"compact_boundary\",\"id\":\"B\",\"parent_id\":\"a1\",\"summary_id\":\"S\"}\n",
+        "{\"type\":\"user\",\"id\":\"u2\",\"content\":\"new question\"}\n",
+        "{\"type\":\"progress\",\"id\":\"p\",\"content\":\"…\"}\n",
+    );
+    let (_, session) = acks(&append(&sandbox, &[], lines));
+    let seen = ["They talked.", "new question"];
+    assert_eq!(loaded(&sandbox, &session), seen);
+    let fork = sandbox.run(&["fork", &session]).stdout;
+    assert_eq!(loaded(&sandbox, fork.trim()), seen);
+    assert_eq!(sandbox.run(&["rewind", &session, "p"]).code, Some(3), "nothing follows progress");
+}
+
+#[test]
+fn an_import_changes_nothing_about_the_messages() {
+    let sandbox = Sandbox::new();
+    sandbox.write("two.jsonl", "{\"v\":1,\"type\":\"user\",\"id\":\"r1\",\"content\":\"a\"}\n{\"v\":1,\"type\":\"user\",\"id\":\"r2\",\"content\":\"b\"}\n");
+    assert_eq!(sandbox.run(&["session", "import", "two.jsonl"]).code, Some(0));
+    let export = sandbox.run(&["session", "export", "last"]).stdout;
+    let records: Vec<Value> = export.lines().map(json).collect();
+    assert!(
+        records.iter().all(|it| it["parent_id"].is_null() && it["created_at"].is_null()),
+        "{export}"
+    );
+    sandbox.write("bad.jsonl", "{\"v\":1,\"type\":\"user\",\"id\":\"r1\",\"content\":\"a\"}\n{\"v\":1,\"type\":\"user\",\"id\":\"x\",\"agent_id\":\"../x\",\"content\":\"b\"}\n");
+    assert_eq!(sandbox.run(&["session", "import", "bad.jsonl"]).code, Some(1));
+    let listed = json(&sandbox.run(&["session", "list", "--json"]).stdout);
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "no half of a session is left");
+    let run = sandbox.run(&["context", "two.jsonl"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_was_private_stays_so_when_it_is_mended() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::new();
+    sandbox
+        .write("d.jsonl", "{\"v\":1,\"type\":\"user\",\"id\":\"r1\",\"content\":\"a\"}\n{\"torn");
+    std::fs::set_permissions(sandbox.path("d.jsonl"), std::fs::Permissions::from_mode(0o600))
+        .unwrap();
+    assert_eq!(sandbox.run(&["repair", "d.jsonl"]).code, Some(0));
+    for name in ["d~repaired.jsonl", "d~repaired.jsonl.rest"] {
+        let mode = std::fs::metadata(sandbox.path(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
 }

@@ -1,10 +1,12 @@
 //! `session append`: messages from stdin into the store, each acknowledged once it is safe.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
+use std::ops::ControlFlow;
 
-use analects_core::{Body, Json, Message};
-use analects_store::{ChainName, JsonlStore, OsIds, Session};
+use analects_core::{Body, Content, Json, Message, Other, Raw, StateChange};
+use analects_store::{ChainName, JsonlStore, LINE_LIMIT, OsIds, Session, message_ids};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -13,16 +15,29 @@ use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::ui;
 
+/// Types that need more than their name.
+const KNOWN: [&str; 9] = [
+    "system",
+    "user",
+    "assistant",
+    "tool_use",
+    "tool_result",
+    "summary",
+    "compact_boundary",
+    "tombstone",
+    "state",
+];
+
 /// How much is read at once.
 const CHUNK: usize = 1 << 20;
 
 /// Add messages to a session: JSON lines from stdin, acknowledged on stdout
 ///
 /// A line is a message in the shape of a transcript; its type and content suffice, as in
-/// {\"type\":\"user\",\"content\":\"Hello\"}. Id, parent and time are filled in where they are missing. A message with
+/// {"type":"user","content":"Hello"}. Id, parent and time are filled in where they are missing. A message with
 /// an agent_id goes to the side chain of that agent.
 ///
-/// When a message would survive a power cut, its line {\"id\":…,\"session_id\":…} is printed. A line that is no message
+/// When a message would survive a power cut, its line {"id":…,"session_id":…} is printed. A line that is no message
 /// ends the command with its number; what came before it is kept. Without SESSION, a new session begins.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
@@ -52,7 +67,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Some(word) => sessions.find(Some(word))?,
         None => sessions.new_name(),
     };
-    let mut writer = Writer { store: &sessions.store, name, chains: HashMap::new() };
+    let (chains, known) = (HashMap::new(), HashSet::new());
+    let mut writer = Writer { store: &sessions.store, name, chains, known };
     let mut lines = Lines::default();
     let mut chunk = vec![0; CHUNK];
     loop {
@@ -67,7 +83,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
         let (messages, wrong) = done;
         let at_once = if args.batch { messages.len().max(1) } else { 1 };
-        let written = messages.chunks(at_once).try_for_each(|part| writer.append(part.to_vec()));
+        let written = messages.chunks(at_once).try_for_each(|part| writer.append(part));
         written.map_err(|failure| surroundings.explain(failure))?;
         if let Some(wrong) = wrong {
             return Err(wrong);
@@ -78,37 +94,100 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
+/// A message, and the number of its line.
+#[derive(Debug, Clone)]
+struct Numbered {
+    line: usize,
+    message: Message,
+}
+
 /// Adds messages, each to its chain.
 struct Writer<'s> {
     store: &'s JsonlStore,
     name: ChainName,
     chains: HashMap<Option<String>, Session<'s>>,
+    /// Messages that are known to be in the session.
+    known: HashSet<String>,
 }
 
 impl Writer<'_> {
     /// Adds messages in their order; those of one chain that follow each other in one.
-    fn append(&mut self, messages: Vec<Message>) -> Result<(), Failure> {
-        let same = |one: &Message, other: &Message| one.agent_id == other.agent_id;
+    fn append(&mut self, messages: &[Numbered]) -> Result<(), Failure> {
+        let same =
+            |one: &Numbered, other: &Numbered| one.message.agent_id == other.message.agent_id;
         for part in messages.chunk_by(same) {
-            let agent = part.first().and_then(|message| message.agent_id.clone());
-            let agent = agent.map(|agent| agent.to_string());
-            let session = match self.chains.entry(agent.clone()) {
-                std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-                std::collections::hash_map::Entry::Vacant(free) => {
-                    let name = ChainName { agent, ..self.name.clone() };
-                    free.insert(Session::open(self.store, name)?)
-                }
-            };
-            for message in session.append(part.to_vec(), &mut OsIds, Timestamp::now())? {
-                ui::print_json_line(&Ack { id: &message.id, session_id: &message.session_id })?;
+            let right = part.iter().take_while(|it| self.has_parent(it).is_ok()).count();
+            self.append_to_one(&part[..right])?;
+            if let Some(wrong) = part.get(right) {
+                self.has_parent(wrong)?;
             }
         }
         Ok(())
     }
+
+    fn append_to_one(&mut self, part: &[Numbered]) -> Result<(), Failure> {
+        let Some(first) = part.first() else { return Ok(()) };
+        let agent = first.message.agent_id.clone();
+        if agent.is_some() && self.chains.is_empty() {
+            self.begin()?;
+        }
+        let session = match self.chains.entry(agent.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(free) => {
+                let name = ChainName { agent, ..self.name.clone() };
+                free.insert(Session::open(self.store, name)?)
+            }
+        };
+        let messages = part.iter().map(|it| it.message.clone()).collect();
+        for message in session.append(messages, &mut OsIds, Timestamp::now())? {
+            ui::print_json_line(&Ack { id: &message.id, session_id: &message.session_id })?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the session has a main chain, by which it is found.
+    fn begin(&mut self) -> Result<(), Failure> {
+        let mut session = Session::open(self.store, self.name.clone())?;
+        let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
+        if session.leaf().is_none() {
+            session.set_state(change, &mut OsIds, Timestamp::now())?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a message whose parent is not there: it would hide everything before it.
+    fn has_parent(&mut self, it: &Numbered) -> Result<(), Failure> {
+        let own = it.message.id.to_string();
+        if let Some(parent) = it.message.parent_id.as_deref().filter(|id| !id.is_empty())
+            && !self.known.contains(parent)
+            && !self.is_stored(parent, it.message.agent_id.as_deref())?
+        {
+            let text = format!("line {}: its parent {parent:?} is not in the session", it.line);
+            let hint = "leave parent_id out, and the message follows the one before";
+            return Err(Failure::input(text).or_hint(hint));
+        }
+        self.known.insert(own);
+        Ok(())
+    }
+
+    fn is_stored(&mut self, id: &str, agent: Option<&str>) -> Result<bool, Failure> {
+        let side = agent.map(|agent| self.name.side(agent));
+        let mut found = false;
+        for chain in side.into_iter().chain([self.name.main()]) {
+            message_ids(self.store, &chain, &mut |stored| {
+                found |= stored == id;
+                if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+        }
+        if found {
+            self.known.insert(id.to_string());
+        }
+        Ok(found)
+    }
 }
 
 /// Messages, and what is wrong with the line after them.
-type Messages = (Vec<Message>, Option<Failure>);
+type Messages = (Vec<Numbered>, Option<Failure>);
 
 /// Lines that come in pieces.
 #[derive(Default)]
@@ -122,7 +201,8 @@ impl Lines {
     fn push(&mut self, bytes: &[u8]) -> Messages {
         let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
             self.rest.extend_from_slice(bytes);
-            return (Vec::new(), None);
+            let too_long = self.rest.len() > LINE_LIMIT;
+            return (Vec::new(), too_long.then(|| self.too_long()));
         };
         self.rest.extend_from_slice(&bytes[..end]);
         let whole = std::mem::replace(&mut self.rest, bytes[end + 1..].to_vec());
@@ -135,6 +215,11 @@ impl Lines {
         self.read(&rest)
     }
 
+    fn too_long(&self) -> Failure {
+        let text = format!("line {}: it has more than {LINE_LIMIT} bytes", self.number + 1);
+        Failure::input(text).or_hint("keep large content in a file, and name it in the message")
+    }
+
     fn read(&mut self, whole: &[u8]) -> Messages {
         let mut messages = Vec::new();
         for line in whole.split(|byte| *byte == b'\n') {
@@ -143,7 +228,7 @@ impl Lines {
                 continue;
             }
             match message(line) {
-                Ok(message) => messages.push(message),
+                Ok(message) => messages.push(Numbered { line: self.number, message }),
                 Err(why) => {
                     let text = format!("line {}: {why}", self.number);
                     let hint =
@@ -160,7 +245,16 @@ fn message(line: &[u8]) -> Result<Message, String> {
     let text = std::str::from_utf8(line).map_err(|_| "these bytes are not UTF-8".to_string())?;
     let message = Message::from_json(text).map_err(|error| error.to_string())?;
     match &message.body {
-        Body::Other(other) if other.type_name.is_none() => Err("it has no type".to_string()),
+        Body::Other(Other { type_name: None }) => Err("it has no type".to_string()),
+        // A record of this type that could be read would have become one.
+        Body::Other(Other { type_name: Some(name) }) if KNOWN.contains(&name.as_str()) => {
+            Err(format!("a message of type {name} lacks what it needs; see the reference of JSON"))
+        }
+        Body::User(_) | Body::Assistant(_) | Body::System(_)
+            if matches!(message.body.content(), None | Some(Content::Empty)) =>
+        {
+            Err("it has no content, which is a string or a list of blocks".to_string())
+        }
         _ => Ok(message),
     }
 }

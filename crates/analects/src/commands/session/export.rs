@@ -37,10 +37,9 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let sessions = Sessions::of(&Surroundings::of_process()?);
-    let mut name = sessions.find(args.session.as_deref())?;
-    name.agent.clone_from(&args.agent);
+    let name = sessions.chain(args.session.as_deref(), args.agent.as_deref())?;
     let Some(path) = &args.output else {
-        return each_row(&sessions, &name, &mut ui::print_bytes);
+        return each_row(&sessions, &name, &mut ui::print_text);
     };
     let mut bytes = Vec::new();
     each_row(&sessions, &name, &mut |row| {

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use analects_core::Message;
+use analects_core::{Ids, Message, Raw, StateChange};
 use analects_formats::decode;
-use analects_store::{ChainName, OsIds, Session};
+use analects_store::{ChainName, OsIds, TranscriptStore};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -65,21 +65,33 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Writes each chain to its place.
+/// Writes each chain to its place, its records as they are.
 fn record(sessions: &Sessions, name: &ChainName, messages: Vec<Message>) -> Result<(), Failure> {
-    let now = Timestamp::now();
-    let mut agents: Vec<Option<String>> = Vec::new();
-    for message in &messages {
-        let agent = message.agent_id.as_ref().map(ToString::to_string);
-        if !agents.contains(&agent) {
-            agents.push(agent);
+    let mut chains: Vec<(ChainName, Vec<Message>)> = vec![(name.clone(), Vec::new())];
+    for mut message in messages {
+        if message.id.is_empty() {
+            message.id = OsIds.uuid(Timestamp::now()).into();
+        }
+        message.session_id = name.session.clone();
+        let chain = ChainName { agent: message.agent_id.clone(), ..name.clone() };
+        match chains.iter_mut().find(|(known, _)| *known == chain) {
+            Some((_, records)) => records.push(message),
+            None => chains.push((chain, vec![message])),
         }
     }
-    for agent in agents {
-        let is_of = |message: &&Message| message.agent_id.as_deref() == agent.as_deref();
-        let own: Vec<Message> = messages.iter().filter(is_of).cloned().collect();
-        let mut session = Session::open(&*sessions.store, ChainName { agent, ..name.clone() })?;
-        session.append(own, &mut OsIds, now)?;
+    if chains[0].1.is_empty() {
+        let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
+        let session_id = name.session.clone();
+        let id = OsIds.uuid(Timestamp::now());
+        chains[0].1.push(Message { session_id, ..Message::new(id, change.into()) });
+    }
+    // A name that cannot be used must not leave half a session behind.
+    for (chain, _) in &chains {
+        sessions.store.path(chain)?;
+    }
+    // The main chain last: by it the session is found.
+    for (chain, records) in chains.iter().rev() {
+        sessions.store.append(chain, records)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use analects_store::tail;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::ui;
+use crate::{outgoing, ui};
 
 /// Show the last messages of a session
 ///
@@ -36,12 +36,11 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let sessions = Sessions::of(&Surroundings::of_process()?);
-    let mut name = sessions.find(args.session.as_deref())?;
-    name.agent.clone_from(&args.agent);
+    let name = sessions.chain(args.session.as_deref(), args.agent.as_deref())?;
     let tail = tail(&*sessions.store, &name, args.count)?;
     for (nth, message) in tail.messages.iter().enumerate() {
         if args.json {
-            ui::print_bytes(format!("{}\n", message.to_json()).as_bytes())?;
+            ui::print_json_line(&outgoing::raw(message.to_json())?)?;
             continue;
         }
         let gap = if nth > 0 { "\n" } else { "" };
