@@ -9,6 +9,9 @@ use super::Row;
 /// How many characters of a first prompt serve as a title.
 const TITLE: usize = 80;
 
+/// How many characters of a title or a folder are kept: an index entry must stay small.
+const LONGEST: usize = 1000;
+
 /// Counts and totals of a chain.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Overview {
@@ -100,7 +103,8 @@ impl Overview {
         }
         for (field, name) in [(&mut self.title, "title"), (&mut self.cwd, "cwd")] {
             if let Some(value) = changes.get(name) {
-                *field = value.as_string();
+                let text = value.as_string();
+                *field = text.map(|text| text.chars().take(LONGEST).collect());
             }
         }
     }

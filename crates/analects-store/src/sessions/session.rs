@@ -126,6 +126,17 @@ impl<'s> Session<'s> {
         self.append(vec![record], ids, now).map(drop)
     }
 
+    /// Whether a message is hidden already.
+    pub fn is_hidden(&self, id: &str) -> Result<bool, StoreError> {
+        let mut names = Vec::new();
+        self.store.scan(&self.name, 0, &mut |row| {
+            names.extend(names_of(row));
+            ControlFlow::Continue(())
+        })?;
+        let tree = Tree::new(names.iter().map(Names::link).collect());
+        Ok(tree.position(id).is_some_and(|at| tree.is_hidden(at)))
+    }
+
     /// Hides a message from now on; its children follow what it followed. Hiding the tombstone, whose
     /// name comes back, undoes it.
     pub fn drop_message(

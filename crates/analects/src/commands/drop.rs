@@ -41,6 +41,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let name = sessions.find(Some(&args.session))?;
     let message = sessions.message(&name, &args.message)?;
     let mut session = Session::open(&*sessions.store, name)?;
+    if session.is_hidden(&message)? {
+        let failure = Failure::input(format!("{} is hidden already", &*message));
+        return Err(failure.or_hint("to show it again, drop the tombstone that hides it"));
+    }
     let tombstone = session.drop_message(&message, &mut OsIds, Timestamp::now())?;
     match args.json {
         true => ui::print_json(&Dropped { message_id: &message, tombstone_id: &tombstone }),

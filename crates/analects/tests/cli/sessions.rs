@@ -126,6 +126,7 @@ fn rewind_fork_and_drop_keep_the_original() {
     let dropped = sandbox.run(&["drop", &fork, &ids[0], "--json"]);
     let tombstone = json(&dropped.stdout)["tombstone_id"].as_str().unwrap().to_string();
     assert_eq!(loaded(&sandbox, &fork), ["Rayleigh scattering."]);
+    assert_eq!(sandbox.run(&["drop", &fork, &ids[0]]).code, Some(1), "it is hidden already");
     assert_eq!(sandbox.run(&["drop", &fork, &tombstone]).code, Some(0));
     assert_eq!(loaded(&sandbox, &fork), ["Why is the sky blue?", "Rayleigh scattering."]);
     assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
