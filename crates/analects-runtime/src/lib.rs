@@ -12,7 +12,7 @@
 //!
 //! # Limitations
 //!
-//! - One question, one answer: tools are not run, and a failed request is not tried again.
+//! - One question, one answer: tools are not run, and a conversation is not compacted by itself.
 //! - Of a stored conversation, an answer reaches the disk when it is complete or interrupted, not
 //!   while it comes.
 
