@@ -38,7 +38,9 @@ pub use decode::{decode, decode_named};
 pub use edit::{Splice, append, append_all, replace, replace_with};
 pub use encode::NewCell;
 pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
-pub use messages::{add_residue, answer, encode, message_problems, messages, session_of};
+pub use messages::{
+    Added, add_residue, added, answer, encode, message_problems, messages, session_of,
+};
 pub use meta::Meta;
 pub use scan::Section;
 pub use show::{
@@ -326,8 +328,8 @@ impl<'a> Cell<'a> {
         let broke_off = self.attribute("status").as_deref() == Some("streaming")
             || self.attribute("stop_reason").as_deref() == Some("interrupted");
         let silent = broke_off && self.body().is_empty();
-        let is_output = self.kind() == CellKind::Output && self.type_word() != "residue";
-        is_output && !silent && !self.is_failed()
+        let answers = self.kind() == CellKind::Output && !agents::is_event(&self.type_word());
+        answers && !silent && !self.is_failed()
     }
 
     /// Whether it only reports that the model's side failed.

@@ -5,14 +5,14 @@
 use std::ops::ControlFlow;
 
 use analects_core::{
-    Body, CountingIds, Json, Message, MessageId, Other, Progress, Raw, SessionState, StateChange,
-    TokenUsage, chain,
+    Body, CompactBoundary, CountingIds, Json, Message, MessageId, Other, Progress, Raw,
+    SessionState, StateChange, Summary, TokenUsage, chain,
 };
 use analects_formats::transcript::read_line;
 use jiff::Timestamp;
 
 use crate::sessions::{
-    ChainName, Compaction, Found, Loaded, Overview, Row, Session, TranscriptStore, find, load, tail,
+    ChainName, Found, Loaded, Overview, Row, Session, TranscriptStore, find, load, tail,
 };
 
 /// Runs every check on a new store that `make` gives.
@@ -229,9 +229,23 @@ fn check_load(store: &dyn TranscriptStore, name: &ChainName) -> Loaded {
     let found: Vec<&Message> = loaded.messages.iter().collect();
     assert_eq!(found, expected.messages);
     assert_eq!(loaded.leaf.as_ref(), expected.leaf.map(|leaf| &leaf.id));
-    assert_eq!(loaded.boundary.as_ref(), expected.boundary.map(|boundary| &boundary.id));
+    assert_eq!(loaded.boundary.as_ref(), expected.boundary);
     assert_eq!(loaded.state, SessionState::rebuild(&messages));
     loaded
+}
+
+/// A summary and its boundary.
+pub(crate) fn compaction(summary: &str, kept_from: Option<MessageId>) -> Vec<Message> {
+    let boundary = CompactBoundary {
+        summary_id: Some("summary".into()),
+        kept_from,
+        ..CompactBoundary::default()
+    };
+    let summary = Summary { text: summary.into(), ..Summary::default() };
+    vec![
+        Message::new("summary", Body::Summary(summary)),
+        Message::new("boundary", Body::CompactBoundary(boundary)),
+    ]
 }
 
 fn a_session_restores_by_its_chain(store: &dyn TranscriptStore) {
@@ -245,14 +259,14 @@ fn a_session_restores_by_its_chain(store: &dyn TranscriptStore) {
     session.append(vec![progress, Message::assistant("", "four")], &mut ids, now()).unwrap();
     assert_eq!(texts(&check_load(store, &name)), ["one", "two", "three", "four"]);
     let kept_from = Some(placed[2].id.clone());
-    let compaction = Compaction { summary: "so far".into(), kept_from, ..Compaction::default() };
-    let boundary = session.compact(compaction, &mut ids, now()).unwrap();
+    let placed = session.compact(compaction("so far", kept_from), &mut ids, now()).unwrap();
+    let boundary = placed[2].id.clone();
     assert_eq!(texts(&check_load(store, &name)), ["so far", "three", "four"]);
     session.append(vec![Message::user("", "five")], &mut ids, now()).unwrap();
     let loaded = check_load(store, &name);
     assert_eq!(texts(&loaded), ["so far", "three", "four", "five"]);
     assert_eq!(
-        (loaded.boundary, loaded.state.cwd.as_deref()),
+        (loaded.boundary.map(|boundary| boundary.id), loaded.state.cwd.as_deref()),
         (Some(boundary.clone()), Some("/work"))
     );
     // Another program goes on with it.
@@ -328,7 +342,7 @@ fn counts_and_totals(store: &dyn TranscriptStore) {
     };
     let change = SessionState::default().change_to(&titled).unwrap();
     session.set_state(change, &mut ids, now()).unwrap();
-    session.compact(Compaction::default(), &mut ids, now()).unwrap();
+    session.compact(compaction("", None), &mut ids, now()).unwrap();
     let overview = store.overview(&name).unwrap();
     assert_eq!((overview.name(), overview.cwd.as_deref()), (Some("Tea"), Some("/work")));
     assert_eq!((overview.boundaries, overview.last_boundary.is_some()), (1, true));

@@ -70,7 +70,7 @@ pub use places::Places;
 pub use redo::cut_off;
 pub use reply::Reply;
 pub use sessions::{
-    ChainName, Compaction, Each, Found, Listed, Loaded, MemoryStore, Overview, Row, Session, Tail,
+    ChainName, Each, Found, Listed, Loaded, MemoryStore, Overview, Row, Session, Tail,
     TranscriptStore, find, load, message_ids, tail,
 };
 pub use transcript::Transcript;

@@ -19,7 +19,7 @@ pub use find::{Found, find, message_ids};
 pub use load::{Loaded, Tail, load, tail};
 pub use memory::MemoryStore;
 pub use overview::Overview;
-pub use session::{Compaction, Session};
+pub use session::Session;
 
 /// The name of a chain of messages: a session, or a side chain of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]

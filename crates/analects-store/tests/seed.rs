@@ -8,9 +8,7 @@ use analects_core::{
     RawMap, SessionState, StateChange, Summary, System, Tombstone, ToolResult, ToolUse, chain,
 };
 use analects_formats::transcript::read_line;
-use analects_store::{
-    ChainName, Compaction, JsonlStore, OsIds, Places, Session, TranscriptStore, load, tail,
-};
+use analects_store::{ChainName, JsonlStore, OsIds, Places, Session, TranscriptStore, load, tail};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -190,8 +188,13 @@ fn a_session_restores_by_its_chain() {
     assert_eq!(texts(&loaded.messages), ["one", "two", "other"]);
     assert_eq!(loaded.state, state);
     // After a compaction only what is needed is loaded, the state included.
-    let summary = "we counted".into();
-    again.compact(Compaction { summary, ..Compaction::default() }, &mut OsIds, now()).unwrap();
+    let summary = Summary { text: "we counted".into(), ..Summary::default() };
+    let boundary = CompactBoundary { summary_id: Some("s".into()), ..CompactBoundary::default() };
+    let made = vec![
+        Message::new("s", Body::Summary(summary)),
+        Message::new("b", Body::CompactBoundary(boundary)),
+    ];
+    again.compact(made, &mut OsIds, now()).unwrap();
     again.append(vec![Message::user("", "and now")], &mut OsIds, now()).unwrap();
     let loaded = load(&store, &talk()).unwrap();
     assert_eq!(texts(&loaded.messages), ["we counted", "and now"]);

@@ -22,6 +22,12 @@ pub(super) const OUTPUT_WORDS: [&str; 10] = [
     "block",
 ];
 
+/// Whether the type word of an output says that nobody speaks in it: what it holds happened beside the
+/// conversation, and answers nothing.
+pub(super) fn is_event(word: &str) -> bool {
+    !matches!(word, "tool" | "block") && OUTPUT_WORDS.contains(&word)
+}
+
 /// Whether a type word has a meaning of its own, so that no agent can have it for a name.
 pub fn is_fixed_word(word: &str) -> bool {
     MESSAGE_WORDS.contains(&word) || OUTPUT_WORDS.contains(&word)

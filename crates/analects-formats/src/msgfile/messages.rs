@@ -4,6 +4,7 @@
 //! A message is one cell, or several: the others say `part=` and the first one's name, in the order
 //! of the message's blocks. What a message has and no cell can say stands in a `[residue]` cell.
 
+mod added;
 mod blocks;
 pub(crate) mod images;
 mod problems;
@@ -14,6 +15,7 @@ mod write;
 use analects_core::SessionId;
 use uuid::Uuid;
 
+pub use added::{Added, added};
 pub use problems::message_problems;
 pub use read::messages;
 pub use write::{add_residue, answer, encode};

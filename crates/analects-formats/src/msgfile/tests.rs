@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod adding;
 mod conversations;
 pub(crate) mod generate;
 mod promises;

@@ -24,7 +24,7 @@ pub struct Loaded {
     /// What the next message follows.
     pub leaf: Option<MessageId>,
     /// The boundary from which messages are seen, if one counts.
-    pub boundary: Option<MessageId>,
+    pub boundary: Option<Message>,
     /// The session's state.
     pub state: SessionState,
     /// What was odd about the records on the way; spans are positions in the store.
@@ -36,6 +36,7 @@ impl Loaded {
     pub fn chain(&self) -> analects_core::Chain<'_> {
         analects_core::Chain {
             messages: self.messages.iter().collect(),
+            boundary: self.boundary.as_ref(),
             ..analects_core::Chain::default()
         }
     }

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use analects_core::{
-    Body, CompactBoundary, CompactTrigger, Ids, Link, LinkKind, Message, MessageId, Raw, RawMap,
-    StateChange, Summary, Text, Tombstone, Tree,
+    Body, Ids, Link, LinkKind, Message, MessageId, Raw, RawMap, StateChange, Tombstone, Tree,
 };
 use analects_formats::transcript::{Envelope, Names, read_line};
 use jiff::Timestamp;
@@ -22,27 +21,6 @@ pub struct Session<'s> {
     store: &'s dyn TranscriptStore,
     name: ChainName,
     leaf: Option<MessageId>,
-}
-
-/// A summary that is to stand for what came before.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Compaction {
-    /// What it says.
-    pub summary: Text,
-    /// The first and the last message that it stands for, and how many these are.
-    pub from: Option<MessageId>,
-    /// The last of them.
-    pub to: Option<MessageId>,
-    /// How many they are.
-    pub count: Option<u64>,
-    /// The first of the earlier messages that stay visible.
-    pub kept_from: Option<MessageId>,
-    /// What set it off.
-    pub trigger: Option<CompactTrigger>,
-    /// Tokens in the context before and after.
-    pub tokens_before: Option<u64>,
-    /// Tokens in the context after.
-    pub tokens_after: Option<u64>,
 }
 
 impl<'s> Session<'s> {
@@ -151,33 +129,24 @@ impl<'s> Session<'s> {
         Ok(placed.into_iter().next().map(|message| message.id).unwrap_or_default())
     }
 
-    /// Puts a summary in the place of what came before, with the state as a whole, so that nothing
-    /// earlier has to be read again. The name of the boundary comes back; hiding it undoes this.
+    /// Puts a summary in the place of what came before: the summary, its boundary, and what else belongs to
+    /// them, all in one and each following the one before. With the boundary goes the state as a whole, so that
+    /// nothing earlier has to be read again. Hiding the boundary undoes this.
     pub fn compact(
         &mut self,
-        compaction: Compaction,
+        mut made: Vec<Message>,
         ids: &mut dyn Ids,
         now: Timestamp,
-    ) -> Result<MessageId, StoreError> {
-        let state = self.load()?.state;
-        let Compaction { summary, from, to, count, kept_from, trigger, .. } = compaction;
-        let summary_id: MessageId = ids.uuid(now).into();
-        let boundary_id: MessageId = ids.uuid(now).into();
-        let summary = Body::Summary(Summary { text: summary, from, to, count });
-        let boundary = Body::CompactBoundary(CompactBoundary {
-            trigger,
-            tokens_before: compaction.tokens_before,
-            tokens_after: compaction.tokens_after,
-            summary_id: Some(summary_id.clone()),
-            kept_from,
-        });
-        let records = vec![
-            Message::new(summary_id, summary),
-            Message::new("", state.snapshot().into()),
-            Message::new(boundary_id.clone(), boundary),
-        ];
-        self.append(records, ids, now)?;
-        Ok(boundary_id)
+    ) -> Result<Vec<Message>, StoreError> {
+        let is_boundary = |message: &Message| matches!(message.body, Body::CompactBoundary(_));
+        if let Some(boundary) = made.iter().position(is_boundary) {
+            let state = self.load()?.state;
+            made.insert(boundary, Message::new("", state.snapshot().into()));
+        }
+        for message in &mut made {
+            message.parent_id = None;
+        }
+        self.append(made, ids, now)
     }
 
     /// Copies the way to a message, or to the last one, into a session of its own, which is gone on with

@@ -17,6 +17,13 @@ pub(super) struct Calls {
     by_cell: HashMap<String, String>,
 }
 
+impl Calls {
+    /// The cell of each call, by the name that the provider gave the call.
+    pub(super) fn into_cells(self) -> HashMap<String, String> {
+        self.by_cell.into_iter().map(|(cell, call)| (call, cell)).collect()
+    }
+}
+
 /// Reads a cell as a block, and says what is odd about it.
 pub(super) fn read(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem>) {
     match cell.word.as_str() {
@@ -153,6 +160,13 @@ pub(super) enum Side<'a> {
 pub(super) struct Written {
     /// The cell of a call, and how many results it has.
     calls: HashMap<String, (String, usize)>,
+}
+
+impl Written {
+    /// Calls that stand in a file already: the cell of each, and how many results it has.
+    pub(super) fn of(calls: HashMap<String, (String, usize)>) -> Written {
+        Written { calls }
+    }
 }
 
 /// A cell that holds a block: its form apart from names. `first` is the name of the message's first

@@ -82,6 +82,31 @@ pub(super) fn read_cells<'a>(
     session: &SessionId,
     cells: impl Iterator<Item = Cell<'a>>,
 ) -> Decoded {
+    reader_of(document, session, cells).finish()
+}
+
+/// What the messages and the calls of a document are called in it.
+#[derive(Debug, Default)]
+pub(super) struct CellNames {
+    /// The first cell of each message.
+    pub(super) messages: HashMap<MessageId, String>,
+    /// The cell of each call, by the name that the provider gave the call.
+    pub(super) calls: HashMap<String, String>,
+}
+
+impl CellNames {
+    pub(super) fn of(document: &Document, session: &SessionId) -> CellNames {
+        let reader = reader_of(document, session, document.cells());
+        let messages = reader.messages.into_iter().map(|draft| (draft.message.id, draft.cell));
+        CellNames { messages: messages.collect(), calls: reader.calls.into_cells() }
+    }
+}
+
+fn reader_of<'a>(
+    document: &'a Document,
+    session: &SessionId,
+    cells: impl Iterator<Item = Cell<'a>>,
+) -> Reader<'a> {
     let session = document.frontmatter().id.clone().map_or(session.clone(), SessionId::from);
     let mut reader = Reader::new(document, session);
     let ids: HashSet<&str> = document.cells().filter_map(Cell::id).collect();
@@ -93,7 +118,7 @@ pub(super) fn read_cells<'a>(
         }
         reader.cell(read);
     }
-    reader.finish()
+    reader
 }
 
 struct Reader<'a> {
@@ -318,7 +343,7 @@ impl<'a> Reader<'a> {
         if self.is_code_output(read) {
             return event(AttachmentKind::CodeOutput);
         }
-        let id = |key: &str| read.get(key).map(MessageId::from);
+        let id = |key: &str| read.get(key).map(|name| self.meant(name));
         let number = |key: &str| read.get(key).and_then(|value| value.parse().ok());
         match read.word.as_str() {
             "tool" if !read.is_call() => Body::User(User::default()),
@@ -351,6 +376,13 @@ impl<'a> Reader<'a> {
             }),
             _ => Body::Assistant(Assistant::default()),
         }
+    }
+
+    /// The message that an attribute names: by a cell of this file, or by the id of a message, which may have
+    /// come from elsewhere.
+    fn meant(&self, name: &str) -> MessageId {
+        let owner = self.owners.get(name).map(|owner| &self.messages[*owner].message.id);
+        owner.cloned().unwrap_or_else(|| MessageId::from(name))
     }
 
     /// Gives a message its names and its place in its chain.

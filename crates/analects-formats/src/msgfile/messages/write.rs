@@ -65,20 +65,20 @@ impl Form {
 }
 
 /// A file in the making.
-struct File<'a> {
+pub(super) struct File<'a> {
     ids: &'a mut dyn Ids,
     text: String,
     /// The name of each message's first cell.
     names: Vec<String>,
-    cells: usize,
+    pub(super) cells: usize,
     session: SessionId,
-    written: Written,
+    pub(super) written: Written,
     last: HashMap<Option<String>, MessageId>,
     first_cell: HashMap<MessageId, String>,
 }
 
 impl<'a> File<'a> {
-    fn new(ids: &'a mut dyn Ids, session: &SessionId) -> File<'a> {
+    pub(super) fn new(ids: &'a mut dyn Ids, session: &SessionId) -> File<'a> {
         File {
             ids,
             text: String::new(),
@@ -125,7 +125,7 @@ impl<'a> File<'a> {
         }
     }
 
-    fn next_id(&mut self) -> String {
+    pub(super) fn next_id(&mut self) -> String {
         self.cells += 1;
         self.cells.to_string()
     }
@@ -158,7 +158,16 @@ impl<'a> File<'a> {
     /// The cells of a message, the first with all that is known about it; `None` for a message that
     /// has no form but JSON.
     fn nice_cells(&mut self, message: &Message, id: &str) -> Option<Vec<NewCell>> {
-        let mut cells = match &message.body {
+        let mut cells = self.bare_cells(message, id)?;
+        let name = cells[0].id.clone();
+        let first = std::mem::replace(&mut cells[0], NewCell::message("", ""));
+        cells[0] = self.with_names(first, message, &name).describe(message);
+        Some(cells)
+    }
+
+    /// The cells of a message, with its words and nothing else.
+    pub(super) fn bare_cells(&mut self, message: &Message, id: &str) -> Option<Vec<NewCell>> {
+        Some(match &message.body {
             Body::User(body) => {
                 let mut cells = self.speech(&body.content, Side::User, id);
                 let source = body.source.as_ref().map(UserSource::as_str);
@@ -170,11 +179,7 @@ impl<'a> File<'a> {
                 self.speech(&body.content, Side::Agent(author.unwrap_or("assistant")), id)
             }
             body => vec![event_cell(body, id)?],
-        };
-        let name = cells[0].id.clone();
-        let first = std::mem::replace(&mut cells[0], NewCell::message("", ""));
-        cells[0] = self.with_names(first, message, &name).describe(message);
-        Some(cells)
+        })
     }
 
     /// The cells of what somebody says, block by block.
@@ -223,7 +228,7 @@ impl<'a> File<'a> {
 }
 
 /// Notes who wrote a message, where its type word does not say it.
-fn with_author(cell: NewCell, author: Option<&str>) -> NewCell {
+pub(super) fn with_author(cell: NewCell, author: Option<&str>) -> NewCell {
     let said = cell.kind == CellKind::Output && names_author(&cell.type_word);
     let implied = said.then_some(cell.type_word.as_str());
     if author == implied { cell } else { cell.with("author", author.unwrap_or_default()) }
@@ -262,7 +267,7 @@ pub fn answer(
 }
 
 /// What cannot be said as a difference is kept whole; readers take no notice of it.
-fn whole(message: &Message) -> RawMap {
+pub(super) fn whole(message: &Message) -> RawMap {
     let mut kept = RawMap::new();
     if let Ok(json) = Raw::parse(&message.to_json()) {
         kept.push("message", json);
@@ -303,7 +308,7 @@ fn is_type_word(name: &str) -> bool {
 }
 
 /// A cell that holds a message as JSON.
-fn json_cell(message: &Message, id: &str) -> NewCell {
+pub(super) fn json_cell(message: &Message, id: &str) -> NewCell {
     let word = if matches!(message.body, Body::Progress(_)) { "progress" } else { "block" };
     let cell = NewCell::new(CellKind::Output, id, word, fence_json(&message.to_json()));
     cell.with("json", "message")

@@ -29,7 +29,7 @@ pub(super) fn load(
 #[derive(Debug)]
 struct Step {
     names: Names,
-    /// The record, if it is to be seen.
+    /// The record, if it is to be seen, or the boundary from which on.
     text: Option<Box<[u8]>>,
     /// Which of the records in its row; `None` if it is alone in it.
     nth: Option<usize>,
@@ -168,7 +168,8 @@ impl Walk<'_> {
             self.is_lost |= summary.is_none() && !is_separator;
             self.boundary = Some(Boundary { at, summary, kept_from });
         }
-        let is_shown = link.is_shown() && !is_hidden;
+        let is_boundary = self.boundary.as_ref().is_some_and(|boundary| boundary.at == at);
+        let is_shown = is_boundary || link.is_shown() && !is_hidden;
         let text = is_shown.then(|| Box::from(bytes));
         self.steps.push(Step { names, text, nth });
     }
@@ -223,8 +224,9 @@ impl Walk<'_> {
             ..Loaded::default()
         };
         if let Some(boundary) = self.boundary.take() {
-            let step = &self.steps[boundary.at];
-            loaded.boundary = Some(step.names.link().id.into());
+            let step = &mut self.steps[boundary.at];
+            loaded.boundary = step.read(&mut self.problems);
+            step.text = None;
             self.steps.truncate(self.kept_from.map_or(boundary.at, |kept| kept + 1));
             let summary = self.summary.as_ref().map(|step| step.names.clone());
             self.steps.retain(|step| Some(&step.names) != summary.as_ref());

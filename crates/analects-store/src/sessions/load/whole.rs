@@ -33,7 +33,7 @@ pub(super) fn load(
     Ok(Loaded {
         messages: read(store, of, &all.places, &effective.positions)?,
         leaf: leaf.map(name),
-        boundary: effective.boundary.map(name),
+        boundary: read(store, of, &all.places, effective.boundary.as_slice())?.pop(),
         state: all.state.finish(),
         problems,
     })
