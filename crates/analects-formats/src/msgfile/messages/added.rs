@@ -1,0 +1,131 @@
+//! Messages that are added to a file that is there already: results of calls, a summary and its boundary,
+//! reminders. They follow what stands in the file, and name other messages by their cells, so that they stay
+//! right when the file is moved.
+
+use std::collections::HashMap;
+
+use analects_core::{Body, Ids, Message, MessageId, SessionId};
+
+use super::blocks::Written;
+use super::read::{CellNames, messages};
+use super::residue::{difference, line};
+use super::write::{File, json_cell, whole, with_author};
+use crate::msgfile::{Document, NewCell, append_all};
+
+/// The cells of messages that are added.
+#[derive(Debug, Default)]
+pub struct Added {
+    /// The cells, in order.
+    pub cells: Vec<NewCell>,
+    /// What cells cannot say, for [`add_residue`](super::add_residue).
+    pub residue: Vec<String>,
+}
+
+/// The cells of messages that are added at the end of a file, each following the one before. Where they name
+/// each other, or messages of the file, the cells do so by the names of cells.
+pub fn added(
+    document: &Document,
+    session: &SessionId,
+    new: &[Message],
+    ids: &mut dyn Ids,
+) -> Added {
+    let CellNames { messages: mut names, calls } = CellNames::of(document, session);
+    let mut file = File::new(ids, &SessionId::default());
+    file.cells = document.next_id().parse::<usize>().unwrap_or(1).saturating_sub(1);
+    file.written = Written::of(with_results(document, calls));
+    let mut added = Added::default();
+    let mut firsts = Vec::new();
+    for message in new {
+        let name = |id: &MessageId| names.get(id).map(|name| MessageId::from(name.as_str()));
+        let named = Message { body: meaning(&message.body, name), ..message.clone() };
+        let id = file.next_id();
+        let cells = file.bare_cells(&named, &id);
+        let mut cells = cells.unwrap_or_else(|| vec![json_cell(&named, &id)]);
+        if !is_json(&cells[0]) {
+            let first = std::mem::replace(&mut cells[0], NewCell::message("", ""));
+            cells[0] = with_author(first, message.author.as_deref()).describe(message);
+        }
+        names.insert(message.id.clone(), cells[0].id.clone());
+        firsts.push(cells[0].id.clone());
+        added.cells.append(&mut cells);
+    }
+    added.residue = residue(document, session, new, &added, &firsts);
+    added
+}
+
+fn is_json(cell: &NewCell) -> bool {
+    cell.attributes.iter().any(|(key, _)| key == "json")
+}
+
+/// The cells of calls, each with the number of its results.
+fn with_results(
+    document: &Document,
+    calls: HashMap<String, String>,
+) -> HashMap<String, (String, usize)> {
+    let mut results: HashMap<&str, usize> = HashMap::new();
+    for (call, _) in document.cells().filter_map(|cell| cell.id()?.rsplit_once('.')) {
+        *results.entry(call).or_default() += 1;
+    }
+    let counted = calls.into_iter().map(|(call, cell)| {
+        let count = results.get(cell.as_str()).copied().unwrap_or(0);
+        (call, (cell, count))
+    });
+    counted.collect()
+}
+
+/// The body with other names for the messages that it is about, where there are such.
+fn meaning(body: &Body, name: impl Fn(&MessageId) -> Option<MessageId>) -> Body {
+    let mut body = body.clone();
+    let rename = |id: &mut MessageId| {
+        if let Some(name) = name(id) {
+            *id = name;
+        }
+    };
+    let rename_some = |id: &mut Option<MessageId>| id.iter_mut().for_each(&rename);
+    match &mut body {
+        Body::Summary(body) => {
+            rename_some(&mut body.from);
+            rename_some(&mut body.to);
+        }
+        Body::CompactBoundary(body) => {
+            rename_some(&mut body.summary_id);
+            rename_some(&mut body.kept_from);
+        }
+        Body::Tombstone(body) => {
+            rename(&mut body.target);
+            rename_some(&mut body.target_parent);
+        }
+        _ => {}
+    }
+    body
+}
+
+/// What the cells of the new messages cannot say, a line for each message that loses something: found by
+/// reading the file as it will be.
+fn residue(
+    document: &Document,
+    session: &SessionId,
+    new: &[Message],
+    added: &Added,
+    firsts: &[String],
+) -> Vec<String> {
+    let bytes = append_all(document, &added.cells).apply(document.source());
+    let read = messages(&document.with_source(bytes), session).messages;
+    let of_new = read.len().checked_sub(new.len()).map(|before| &read[before..]);
+    let pairs = new.iter().zip(of_new.unwrap_or_default()).zip(firsts);
+    let mut known: HashMap<MessageId, MessageId> = HashMap::new();
+    let lines = pairs.filter_map(|((message, read), first)| {
+        known.insert(message.id.clone(), read.id.clone());
+        let wanted = Message {
+            id: read.id.clone(),
+            parent_id: read.parent_id.clone(),
+            session_id: read.session_id.clone(),
+            body: meaning(&message.body, |id| known.get(id).cloned()),
+            ..message.clone()
+        };
+        let is_json = added.cells.iter().any(|cell| cell.id == *first && is_json(cell));
+        let lost = wanted != *read && !is_json;
+        lost.then(|| line(first, &difference(&wanted, read).unwrap_or_else(|| whole(message))))
+    });
+    lines.collect()
+}
