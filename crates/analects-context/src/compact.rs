@@ -20,8 +20,8 @@ use jiff::Timestamp;
 use crate::plan::{Budget, after_boundary, shortened};
 use crate::tokens::{Count, Counter};
 
-pub use back_off::BackOff;
-pub use files::{FileText, attachments};
+pub use back_off::{BackOff, compaction_failed};
+pub use files::{FileText, attach, attachments};
 pub use prompt::{SECTIONS, summary_request};
 pub use threshold::{Threshold, ThresholdError};
 pub use undo::undo;

@@ -2,12 +2,15 @@
 //! what they mean.
 
 mod important;
+mod recorded;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use analects_core::Raw;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+pub(crate) use recorded::seen;
 
 /// What a file is like at a moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +83,17 @@ impl Known {
     fn accessed_at(&self) -> Timestamp {
         self.edited_at.map_or(self.read_at, |edited| edited.max(self.read_at))
     }
+}
+
+/// A file of which the model knows something that no longer holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stale {
+    /// Where it is.
+    pub path: String,
+    /// What it is like now; `None` if it is gone.
+    pub now: Option<FileFacts>,
+    /// What to tell the model.
+    pub text: String,
 }
 
 /// The files of a session.
@@ -172,11 +186,27 @@ impl FileFreshness {
         self.files.get(path)?.edited_at
     }
 
-    /// A reminder for each stale file, in the order of their names: one for each change, not one a turn.
-    /// `facts` tells what a file is like now.
-    pub fn reminders(&mut self, facts: impl Fn(&str) -> Option<FileFacts>) -> Vec<String> {
+    /// A reminder for each stale file, in the order of their names: one for each change, not one a turn, and not
+    /// more than `most`; the others have their turn the next time. `facts` tells what a file is like now.
+    pub fn reminders(
+        &mut self,
+        most: usize,
+        facts: impl Fn(&str) -> Option<FileFacts>,
+    ) -> Vec<Stale> {
         let paths: Vec<String> = self.files.keys().cloned().collect();
-        paths.iter().filter_map(|path| self.reminder(path, facts(path).as_ref())).collect()
+        let stale = paths.iter().filter_map(|path| {
+            let now = facts(path);
+            let text = self.reminder(path, now.as_ref())?;
+            Some(Stale { path: path.clone(), now, text })
+        });
+        stale.take(most).collect()
+    }
+
+    /// The model was reminded that a file is like this now, or is gone.
+    pub fn reminded(&mut self, path: &str, now: Option<FileFacts>) {
+        if let Some(known) = self.files.get_mut(path) {
+            known.reminded = Some(now.map_or(Reminded::Gone, Reminded::Changed));
+        }
     }
 
     fn reminder(&mut self, path: &str, now: Option<&FileFacts>) -> Option<String> {

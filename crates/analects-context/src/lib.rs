@@ -52,9 +52,9 @@ mod tokens;
 
 pub use compact::{
     BackOff, Compaction, FileText, MESSAGES, NotNow, SECTIONS, Threshold, ThresholdError, Useless,
-    attachments, should_compact, summary_request, undo,
+    attach, attachments, compaction_failed, should_compact, summary_request, undo,
 };
-pub use freshness::{FileFacts, FileFreshness, Freshness};
+pub use freshness::{FileFacts, FileFreshness, Freshness, Stale};
 pub use normalize::{Normalized, normalize_messages_for_api};
 pub use plan::{Budget, Fate, Plan, Planner, Precision, Row, TooLarge, plan};
 pub use prompt::{ProjectDocument, REMINDERS, format_system_prompt_with_context, reminders};

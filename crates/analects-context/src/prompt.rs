@@ -98,15 +98,25 @@ pub fn reminders(
         let text = format!("<system-reminder>\n{}\n</system-reminder>", defused(text.trim()));
         let kind = AttachmentKind::Reminder;
         let body = Attachment { kind, content: text.into(), data: None };
-        let before = made.last().unwrap_or(parent);
-        let message = Message {
-            parent_id: Some(before.id.clone()),
-            session_id: parent.session_id.clone(),
-            agent_id: parent.agent_id.clone(),
-            created_at: Some(now),
-            ..Message::new(ids.uuid(now), Body::Attachment(body))
-        };
-        made.push(message);
+        let message = Message::new("", Body::Attachment(body));
+        made.push(following(made.last().unwrap_or(parent), message, ids, now));
     }
     made
+}
+
+/// A message with the name and the place of one that follows another.
+pub(crate) fn following(
+    before: &Message,
+    message: Message,
+    ids: &mut dyn Ids,
+    now: Timestamp,
+) -> Message {
+    Message {
+        id: ids.uuid(now).into(),
+        parent_id: Some(before.id.clone()),
+        session_id: before.session_id.clone(),
+        agent_id: before.agent_id.clone(),
+        created_at: Some(now),
+        ..message
+    }
 }

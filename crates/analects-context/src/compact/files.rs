@@ -1,10 +1,11 @@
 //! The files worked on last, which go with a compaction: read again, as attachments.
 
-use analects_core::{Attachment, AttachmentKind, Body, Ids, Message, Raw, RawMap};
+use analects_core::{Attachment, AttachmentKind, Body, Ids, Message};
 use jiff::Timestamp;
 
+use crate::freshness::{self, FileFacts};
 use crate::plan::shortened;
-use crate::prompt::{defused, escaped};
+use crate::prompt::{defused, escaped, following};
 use crate::tokens::Counter;
 
 /// The most files that go with a compaction.
@@ -19,6 +20,23 @@ pub struct FileText {
     pub path: String,
     /// What it holds.
     pub text: String,
+    /// What it was like when it was read.
+    pub facts: Option<FileFacts>,
+}
+
+/// A file as an attachment, whole.
+pub fn attach(file: &FileText) -> Message {
+    attachment(file, wrapped(file, &file.text))
+}
+
+fn attachment(file: &FileText, text: String) -> Message {
+    let data = freshness::seen(&file.path, file.facts.as_ref());
+    let kind = AttachmentKind::File;
+    Message::new("", Body::Attachment(Attachment { kind, content: text.into(), data: Some(data) }))
+}
+
+fn wrapped(file: &FileText, text: &str) -> String {
+    format!("<file path=\"{}\">\n{}\n</file>", escaped(&file.path), defused(text))
 }
 
 /// Attachments for the first five files, each of at most 10 000 tokens and a fifth of `window`, and of 50 000 and
@@ -41,34 +59,18 @@ pub fn attachments(
             continue;
         }
         left -= tokens;
-        let mut data = RawMap::new();
-        data.push("path", Raw::string(&file.path));
-        let body = Attachment {
-            kind: AttachmentKind::File,
-            content: text.into(),
-            data: Some(data.to_raw()),
-        };
-        let before = made.last().unwrap_or(parent);
-        let message = Message {
-            parent_id: Some(before.id.clone()),
-            session_id: parent.session_id.clone(),
-            agent_id: parent.agent_id.clone(),
-            created_at: Some(now),
-            ..Message::new(ids.uuid(now), Body::Attachment(body))
-        };
-        made.push(message);
+        let message = attachment(file, text);
+        made.push(following(made.last().unwrap_or(parent), message, ids, now));
     }
     made
 }
 
 fn fitted(file: &FileText, room: u64, counter: &mut Counter<'_>) -> String {
-    let wrapped =
-        |text: &str| format!("<file path=\"{}\">\n{}\n</file>", escaped(&file.path), defused(text));
-    let whole = wrapped(&file.text);
+    let whole = wrapped(file, &file.text);
     let tokens = counter.text(&whole).tokens;
     if tokens <= room {
         return whole;
     }
     // The wrapping and the line that says what is missing need room, too.
-    wrapped(&shortened(&file.text, tokens, (room - room / 8).saturating_sub(40)))
+    wrapped(file, &shortened(&file.text, tokens, (room - room / 8).saturating_sub(40)))
 }

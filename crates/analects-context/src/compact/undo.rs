@@ -1,12 +1,12 @@
 //! Taking a compaction back: what it hid is seen again.
 
-use analects_core::{Body, Chain, Ids, Message, Tombstone};
+use analects_core::{Attachment, AttachmentKind, Body, Chain, Ids, Message, Tombstone};
 use jiff::Timestamp;
 
 use crate::plan::after_boundary;
 
 /// The messages that undo the last compaction of a chain: a tombstone on its boundary, one on each copy of an
-/// instruction that came with it, and one on its summary where that would else stay in the conversation.
+/// instruction and each file that came with it, and one on its summary where that would else stay in the conversation.
 /// Nothing if there is no compaction.
 pub fn undo(chain: &Chain<'_>, ids: &mut dyn Ids, now: Timestamp) -> Vec<Message> {
     let Some(boundary) = chain.boundary else { return Vec::new() };
@@ -17,7 +17,7 @@ pub fn undo(chain: &Chain<'_>, ids: &mut dyn Ids, now: Timestamp) -> Vec<Message
     let mut parent = chain.leaf.map(|leaf| leaf.id.clone());
     let mut made = Vec::new();
     let behind = chain.messages.iter().skip(after_boundary(chain)).copied();
-    let copies = behind.take_while(|message| matches!(message.body, Body::System(_)));
+    let copies = behind.take_while(|message| came_along(message));
     for target in std::iter::once(boundary).chain(in_the_way.copied()).chain(copies) {
         let tombstone =
             Tombstone { target: target.id.clone(), target_parent: target.parent_id.clone() };
@@ -32,4 +32,14 @@ pub fn undo(chain: &Chain<'_>, ids: &mut dyn Ids, now: Timestamp) -> Vec<Message
         made.push(message);
     }
     made
+}
+
+/// Whether a message directly behind a boundary came with it: a copy of an instruction, or a file.
+fn came_along(message: &Message) -> bool {
+    let is_file = |attachment: &Attachment| attachment.kind == AttachmentKind::File;
+    match &message.body {
+        Body::System(_) => true,
+        Body::Attachment(attachment) => is_file(attachment),
+        _ => false,
+    }
 }

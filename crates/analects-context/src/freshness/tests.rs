@@ -81,24 +81,24 @@ fn a_stale_file_makes_one_reminder_and_not_one_a_turn() {
     let now = |hash: &'static str| {
         move |path: &str| Some(facts(12, 3, if path == "a.rs" { hash } else { "b" }))
     };
-    let first = files.reminders(now("two"));
+    let first = files.reminders(5, now("two"));
     assert_eq!(first.len(), 1);
-    assert!(first[0].contains("a.rs") && first[0].contains("Read it again"), "{first:?}");
-    assert_eq!(files.reminders(now("two")), [""; 0]);
+    assert!(first[0].text.contains("a.rs") && first[0].text.contains("Read it again"), "{first:?}");
+    assert_eq!(files.reminders(5, now("two")), []);
     // Another change is another reminder, also after a resume.
     let mut resumed = FileFreshness::from_snapshot(&files.snapshot());
     assert_eq!(resumed, files);
-    assert_eq!(resumed.reminders(now("two")), [""; 0]);
-    assert_eq!(resumed.reminders(now("three")).len(), 1);
+    assert_eq!(resumed.reminders(5, now("two")), []);
+    assert_eq!(resumed.reminders(5, now("three")).len(), 1);
     let gone = |path: &str| (path != "a.rs").then(|| facts(12, 3, "b"));
-    assert_eq!(resumed.reminders(gone).len(), 1);
-    assert_eq!(resumed.reminders(gone), [""; 0]);
+    assert_eq!(resumed.reminders(5, gone).len(), 1);
+    assert_eq!(resumed.reminders(5, gone), []);
     // Back as it was: nothing to say; then changed again: something.
-    assert_eq!(resumed.reminders(now("one")), [""; 0]);
-    assert_eq!(resumed.reminders(now("two")).len(), 1);
+    assert_eq!(resumed.reminders(5, now("one")), []);
+    assert_eq!(resumed.reminders(5, now("two")).len(), 1);
     // Read, and changed to the very same as before.
     resumed.read("a.rs", facts(13, 3, "mine"), at(13));
-    assert_eq!(resumed.reminders(now("two")).len(), 1);
+    assert_eq!(resumed.reminders(5, now("two")).len(), 1);
 }
 
 #[test]

@@ -239,10 +239,25 @@ fn a_failing_compaction_backs_off_and_is_reported_once() {
     assert_eq!(reports, 1);
     // A chain that became shorter is tried at once, and success forgets everything.
     assert!(back_off.allows(20));
-    let json = serde_json::to_string(&back_off).unwrap();
-    assert_eq!(serde_json::from_str::<BackOff>(&json).unwrap(), back_off);
     back_off.succeeded();
     assert_eq!(back_off, BackOff::default());
+}
+
+#[test]
+fn that_a_compaction_failed_is_known_from_the_record() {
+    let mut messages = talk(4, 10);
+    messages.push(compaction_failed("no answer"));
+    let last = messages.len() - 1;
+    messages[last].id = "failed".into();
+    messages[last].parent_id = Some(messages[last - 1].id.clone());
+    let chain = chain(&messages);
+    let length = messages.len();
+    let back_off = BackOff::of(&chain);
+    assert!(!back_off.allows(length) && !back_off.allows(length + 1));
+    assert!(back_off.allows(length + 2));
+    let sent = crate::normalize_messages_for_api(&chain, &Agent::default());
+    assert!(sent.left_out[length - 1].is_some());
+    assert_eq!(BackOff::of(&analects_core::chain(&messages[..length - 1])), BackOff::default());
 }
 
 #[test]
@@ -311,6 +326,7 @@ fn files_worked_on_last_go_with_it_within_limits() {
     let boundary = Message { session_id: "s".into(), ..Message::user("b", "") };
     let mut counter = Counter::of_model("m");
     let file = |path: &str, words: usize| FileText {
+        facts: None,
         path: path.into(),
         text: format!("{}</file>", "word ".repeat(words)),
     };
