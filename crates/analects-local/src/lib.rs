@@ -65,6 +65,7 @@ mod pull;
 mod python;
 mod server;
 mod sys;
+mod vocabulary;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,6 +1,9 @@
 //! A place where a conversation is kept, whatever the place.
 
-use analects_core::{Chain, Message, chain};
+use std::path::PathBuf;
+
+use analects_context::{Calibration, FileFreshness};
+use analects_core::{Chain, Message, MessageId, chain};
 use analects_formats::Decoded;
 use analects_store::StoreError;
 use jiff::Timestamp;
@@ -12,7 +15,7 @@ pub trait Conversation {
     fn messages(&self) -> Decoded;
 
     /// Which of these the model is to see. A place that keeps more than that knows it already.
-    fn chain<'m>(&self, decoded: &'m Decoded) -> Chain<'m> {
+    fn chain<'m>(&'m self, decoded: &'m Decoded) -> Chain<'m> {
         chain(&decoded.messages)
     }
 
@@ -30,4 +33,34 @@ pub trait Conversation {
 
     /// Adds the answer in its final form. Its text is what was pushed before, or an error's.
     fn finish(&mut self, answer: Message) -> Result<(), StoreError>;
+
+    /// Adds what nobody says just now: results of calls, a summary and its boundary, reminders. All of it or
+    /// nothing, each following the one before.
+    fn add(&mut self, messages: Vec<Message>, now: Timestamp) -> Result<(), StoreError>;
+
+    /// Keeps the summary of a message of which nothing else may be sent.
+    fn summarise(
+        &mut self,
+        message: &MessageId,
+        summary: &str,
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// The folder that relative paths in it start from.
+    fn folder(&self) -> PathBuf;
+
+    /// What is known beside what was said.
+    fn notes(&self) -> Notes;
+
+    /// Keeps that, with the next thing that is written; what stands in messages is not kept twice.
+    fn set_notes(&mut self, notes: &Notes);
+}
+
+/// What is known about a conversation beside what was said in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Notes {
+    /// Which files the model has seen.
+    pub files: FileFreshness,
+    /// What was learnt about counting its tokens.
+    pub calibration: Calibration,
 }

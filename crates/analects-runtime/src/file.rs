@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use analects_core::{Agent, Block, Body, Content, Message, Problem, Raw, Source, User};
+use analects_context::{Calibration, FileFreshness};
+use analects_core::{Agent, Block, Body, Content, Message, MessageId, Problem, Raw, Source, User};
 use analects_formats::Decoded;
-use analects_formats::msgfile::{self, Document, NewCell};
+use analects_formats::msgfile::{self, Document, NewCell, Splice};
 use analects_store::{LockedFile, OsIds, Places, Reply, StoreError, read_picture};
 use jiff::Timestamp;
 
-use crate::Conversation;
+use crate::{Conversation, Notes};
 
 /// How long a conversation waits for somebody else who writes to its file.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -20,6 +21,8 @@ pub struct FileConversation {
     path: PathBuf,
     agent: String,
     state: State,
+    /// What was learnt about counting, for as long as this lives.
+    calibration: Calibration,
 }
 
 #[derive(Debug)]
@@ -35,7 +38,8 @@ impl FileConversation {
     pub fn open(path: &Path, places: &Places) -> Result<FileConversation, StoreError> {
         let file = LockedFile::open_within(path, places, PATIENCE)?;
         let path = file.path().to_path_buf();
-        Ok(FileConversation { path, agent: String::new(), state: State::Resting(Box::new(file)) })
+        let (agent, calibration) = (String::new(), Calibration::default());
+        Ok(FileConversation { path, agent, state: State::Resting(Box::new(file)), calibration })
     }
 
     /// What the file holds; nothing while an answer is being written.
@@ -161,6 +165,50 @@ impl Conversation for FileConversation {
         let file = reply.finish(cells)?;
         self.state = State::Resting(Box::new(file));
         Ok(())
+    }
+
+    fn add(&mut self, messages: Vec<Message>, _: Timestamp) -> Result<(), StoreError> {
+        let session = msgfile::session_of(&self.path.to_string_lossy());
+        self.file()?.edit(|document| {
+            let made = msgfile::added(document, &session, &messages, &mut OsIds);
+            let splice = msgfile::append_all(document, &made.cells);
+            if made.residue.is_empty() {
+                return splice;
+            }
+            let mut bytes = splice.apply(document.source());
+            for line in &made.residue {
+                bytes = msgfile::add_residue(&document.with_source(bytes), line);
+            }
+            Splice::whole(document.source(), bytes)
+        })
+    }
+
+    fn summarise(
+        &mut self,
+        _message: &MessageId,
+        _summary: &str,
+        _: Timestamp,
+    ) -> Result<(), StoreError> {
+        Err(StoreError::Misused { path: self.path.clone() })
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.path.parent().map(Path::to_path_buf).unwrap_or_default()
+    }
+
+    /// Which files the model has seen stands in the cells that show them.
+    fn notes(&self) -> Notes {
+        let shows_files =
+            |document: &Document| document.cells().any(|cell| cell.type_word() == "attachment");
+        let files = match self.document().is_some_and(shows_files) {
+            true => FileFreshness::recorded(&self.messages().messages),
+            false => FileFreshness::default(),
+        };
+        Notes { files, calibration: self.calibration.clone() }
+    }
+
+    fn set_notes(&mut self, notes: &Notes) {
+        self.calibration = notes.calibration.clone();
     }
 }
 

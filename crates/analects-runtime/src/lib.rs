@@ -6,22 +6,36 @@
 //! # Types, in reading order
 //!
 //! 1. [`Conversation`] is a place where a conversation is kept: [`FileConversation`] in a message
-//!    file, [`StoredConversation`] in the transcript store.
-//! 2. [`drive`] asks a model to go on with a conversation and records what comes; [`Asked`] says who
-//!    is asked, and [`Outcome`] what came of it.
+//!    file, [`StoredConversation`] in the transcript store. [`attach_file`] shows a file to the model.
+//! 2. [`turn`] is a turn as a pure state machine: what happened in, what to do next out.
+//! 3. [`Asked`] says who is asked, and with what limits; [`Asked::plan`] is what would be sent.
+//! 4. [`drive`] does what the machine says: it reminds of files that changed, asks for the summaries that are
+//!    missing, compacts, asks the model, and records what comes. [`Seen`] is what a person may watch, and
+//!    [`Outcome`] what came of it.
+//! 5. [`compact`] and [`undo_compaction`] do by hand what a turn does by itself when the context is full.
 //!
 //! # Limitations
 //!
-//! - One question, one answer: tools are not run, and a conversation is not compacted by itself.
+//! - Tools are not run: a call gets a result that says so, and the turn ends there.
 //! - Of a stored conversation, an answer reaches the disk when it is complete or interrupted, not
 //!   while it comes.
+//! - What real answers taught about counting tokens is kept with a session of the store, not with a message
+//!   file.
 
+mod asked;
+mod compaction;
 mod conversation;
+mod drive;
 mod file;
+mod files;
 mod stored;
-mod turn;
+mod tools;
+pub mod turn;
 
-pub use conversation::Conversation;
+pub use asked::{Asked, budget};
+pub use compaction::{Compacted, NotCompacted, compact, undo_compaction};
+pub use conversation::{Conversation, Notes};
+pub use drive::{Outcome, Seen, drive};
 pub use file::{FileConversation, agent_name, file_messages};
+pub use files::{NotAttached, attach_file};
 pub use stored::StoredConversation;
-pub use turn::{Asked, Outcome, budget, drive};

@@ -3,18 +3,27 @@
 //! A message's `model` is what the provider calls the model, which does not say how to ask it again.
 //! An answer therefore also notes the name under which it was asked, in `extra.agent_model`.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use analects_core::{Agent, Body, Chain, Message, Raw, RawMap, SessionState, StateChange};
+use analects_context::{Calibration, FileFreshness};
+use analects_core::{
+    Agent, Body, Chain, Message, MessageId, Raw, RawMap, SessionState, StateChange, Summary,
+};
 use analects_formats::Decoded;
 use analects_store::{ChainName, Loaded, OsIds, Session, StoreError, TranscriptStore, load};
 use jiff::Timestamp;
 
-use crate::Conversation;
+use crate::{Conversation, Notes};
 
 /// The entry of `extra` that holds the name under which a model was asked, such as `openai/tiny`.
 const AGENT_MODEL: &str = "agent_model";
+
+/// The entry of a message's `extra` that holds its summary.
+const SUMMARY: &str = "summary";
+/// The entry of a session's state that says which files the model has seen.
+const FILES: &str = "files";
 
 /// A conversation in the transcript store.
 #[derive(Debug)]
@@ -23,6 +32,8 @@ pub struct StoredConversation {
     name: ChainName,
     so_far: Loaded,
     agent: Agent,
+    /// The state as it is to be, once something is written.
+    wanted: Option<SessionState>,
 }
 
 impl StoredConversation {
@@ -32,7 +43,7 @@ impl StoredConversation {
         name: ChainName,
     ) -> Result<StoredConversation, StoreError> {
         let so_far = load(&*store, &name)?;
-        Ok(StoredConversation { store, name, so_far, agent: Agent::default() })
+        Ok(StoredConversation { store, name, so_far, agent: Agent::default(), wanted: None })
     }
 
     /// Starts a session that works in a folder. Nothing is written before somebody says something.
@@ -43,7 +54,7 @@ impl StoredConversation {
     ) -> StoredConversation {
         let mut so_far = Loaded::default();
         so_far.state.cwd = Some(folder.to_string_lossy().into_owned());
-        StoredConversation { store, name, so_far, agent: Agent::default() }
+        StoredConversation { store, name, so_far, agent: Agent::default(), wanted: None }
     }
 
     /// Chooses who answers. The names of its models are noted with the answer, so they hold nothing
@@ -70,20 +81,39 @@ impl StoredConversation {
         answers.filter_map(|answer| answer.extra.get(AGENT_MODEL)?.as_string())
     }
 
-    /// Adds a message behind what was loaded. If somebody else went on meanwhile, the two are branches
-    /// from then on.
-    fn append(&mut self, mut message: Message, now: Timestamp) -> Result<(), StoreError> {
-        message.parent_id.clone_from(&self.so_far.leaf);
+    /// Adds messages behind what was loaded, each following the one before. If somebody else went on
+    /// meanwhile, the two are branches from then on.
+    fn append(&mut self, messages: Vec<Message>, now: Timestamp) -> Result<(), StoreError> {
         let mut session = Session::open(&*self.store, self.name.clone())?;
         let mut records = Vec::new();
         if self.so_far.leaf.is_none() && session.leaf().is_none() {
             records.extend(self.first_state());
         }
-        records.push(message);
+        records.extend(messages);
+        records.extend(self.new_state());
+        for record in &mut records {
+            record.parent_id = None;
+        }
+        if let Some(first) = records.first_mut() {
+            first.parent_id.clone_from(&self.so_far.leaf);
+        }
         let placed = session.append(records, &mut OsIds, now)?;
         self.so_far.leaf = session.leaf().cloned();
         self.so_far.messages.extend(placed.into_iter().filter(|it| !is_state(it)));
+        self.note_state();
         Ok(())
+    }
+
+    /// The change to the state that is wanted.
+    fn new_state(&self) -> Option<Message> {
+        let change = self.so_far.state.change_to(self.wanted.as_ref()?)?;
+        Some(Message::new("", change.into()))
+    }
+
+    fn note_state(&mut self) {
+        if let Some(state) = self.wanted.take() {
+            self.so_far.state = state;
+        }
     }
 
     /// What a new session notes before all else.
@@ -95,27 +125,54 @@ impl StoredConversation {
     }
 }
 
+impl StoredConversation {
+    /// What a summary says that stands for one message alone, of which nothing else may be sent.
+    fn summary_of_one(&self, message: &Message) -> Option<(MessageId, String)> {
+        let Body::Summary(Summary { text, from: Some(from), to, .. }) = &message.body else {
+            return None;
+        };
+        let boundary = self.so_far.boundary.as_ref().map(|boundary| &boundary.body);
+        let is_compaction = matches!(boundary, Some(Body::CompactBoundary(body))
+            if body.summary_id.as_ref() == Some(&message.id));
+        let is_one = to.as_ref() == Some(from) && !is_compaction;
+        is_one.then(|| (from.clone(), text.as_str().into_owned()))
+    }
+}
+
 fn is_state(message: &Message) -> bool {
     matches!(message.body, Body::State(_))
 }
 
 impl Conversation for StoredConversation {
-    /// In the store there is one assistant, whichever model answered in its name.
+    /// In the store there is one assistant, whichever model answered in its name. A summary of a single message
+    /// is a part of that message.
     fn messages(&self) -> Decoded {
         let mut messages = self.so_far.messages.clone();
+        let mut summaries = HashMap::new();
+        messages.retain(|message| match self.summary_of_one(message) {
+            Some((of, text)) => {
+                summaries.insert(of, text);
+                false
+            }
+            None => true,
+        });
         for message in &mut messages {
             message.author = None;
+            if let Some(summary) = summaries.remove(&message.id) {
+                message.extra.push(SUMMARY, Raw::string(&summary));
+            }
         }
         Decoded { messages, problems: self.so_far.problems.clone() }
     }
 
     /// The store loads nothing else.
-    fn chain<'m>(&self, decoded: &'m Decoded) -> Chain<'m> {
-        Chain { messages: decoded.messages.iter().collect(), ..Chain::default() }
+    fn chain<'m>(&'m self, decoded: &'m Decoded) -> Chain<'m> {
+        let boundary = self.so_far.boundary.as_ref();
+        Chain { messages: decoded.messages.iter().collect(), boundary, ..Chain::default() }
     }
 
     fn say(&mut self, prompt: &str, now: Timestamp) -> Result<(), StoreError> {
-        self.append(Message::user("", prompt), now)
+        self.append(vec![Message::user("", prompt)], now)
     }
 
     fn push(&mut self, _: &str) -> Result<(), StoreError> {
@@ -134,6 +191,59 @@ impl Conversation for StoredConversation {
             answer.extra.push(AGENT_MODEL, Raw::string(model));
         }
         let now = answer.created_at.unwrap_or_else(Timestamp::now);
-        self.append(answer, now)
+        self.append(vec![answer], now)
+    }
+
+    fn add(&mut self, messages: Vec<Message>, now: Timestamp) -> Result<(), StoreError> {
+        let is_compaction =
+            messages.iter().any(|message| matches!(message.body, Body::CompactBoundary(_)));
+        let hides = messages.iter().any(|message| matches!(message.body, Body::Tombstone(_)));
+        if !is_compaction && !hides {
+            return self.append(messages, now);
+        }
+        let mut session = Session::open(&*self.store, self.name.clone())?;
+        // A compaction comes with the state as a whole, so what is new in that goes first.
+        session.append(self.new_state().into_iter().collect(), &mut OsIds, now)?;
+        session.compact(messages, &mut OsIds, now)?;
+        self.wanted = None;
+        self.so_far = session.load()?;
+        Ok(())
+    }
+
+    fn summarise(
+        &mut self,
+        message: &MessageId,
+        summary: &str,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let (from, to) = (Some(message.clone()), Some(message.clone()));
+        let body = Summary { text: summary.into(), from, to, count: Some(1) };
+        self.append(vec![Message::new("", Body::Summary(body))], now)
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.so_far.state.cwd.as_deref().map(PathBuf::from).unwrap_or_default()
+    }
+
+    fn notes(&self) -> Notes {
+        let state = self.wanted.as_ref().unwrap_or(&self.so_far.state);
+        let read = |raw: &Raw| Calibration::from_raw(raw);
+        Notes {
+            files: state.extra.get(FILES).map(FileFreshness::from_snapshot).unwrap_or_default(),
+            calibration: state.token_budget_state.as_ref().map(read).unwrap_or_default(),
+        }
+    }
+
+    fn set_notes(&mut self, notes: &Notes) {
+        let before = self.notes();
+        let mut state = self.wanted.take().unwrap_or_else(|| self.so_far.state.clone());
+        if before.calibration != notes.calibration {
+            state.token_budget_state = Some(notes.calibration.to_raw());
+        }
+        if before.files != notes.files {
+            state.extra.remove(FILES);
+            state.extra.push(FILES, notes.files.snapshot());
+        }
+        self.wanted = Some(state);
     }
 }

@@ -1,195 +1,278 @@
-//! The turn: from the conversation so far to the answer on disk, whatever happens on the way.
+//! The turn as a pure state machine: what happened goes in, what is to be done next comes out. It knows no
+//! model, no file and no clock, so every way through a turn can be tested; [`drive`](crate::drive) does what
+//! it says.
+//!
+//! ```text
+//! remind → plan → (summarise → plan) → (compact → plan) → ask → record → (run tools → plan …) → end
+//!                                            ↑              │
+//!                                            └─ too long ───┘
+//! ```
+//!
+//! It cannot go round for ever: before each question there is at most one compaction of each kind and one
+//! round of summaries, and the questions are counted.
 
-use std::future::Future;
-use std::time::{Duration, Instant};
+use analects_core::{CompactTrigger, MessageId};
 
-use analects_client::{Client, ClientError, EventStream, Model};
-use analects_context::{Budget, Counter, Plan, Planner, TooLarge};
-use analects_core::{
-    Agent, ApiError, ApiErrorKind, Content, Delta, Fold, Message, Problem, StreamEvent,
-};
-use analects_store::StoreError;
-use jiff::{Timestamp, Unit};
-
-use crate::Conversation;
-
-/// How often a growing answer is brought to the disk.
-const FLUSH_EVERY: Duration = Duration::from_millis(100);
-
-/// Who is asked.
-#[derive(Debug)]
-pub struct Asked<'a> {
-    /// The way to the provider.
-    pub client: &'a Client,
-    /// The model.
-    pub model: &'a Model,
-    /// The agent in whose name it answers.
-    pub agent: &'a Agent,
+/// What a turn may take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// The most questions to the model, of which each but the first follows results of tools.
+    pub questions: u32,
+    /// The most that all answers may cost together, in US dollars.
+    pub cost: Option<f64>,
 }
 
-/// What came of a turn. The conversation holds it already.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The answer, or the error as a message.
-    pub answer: Message,
-    /// What the model's side said when it failed.
-    pub error: Option<ClientError>,
-    /// Whether the person stopped it.
-    pub stopped: bool,
-    /// What was odd, in the conversation or in the answer.
-    pub problems: Vec<Problem>,
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { questions: 50, cost: None }
+    }
 }
 
-/// What fits into a request: what the agent's settings say, but never more than is known of the model. An
-/// agent that says nothing has the model's window.
-pub fn budget(agent: &Agent, model: &Model) -> Budget {
-    let facts = model.facts.as_ref();
-    let says_nothing = agent.context_window == Agent::default().context_window;
-    let window = match facts.and_then(|facts| facts.context_window) {
-        Some(window) if says_nothing => window,
-        Some(window) => agent.context_window.min(window),
-        None => agent.context_window,
-    };
-    let answer = facts.and_then(|facts| facts.max_output_tokens).unwrap_or(u64::MAX);
-    Budget::new(window, agent.max_output_tokens.min(answer))
-}
-
-/// How a stream ended.
-enum End {
-    Complete,
-    Failed(ClientError),
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// The model was reminded of what changed, if anything did.
+    Reminded,
+    /// What would be sent is known.
+    Planned(Planned),
+    /// Summaries of single messages were asked for: the message whose summary failed, if one did.
+    Summarised(Option<MessageId>),
+    /// A compaction came to its end: whether it changed what is sent.
+    Compacted(bool),
+    /// The model answered, as well as it did.
+    Answered(Answered),
+    /// The answer is on disk.
+    Recorded,
+    /// Every call of the answer has its result: whether any of them was run.
+    ToolsRan(bool),
+    /// The person wants it to end here.
     Stopped,
 }
 
-impl Asked<'_> {
-    /// What would be sent to go on with a conversation, and what was odd about it.
-    pub fn plan(&self, conversation: &dyn Conversation) -> (Plan, Vec<Problem>) {
-        let decoded = conversation.messages();
-        let chain = conversation.chain(&decoded);
-        let agent = Agent { models: vec![self.model.name.clone()], ..self.agent.clone() };
-        let planner = Planner::new(&agent).with_budget(budget(&agent, self.model));
-        let plan = planner.plan(&chain, &mut Counter::of_model(&self.model.name));
-        let problems = decoded.problems.iter().cloned().chain(chain.problems);
-        let problems = problems.chain(plan.notes.iter().cloned()).collect();
-        (plan, problems)
-    }
-
-    /// What is known about an answer beside what it says.
-    fn base(&self, began: Timestamp, took: Duration) -> Message {
-        let mut base = Message::assistant("", "");
-        base.created_at = began.round(Unit::Millisecond).ok();
-        base.author = Some(self.agent.name.clone());
-        base.model = Some(self.model.name.clone());
-        base.duration_ms = u64::try_from(took.as_millis()).ok();
-        base
-    }
+/// What would be sent.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Planned {
+    /// Messages of which only a summary may be sent, and that have none.
+    pub needs_summary: Vec<MessageId>,
+    /// Whether the context is so full that it should be compacted.
+    pub is_full: bool,
+    /// Whether it fits, perhaps after trimming.
+    pub fits: bool,
+    /// The least that the answer costs, for what is sent alone; `None` if the price is not known.
+    pub least_cost: Option<f64>,
 }
 
-/// Asks the model to go on with the conversation, and records what comes, to the last word that
-/// came. `watch` sees every event; when `stop` is ready, the answer ends as it is.
-pub async fn drive(
-    asked: &Asked<'_>,
-    conversation: &mut dyn Conversation,
-    watch: &mut dyn FnMut(&StreamEvent),
-    stop: impl Future<Output = ()>,
-) -> Result<Outcome, StoreError> {
-    let (plan, mut problems) = asked.plan(conversation);
-    let (began, clock) = (Timestamp::now(), Instant::now());
-    let mut fold = Fold::default();
-    let mut stop = std::pin::pin!(stop);
-    let opened = match plan.ready() {
-        Ok(request) => tokio::select! {
-            stream = asked.client.stream(asked.model, request) => stream.map(Some),
-            () = &mut stop => Ok(None),
-        },
-        Err(too_large) => Err(not_sent(too_large)),
-    };
-    let end = match opened {
-        Ok(Some(mut stream)) => {
-            problems.extend_from_slice(stream.left_out());
-            let mut see = |event: &StreamEvent| {
-                fold.push(event);
-                watch(event);
-            };
-            receive(&mut stream, conversation, &mut see, stop).await?
-        }
-        Ok(None) => End::Stopped,
-        Err(error) => End::Failed(error),
-    };
-    let folded = fold.finish(asked.base(began, clock.elapsed()));
-    let (error, stopped) = match end {
-        End::Failed(error) => (Some(error), false),
-        End::Stopped => (None, true),
-        End::Complete if folded.complete => (None, false),
-        End::Complete => (Some(broke_off(folded.error)), false),
-    };
-    problems.extend(folded.problems);
-    let answer = as_error_if_empty(folded.message, error.as_ref());
-    if !(stopped && is_empty(&answer)) {
-        conversation.finish(answer.clone())?;
-    }
-    Ok(Outcome { answer, error, stopped, problems })
+/// What came back.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Answered {
+    /// Whether the model's side said that the prompt is too long, before any word of an answer.
+    pub is_too_long: bool,
+    /// Whether it failed, or broke off.
+    pub failed: bool,
+    /// Whether the person stopped it.
+    pub stopped: bool,
+    /// Whether it calls tools.
+    pub calls: bool,
+    /// What it cost, where that is known.
+    pub cost: Option<f64>,
 }
 
-/// Takes events until the stream ends, and brings the text to the disk ten times a second.
-async fn receive(
-    stream: &mut EventStream,
-    conversation: &mut dyn Conversation,
-    see: &mut dyn FnMut(&StreamEvent),
-    mut stop: std::pin::Pin<&mut impl Future<Output = ()>>,
-) -> Result<End, StoreError> {
-    let mut flush_at = tokio::time::Instant::now();
-    loop {
-        let event = tokio::select! {
-            event = stream.next() => event,
-            () = tokio::time::sleep_until(flush_at), if conversation.is_waiting() => {
-                conversation.flush();
-                flush_at = tokio::time::Instant::now() + FLUSH_EVERY;
-                continue;
-            }
-            () = &mut stop => return Ok(End::Stopped),
+/// What is to be done next. Each but the last is answered by the input that says how it went.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Remind the model of files that changed.
+    Remind,
+    /// Plan what is sent.
+    Plan,
+    /// Ask for summaries of these messages, and keep them.
+    Summarise(Vec<MessageId>),
+    /// Put a summary in the place of what came before.
+    Compact(CompactTrigger),
+    /// Ask the model.
+    Ask,
+    /// Bring the answer to the disk.
+    Record,
+    /// Give every call of the answer its result.
+    RunTools,
+    /// Nothing: the turn is over.
+    End(Ending),
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ending {
+    /// The model has said what it had to say.
+    Done,
+    /// The model's side failed.
+    Failed,
+    /// The person stopped it.
+    Stopped,
+    /// What has to be sent does not fit.
+    TooLarge,
+    /// The model asked for tools that nobody runs.
+    NobodyRuns,
+    /// Only a summary of this message may be sent, and there is none to be had.
+    NoSummary(MessageId),
+    /// So many questions were asked, and the model is not done.
+    TooMany(u32),
+    /// The next question would cost more than is allowed.
+    TooCostly {
+        /// What all answers of this turn cost so far.
+        spent: f64,
+        /// The least that the next one costs.
+        next: f64,
+    },
+    /// There is a limit for the cost, and the price is not known.
+    PriceUnknown,
+}
+
+/// Where a turn is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Reminding,
+    Planning,
+    Summarising,
+    Compacting,
+    Asking,
+    Recording(After),
+    RunningTools,
+    Over,
+}
+
+/// What follows when an answer is on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum After {
+    Done,
+    Failed,
+    Stopped,
+    Tools,
+}
+
+/// One turn.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    limits: Limits,
+    state: State,
+    asked: u32,
+    spent: f64,
+    /// What was done already for the question that comes next.
+    summarised: bool,
+    compacted: bool,
+    compacted_after_refusal: bool,
+}
+
+impl Turn {
+    /// Begins a turn: what to do first.
+    pub fn begin(limits: Limits) -> (Turn, Effect) {
+        let turn = Turn {
+            limits,
+            state: State::Reminding,
+            asked: 0,
+            spent: 0.0,
+            summarised: false,
+            compacted: false,
+            compacted_after_refusal: false,
         };
-        match event {
-            None => return Ok(End::Complete),
-            Some(Err(error)) => return Ok(End::Failed(error)),
-            Some(Ok(event)) => {
-                see(&event);
-                if let StreamEvent::BlockDelta { delta: Delta::Text(text), .. } = &event {
-                    conversation.push(&text.as_str())?;
-                }
+        (turn, Effect::Remind)
+    }
+
+    /// What to do next. An input that answers nothing that was to be done ends the turn as failed.
+    pub fn next(&mut self, input: Input) -> Effect {
+        match (self.state, input) {
+            (State::Over, _) => self.end(Ending::Failed),
+            (_, Input::Stopped) => self.end(Ending::Stopped),
+            (State::Reminding, Input::Reminded) => self.plan(),
+            (State::Planning, Input::Planned(planned)) => self.planned(planned),
+            (State::Summarising, Input::Summarised(None)) => self.plan(),
+            (State::Summarising, Input::Summarised(Some(id))) => self.end(Ending::NoSummary(id)),
+            // If it did not work out, what is sent is trimmed; or it is refused again, for good.
+            (State::Compacting, Input::Compacted(_)) => self.plan(),
+            (State::Asking, Input::Answered(answered)) => self.answered(&answered),
+            (State::Recording(after), Input::Recorded) => self.recorded(after),
+            (State::RunningTools, Input::ToolsRan(true)) => self.plan(),
+            (State::RunningTools, Input::ToolsRan(false)) => self.end(Ending::NobodyRuns),
+            _ => self.end(Ending::Failed),
+        }
+    }
+
+    fn go(&mut self, state: State, effect: Effect) -> Effect {
+        self.state = state;
+        effect
+    }
+
+    fn end(&mut self, ending: Ending) -> Effect {
+        self.go(State::Over, Effect::End(ending))
+    }
+
+    fn plan(&mut self) -> Effect {
+        self.go(State::Planning, Effect::Plan)
+    }
+
+    fn planned(&mut self, planned: Planned) -> Effect {
+        let Planned { mut needs_summary, is_full, fits, least_cost } = planned;
+        if let Some(first) = needs_summary.first().cloned() {
+            if std::mem::replace(&mut self.summarised, true) {
+                return self.end(Ending::NoSummary(first));
             }
+            let wanted = std::mem::take(&mut needs_summary);
+            return self.go(State::Summarising, Effect::Summarise(wanted));
+        }
+        if is_full && !std::mem::replace(&mut self.compacted, true) {
+            return self.go(State::Compacting, Effect::Compact(CompactTrigger::Auto));
+        }
+        if !fits {
+            return self.end(Ending::TooLarge);
+        }
+        if let Some(ending) = self.over_limits(least_cost) {
+            return self.end(ending);
+        }
+        self.asked += 1;
+        self.go(State::Asking, Effect::Ask)
+    }
+
+    fn over_limits(&self, least_cost: Option<f64>) -> Option<Ending> {
+        if self.asked >= self.limits.questions {
+            return Some(Ending::TooMany(self.asked));
+        }
+        let limit = self.limits.cost?;
+        match least_cost {
+            None => Some(Ending::PriceUnknown),
+            Some(next) if self.spent + next > limit => {
+                Some(Ending::TooCostly { spent: self.spent, next })
+            }
+            Some(_) => None,
+        }
+    }
+
+    fn answered(&mut self, answered: &Answered) -> Effect {
+        self.spent += answered.cost.unwrap_or(0.0);
+        let again = answered.is_too_long && !answered.stopped;
+        if again && !std::mem::replace(&mut self.compacted_after_refusal, true) {
+            // The refused question was no question.
+            self.asked -= 1;
+            self.compacted = true;
+            return self.go(State::Compacting, Effect::Compact(CompactTrigger::Reactive));
+        }
+        let after = match answered {
+            Answered { stopped: true, .. } => After::Stopped,
+            Answered { failed: true, .. } => After::Failed,
+            Answered { calls: true, .. } => After::Tools,
+            _ => After::Done,
+        };
+        self.go(State::Recording(after), Effect::Record)
+    }
+
+    fn recorded(&mut self, after: After) -> Effect {
+        // The next question is another one.
+        (self.summarised, self.compacted, self.compacted_after_refusal) = (false, false, false);
+        match after {
+            After::Done => self.end(Ending::Done),
+            After::Failed => self.end(Ending::Failed),
+            After::Stopped => self.end(Ending::Stopped),
+            After::Tools => self.go(State::RunningTools, Effect::RunTools),
         }
     }
 }
 
-/// The error of a conversation that does not fit, however it is trimmed.
-fn not_sent(too_large: TooLarge) -> ClientError {
-    let error = ApiError::new(ApiErrorKind::ContextOverflow, too_large.to_string());
-    ClientError::NotSent { error, hint: too_large.hint() }
-}
-
-/// The error of an answer that ended before its end.
-fn broke_off(error: Option<ApiError>) -> ClientError {
-    let silent =
-        || ApiError::new(ApiErrorKind::Network, "the provider stopped in the middle of it");
-    ClientError::BrokeOff(error.unwrap_or_else(silent))
-}
-
-/// A turn of which nothing came but an error is recorded as that error, in words without addresses
-/// and paths: others may read the record.
-fn as_error_if_empty(answer: Message, error: Option<&ClientError>) -> Message {
-    match error {
-        Some(error) if is_empty(&answer) => {
-            let text = Message::assistant("", error.public_message());
-            // Words that no model said are not the response of that name.
-            let response_id = None;
-            Message { is_api_error_message: true, body: text.body, response_id, ..answer }
-        }
-        _ => answer,
-    }
-}
-
-/// Whether nothing came: no text, no thought, no call.
-fn is_empty(answer: &Message) -> bool {
-    answer.body.content().is_none_or(Content::is_empty)
-}
+#[cfg(test)]
+mod tests;

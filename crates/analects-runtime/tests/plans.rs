@@ -112,7 +112,7 @@ async fn a_conversation_that_cannot_fit_is_not_sent_and_says_so_with_numbers() {
     conversation.set_agent(&agent).unwrap();
     conversation.say(&"word ".repeat(500), jiff::Timestamp::UNIX_EPOCH).unwrap();
     let client = Client::new(Options::default());
-    let asked = Asked { client: &client, model: &model, agent: &agent };
+    let asked = Asked::new(&client, &model, &agent);
     let never = std::future::pending();
     let outcome = drive(&asked, &mut conversation, &mut |_| {}, never).await.unwrap();
 
@@ -123,8 +123,7 @@ async fn a_conversation_that_cannot_fit_is_not_sent_and_says_so_with_numbers() {
     assert!(text.ends_with("80 fit: the window has 100, of which 20 are for the answer"), "{text}");
     assert!(error.hint().is_some());
     assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-    // It is in the file as an error, and the next turn does not take it for an answer.
+    // Nothing was asked, so nothing but the question is in the file.
     assert!(outcome.answer.is_api_error_message);
-    let (plan, _) = asked.plan(&conversation);
-    assert_eq!(plan.request.turns.len(), 1);
+    assert_eq!(conversation.messages().messages.len(), 1);
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use analects_client::{Client, Options, Surroundings, resolve};
 use analects_core::{Agent, Delta, StreamEvent};
-use analects_runtime::{Asked, Conversation, FileConversation, Outcome, drive};
+use analects_runtime::{Asked, Conversation, FileConversation, Outcome, Seen, drive};
 use analects_store::Places;
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
@@ -52,9 +52,13 @@ async fn stop_at(
     conversation.set_agent(&agent).unwrap();
     conversation.say("really?", jiff::Timestamp::UNIX_EPOCH).unwrap();
     let client = Client::new(Options::default());
-    let asked = Asked { client: &client, model: &model, agent: &agent };
+    let asked = Asked::new(&client, &model, &agent);
     let stop = Cell::new(false);
-    let mut watch = |event: &StreamEvent| stop.set(stop.get() || enough(event));
+    let mut watch = |seen: Seen<'_>| {
+        if let Seen::Event(event) = seen {
+            stop.set(stop.get() || enough(event));
+        }
+    };
     // The turn looks at this again after each event, so nobody has to wake it.
     let enough = poll_fn(|_| if stop.get() { Poll::Ready(()) } else { Poll::Pending });
     let patience = tokio::time::sleep(Duration::from_millis(300));

@@ -41,6 +41,7 @@
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 mod error;
+mod file_state;
 mod fingerprint;
 mod ids;
 mod jsonl;
@@ -60,6 +61,7 @@ pub mod vfs;
 use std::time::Duration;
 
 pub use error::StoreError;
+pub use file_state::FileState;
 pub use ids::OsIds;
 pub use jsonl::{JsonlStore, LINE_LIMIT, SyncPolicy};
 pub use locked_file::{LockedFile, create_file, read_message_file};

@@ -4,6 +4,7 @@ mod add;
 mod ask;
 mod chat;
 mod check;
+mod compact;
 mod completions;
 mod config;
 mod context;
@@ -32,6 +33,7 @@ pub enum Command {
     Add(add::Args),
     Ask(ask::Args),
     Chat(chat::Args),
+    Compact(compact::Args),
     Completions(completions::Args),
     Config(config::Args),
     Context(context::Args),
@@ -58,6 +60,7 @@ impl Command {
             Command::Add(args) => add::run(&args),
             Command::Ask(args) => ask::run(&args),
             Command::Chat(args) => chat::run(args),
+            Command::Compact(args) => compact::run(&args),
             Command::Completions(args) => completions::run(&args),
             Command::Config(args) => config::run(&args),
             Command::Context(args) => context::run(&args),
@@ -87,6 +90,7 @@ impl Command {
             Command::Model(args) => args.wants_json(),
             Command::Chat(_) | Command::Completions(_) | Command::Fmt(_) => false,
             Command::Man(_) | Command::Rewind(_) => false,
+            Command::Compact(args) => args.json,
             Command::Context(args) => args.json,
             Command::Drop(args) => args.json,
             Command::Tokens(args) => args.json,

@@ -1,8 +1,8 @@
 //! The configuration: what the person's `config.toml` and a project's `.analects.toml` say, which of
 //! them counts, and where each value came from. The environment is `surroundings.rs`.
 //!
-//! A project's file comes with the project, so it is input like any other: it may define agents and
-//! name models, and nothing else. No configuration names a recording, which is a path on this machine.
+//! A project's file comes with the project, so it is input like any other: it may define agents,
+//! name models, and say when a conversation is compacted, and nothing else. No configuration names a recording, which is a path on this machine.
 
 mod agent_file;
 mod find;
@@ -12,12 +12,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use analects_client::{ClientError, Surroundings as Models, resolve};
+use analects_context::Threshold;
 use analects_core::{Agent, nearest};
 
 use crate::failure::{Failure, words};
 use crate::surroundings::{DEFAULT_MODEL, Surroundings};
 use crate::ui;
-use read::{Layer, Owner};
+use read::{CompactAt, Layer, Owner};
 
 /// The words that stand for models of the person's choice.
 const POINTERS: [&str; 5] = ["default", "task", "reasoning", "quick", "compact"];
@@ -77,6 +78,13 @@ pub struct Config {
 impl Config {
     /// Reads the files that count here, and says on stderr what is odd about them.
     pub fn read(surroundings: &Surroundings) -> Result<Config, Failure> {
+        let config = Config::read_silently(surroundings)?;
+        let warnings = config.layers.iter().flat_map(|layer| &layer.warnings);
+        warnings.for_each(|warning| ui::remark(warning));
+        Ok(config)
+    }
+
+    fn read_silently(surroundings: &Surroundings) -> Result<Config, Failure> {
         let project = find::project_file(&surroundings.folder, surroundings.home.as_deref());
         let user = surroundings.config.join("config.toml");
         let files = project.map(|path| (path, Owner::Project)).into_iter();
@@ -90,21 +98,22 @@ impl Config {
         for (path, owner) in files.chain([(user, Owner::Person)]) {
             let Some(text) = read_text(&path)? else { continue };
             let layer = read::read(&text, &path, owner)?;
-            layer.warnings.iter().for_each(|warning| ui::remark(warning));
             config.layers.push(layer);
         }
         Ok(config)
     }
 
-    /// Reads the configuration unless the person named a model and nothing else: then nothing in it
-    /// matters, and what is wrong with it does not either.
+    /// Reads the configuration. If the person named a model and nothing else, hardly anything in it
+    /// matters, and what is wrong with it does not at all.
     pub fn read_for(
         model: Option<&str>,
         agent: Option<&str>,
         surroundings: &Surroundings,
     ) -> Result<Config, Failure> {
         match (model, agent) {
-            (Some(model), None) if !POINTERS.contains(&model) => Ok(Config::default()),
+            (Some(model), None) if !POINTERS.contains(&model) => {
+                Ok(Config::read_silently(surroundings).unwrap_or_default())
+            }
             _ => Config::read(surroundings),
         }
     }
@@ -115,6 +124,15 @@ impl Config {
             Some(pointer) if POINTERS.contains(&pointer) => self.configured(pointer),
             Some(model) => Some(model),
             None => self.configured(name),
+        }
+    }
+
+    /// How full the context must be for a conversation to be compacted by itself; `None` for never.
+    pub fn compact_at(&self) -> Option<Threshold> {
+        match self.layers.iter().find_map(|layer| layer.compact_at) {
+            Some((CompactAt::Share(share), _)) => Some(share),
+            Some((CompactAt::Never, _)) => None,
+            None => Some(Threshold::default()),
         }
     }
 
@@ -188,6 +206,14 @@ impl Config {
             let (model, origin) = found.unwrap_or(("not set".to_string(), Origin::BuiltIn));
             settings.push(Setting::new(format!("models.{name}"), model, origin));
         }
+        let found = self.layers.iter().find_map(|layer| Some((layer, layer.compact_at?.1)));
+        let origin = found.map_or(Origin::BuiltIn, |(layer, line)| Origin::File {
+            path: layer.path.clone(),
+            line,
+        });
+        let share = self.compact_at().map(|at| format!("{:.0}%", at.share() * 100.0));
+        let share = share.unwrap_or_else(|| "never".to_string());
+        settings.push(Setting::new("context.compact_at", share, origin));
         let mut names = self.agent_names();
         names.sort();
         names.dedup();

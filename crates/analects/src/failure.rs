@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use analects_client::ClientError;
 use analects_local::LocalError;
+use analects_runtime::NotAttached;
 use analects_store::StoreError;
 
 /// Why a command failed, in the classes that exit codes tell apart.
@@ -116,6 +117,17 @@ impl Failure {
             Kind::Model => "model",
             Kind::Interrupted => "interrupted",
             Kind::Ours => "internal",
+        }
+    }
+}
+
+impl From<NotAttached> for Failure {
+    fn from(error: NotAttached) -> Failure {
+        match error {
+            NotAttached::Unreadable(_) => Failure::not_found(error.to_string()),
+            NotAttached::NoText(_) => Failure::input(error.to_string())
+                .or_hint("a picture goes into a message file as a line ![name](path)"),
+            NotAttached::Store(error) => error.into(),
         }
     }
 }

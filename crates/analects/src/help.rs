@@ -8,7 +8,7 @@ use crate::Cli;
 
 /// The verbs, in the order in which people meet them. Every verb stands in one group.
 pub const GROUPS: [(&str, &[&str]); 5] = [
-    ("Talk", &["chat", "ask"]),
+    ("Talk", &["chat", "ask", "compact"]),
     ("Write", &["new", "add", "set", "fmt"]),
     ("Look", &["list", "get", "show", "check", "repair", "context", "tokens"]),
     ("Sessions of the store", &["session", "fork", "rewind", "drop"]),

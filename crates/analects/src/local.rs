@@ -2,6 +2,7 @@
 //! server is started.
 
 use analects_client::{BaseUrl, Key, Model, Transport};
+use analects_context::Tokenizer;
 use analects_local::{LEASE, Local, LocalError, Pulling, Serving, Starting};
 use analects_providers::vendors;
 
@@ -102,4 +103,27 @@ pub fn explain(failure: Failure, serving: Option<&Serving>) -> Failure {
     let message = format!("the server of the local model has ended{said}");
     let hint = format!("ask again: it is started anew; its log is {}", serving.log.display());
     Failure::of_model(message).or_hint(hint)
+}
+
+/// The vocabulary of a model that is being served.
+#[derive(Debug)]
+pub struct Vocabulary<'s>(pub &'s Serving);
+
+impl Tokenizer for Vocabulary<'_> {
+    fn name(&self) -> &str {
+        "the local model's own"
+    }
+
+    fn count(&self, text: &str) -> Option<u64> {
+        self.0.count_tokens(text)
+    }
+}
+
+/// The server of a local model that is on this machine already, for its vocabulary. Nothing is fetched, and what
+/// goes wrong is no reason not to estimate.
+pub fn serving(model: &Model, surroundings: &Surroundings) -> Option<Serving> {
+    if model.transport != Transport::Local {
+        return None;
+    }
+    serve(&local(surroundings).ok()?, &model.name).ok()
 }

@@ -5,20 +5,18 @@ use jiff::Timestamp;
 
 use crate::plan::after_boundary;
 
-/// The messages that undo the last compaction of a chain: a tombstone on its boundary, one on each copy of an
-/// instruction and each file that came with it, and one on its summary where that would else stay in the conversation.
-/// Nothing if there is no compaction.
+/// The messages that undo the last compaction of a chain: a tombstone on its boundary, one on its summary, which
+/// would else stay in the conversation, and one on each copy of an instruction and each file that came with it. Nothing if there is no compaction.
 pub fn undo(chain: &Chain<'_>, ids: &mut dyn Ids, now: Timestamp) -> Vec<Message> {
     let Some(boundary) = chain.boundary else { return Vec::new() };
     let Body::CompactBoundary(body) = &boundary.body else { return Vec::new() };
     let summary =
         chain.messages.iter().find(|message| Some(&message.id) == body.summary_id.as_ref());
-    let in_the_way = summary.filter(|summary| boundary.parent_id.as_ref() == Some(&summary.id));
     let mut parent = chain.leaf.map(|leaf| leaf.id.clone());
     let mut made = Vec::new();
     let behind = chain.messages.iter().skip(after_boundary(chain)).copied();
     let copies = behind.take_while(|message| came_along(message));
-    for target in std::iter::once(boundary).chain(in_the_way.copied()).chain(copies) {
+    for target in std::iter::once(boundary).chain(summary.copied()).chain(copies) {
         let tombstone =
             Tombstone { target: target.id.clone(), target_parent: target.parent_id.clone() };
         let message = Message {

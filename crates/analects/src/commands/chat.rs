@@ -1,14 +1,14 @@
 //! `chat`: says something, asks a model, and keeps both.
 
 mod asking;
+mod manner;
 mod who;
 
 use std::path::{Path, PathBuf};
 
-use analects_client::Options;
 use analects_core::Agent;
 use analects_formats::msgfile::{Document, frontmatter};
-use analects_runtime::{Conversation, FileConversation, StoredConversation};
+use analects_runtime::{Conversation, FileConversation, StoredConversation, attach_file};
 use analects_store::ChainName;
 use jiff::Timestamp;
 
@@ -20,6 +20,8 @@ use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::{local, writing};
 use asking::ask;
+pub use asking::in_words;
+pub use manner::{LimitArgs, Manner, vocabulary};
 pub use who::{Wanted, Who};
 
 /// Say something to a model, and keep the conversation
@@ -36,6 +38,7 @@ pub use who::{Wanted, Who};
   analects chat talk.msg.md -m openai/gpt-5-mini \"What is a monad?\"
   analects chat talk.msg.md \"And in one sentence?\"
   git diff | analects chat review.msg.md \"Review this change\"
+  analects chat talk.msg.md -f notes.txt \"What is missing in these notes?\"
   analects chat -m openai/gpt-5-mini \"A question without a file\"
   analects chat -c \"Go on with that\"")]
 pub struct Args {
@@ -57,6 +60,14 @@ pub struct Args {
     #[arg(short, long = "continue")]
     continue_last: bool,
 
+    /// Show a text file to the model along with the prompt, and tell the model when it changes later; may be
+    /// given several times
+    #[arg(short, long = "file", value_name = "PATH")]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+
     #[command(flatten)]
     connection: Connection,
 }
@@ -73,13 +84,15 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let wanted = Wanted { model: args.model.as_deref(), agent: args.agent.as_deref() };
     let config = Config::read_for(wanted.model, wanted.agent, &surroundings)?;
     let last = args.continue_last;
+    let manner = Manner::new(options, args.limits.limits(), &config, &surroundings);
+    let said = Said { prompt, files: args.files };
     let done = match file {
         Some(_) if args.continue_last => Err(Failure::usage(
             "-c goes on with the last conversation of the store, not with a file",
             "leave out -c: a file always goes on where it ended",
         )),
-        Some(file) => chat_in_file(&surroundings, &config, options, &file, wanted, prompt),
-        None => chat_in_store(&surroundings, &config, options, last, wanted, prompt),
+        Some(file) => chat_in_file(&surroundings, &config, &manner, &file, wanted, said),
+        None => chat_in_store(&surroundings, &config, &manner, last, wanted, said),
     };
     done.map_err(|failure| surroundings.explain(failure))
 }
@@ -113,21 +126,44 @@ pub fn prompt(words_given: &[String]) -> Result<Option<String>, Failure> {
     Ok((!prompt.trim().is_empty()).then_some(prompt))
 }
 
+/// What the person says.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// In words.
+    pub prompt: Option<String>,
+    /// Files that the model is to see.
+    pub files: Vec<PathBuf>,
+}
+
+impl Said {
+    /// Puts it into a conversation: first what is shown, then what is said about it.
+    fn into(self, conversation: &mut dyn Conversation) -> Result<(), Failure> {
+        for file in &self.files {
+            attach_file(conversation, file, Timestamp::now())?;
+        }
+        match self.prompt {
+            Some(prompt) => Ok(conversation.say(&prompt, Timestamp::now())?),
+            None => Ok(()),
+        }
+    }
+}
+
 fn chat_in_file(
     surroundings: &Surroundings,
     config: &Config,
-    options: Options,
+    manner: &Manner,
     path: &Path,
     wanted: Wanted<'_>,
-    prompt: Option<String>,
+    said: Said,
 ) -> Result<(), Failure> {
     let mut conversation = FileConversation::open(path, &surroundings.places)?;
     writing::remark_kept(path, conversation.kept());
     let document = conversation.document().ok_or_else(|| Failure::ours("the file is not open"))?;
-    if prompt.is_none() && document.unanswered().is_empty() {
+    if said.prompt.is_none() && document.unanswered().is_empty() {
         return Err(nothing_to_ask(Some(document)));
     }
-    let addressed = addressed(document).filter(|_| prompt.is_none() && wanted.model.is_none());
+    let is_new = said.prompt.is_some() || wanted.model.is_some();
+    let addressed = addressed(document).filter(|_| !is_new);
     let wanted = Wanted { agent: wanted.agent.or(addressed.as_deref()), ..wanted };
     let mut who = Who::of_file(document, wanted, &surroundings.models, config)?;
     let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
@@ -141,10 +177,9 @@ fn chat_in_file(
     } else {
         conversation.set_agent(&who.agent)?;
     }
-    if let Some(prompt) = prompt {
-        conversation.say(&prompt, Timestamp::now())?;
-    }
-    let done = ask(&who, options, &mut conversation, &path.to_string_lossy());
+    said.into(&mut conversation)?;
+    let place = path.to_string_lossy();
+    let done = ask(&who, manner, serving.as_ref(), &mut conversation, &place);
     done.map_err(|failure| local::explain(failure, serving.as_ref()))
 }
 
@@ -167,10 +202,10 @@ fn define(path: &Path, agent: &Agent, surroundings: &Surroundings) -> Result<(),
 fn chat_in_store(
     surroundings: &Surroundings,
     config: &Config,
-    options: Options,
+    manner: &Manner,
     continue_last: bool,
     wanted: Wanted<'_>,
-    prompt: Option<String>,
+    said: Said,
 ) -> Result<(), Failure> {
     let sessions = Sessions::of(surroundings);
     let conversation = match continue_last {
@@ -181,7 +216,7 @@ fn chat_in_store(
             &surroundings.folder,
         ),
     };
-    go_on(surroundings, config, options, conversation, wanted, prompt)
+    go_on(surroundings, config, manner, conversation, wanted, said)
 }
 
 /// Opens a session to go on with it.
@@ -193,18 +228,20 @@ pub fn open(sessions: &Sessions, name: ChainName) -> Result<StoredConversation, 
 pub fn go_on(
     surroundings: &Surroundings,
     config: &Config,
-    options: Options,
+    manner: &Manner,
     mut conversation: StoredConversation,
     wanted: Wanted<'_>,
-    prompt: Option<String>,
+    said: Said,
 ) -> Result<(), Failure> {
     let mut who = Who::of_store(&conversation, wanted, &surroundings.models, config)?;
-    let prompt = prompt.ok_or_else(|| nothing_to_ask(None))?;
+    if said.prompt.is_none() {
+        return Err(nothing_to_ask(None));
+    }
     let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
     conversation.set_agent(&who.agent);
-    conversation.say(&prompt, Timestamp::now())?;
+    said.into(&mut conversation)?;
     let name = conversation.name().session.to_string();
-    let done = ask(&who, options, &mut conversation, &name);
+    let done = ask(&who, manner, serving.as_ref(), &mut conversation, &name);
     done.map_err(|failure| local::explain(failure, serving.as_ref()))
 }
 

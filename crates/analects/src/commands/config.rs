@@ -27,7 +27,7 @@ enum What {
 /// program that it came from. Of keys and proxies you only see whether they are set.
 ///
 /// The files are config.toml in your configuration folder, and .analects.toml in the current folder
-/// or one above it; the latter counts first, and may only set models and agents.
+/// or one above it; the latter counts first, and may only set models, agents and context.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:\n  analects config show --json")]
 struct Show {

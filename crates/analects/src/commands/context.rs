@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use analects_context::{Count, Counter, Fate, Plan, Planner, Precision, Row};
-use analects_core::{Agent, Chain, Message, Problem, chain};
+use analects_client::Client;
+use analects_context::{Calibration, Count, Fate, Plan, Precision, Row};
+use analects_core::{Chain, Message, Problem, chain};
 use analects_formats::Decoded;
 use analects_formats::msgfile::ShowProblem;
-use analects_runtime::{Conversation, budget, file_messages};
+use analects_local::Serving;
+use analects_runtime::{Asked, Conversation, file_messages};
 use serde::Serialize;
 
 use super::chat::{self, Wanted, Who};
@@ -14,7 +16,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::{outgoing, ui};
+use crate::{local, outgoing, ui};
 
 /// How wide the bar for the window is.
 const BAR: usize = 40;
@@ -96,22 +98,39 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.target.ends_with(".md") || path.is_file() {
         let document = analects_store::read_message_file(path)?;
         let who = Who::of_file(&document, wanted, &surroundings.models, &config)?;
+        let serving = local::serving(&who.model, &surroundings);
         let decoded = file_messages(&document, path);
-        return show(args, &who, &decoded, &chain(&decoded.messages));
+        let seen = Seen { decoded: &decoded, chain: &chain(&decoded.messages) };
+        return show(args, &who, &seen, &Calibration::default(), serving.as_ref());
     }
     let sessions = Sessions::of(&surroundings);
     let conversation = chat::open(&sessions, sessions.find(Some(&args.target))?)?;
     let who = Who::of_store(&conversation, wanted, &surroundings.models, &config)?;
+    let serving = local::serving(&who.model, &surroundings);
     let decoded = conversation.messages();
-    show(args, &who, &decoded, &conversation.chain(&decoded))
+    let seen = Seen { decoded: &decoded, chain: &conversation.chain(&decoded) };
+    show(args, &who, &seen, &conversation.notes().calibration, serving.as_ref())
 }
 
-fn show(args: &Args, who: &Who, decoded: &Decoded, chain: &Chain<'_>) -> Result<(), Failure> {
-    let agent = Agent { models: vec![who.model.name.clone()], ..who.agent.clone() };
-    let planner = Planner::new(&agent).with_budget(budget(&agent, &who.model));
+/// A conversation, and what the model would see of it.
+struct Seen<'a> {
+    decoded: &'a Decoded,
+    chain: &'a Chain<'a>,
+}
+
+fn show(
+    args: &Args,
+    who: &Who,
+    seen: &Seen<'_>,
+    calibration: &Calibration,
+    serving: Option<&Serving>,
+) -> Result<(), Failure> {
+    let Seen { decoded, chain } = seen;
     let precision = if args.request { Precision::default() } else { Precision::Exact };
-    let plan =
-        planner.with_precision(precision).plan(chain, &mut Counter::of_model(&who.model.name));
+    let (client, vocabulary) = (Client::default(), chat::vocabulary(serving));
+    let tokenizer = vocabulary.as_ref().map(|vocabulary| vocabulary as _);
+    let asked = Asked { tokenizer, ..Asked::new(&client, &who.model, &who.agent) };
+    let plan = asked.plan(chain, calibration, precision);
     if args.request {
         let request =
             plan.ready().map_err(|why| Failure::input(why.to_string()).or_hint(why.hint()))?;

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use analects_context::Threshold;
 use analects_core::{Agent, LineIndex, nearest};
 use analects_formats::msgfile::frontmatter;
 use toml::Spanned;
@@ -12,7 +13,9 @@ use super::{POINTERS, is_recording};
 use crate::failure::Failure;
 
 /// The keys that a configuration file has.
-const KEYS: [&str; 2] = ["models", "agents"];
+const KEYS: [&str; 3] = ["models", "agents", "context"];
+/// The keys of `[context]`.
+const CONTEXT_KEYS: [&str; 1] = ["compact_at"];
 
 /// Parts of names of things that a project must not decide for the person who works in it.
 const NOT_FOR_PROJECTS: [&str; 15] = [
@@ -35,8 +38,18 @@ pub struct Layer {
     pub path: PathBuf,
     pub pointers: Vec<Pointer>,
     pub agents: Vec<KnownAgent>,
+    /// When a conversation is compacted by itself; the line.
+    pub compact_at: Option<(CompactAt, usize)>,
     /// What is odd, each in one line with its place.
     pub warnings: Vec<String>,
+}
+
+/// When a conversation is compacted without anybody asking.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CompactAt {
+    /// When so much of the window is full.
+    Share(Threshold),
+    Never,
 }
 
 /// A word that stands for a model.
@@ -68,16 +81,17 @@ pub fn read(text: &str, path: &Path, owner: Owner) -> Result<Layer, Failure> {
         let at = error.span().map_or(0, |span| span.start);
         reader.failure(at, error.message().lines().next().unwrap_or("not TOML"))
     })?;
-    let (mut pointers, mut agents) = (Vec::new(), Vec::new());
+    let (mut pointers, mut agents, mut compact_at) = (Vec::new(), Vec::new(), None);
     for (key, value) in table.get_ref() {
         match key.get_ref().as_ref() {
             "models" => pointers = reader.pointers(key, value)?,
             "agents" => agents = reader.agents(key, value)?,
+            "context" => compact_at = reader.context(key, value)?,
             _ => reader.unknown(key, value, "", &KEYS)?,
         }
     }
     let warnings = reader.warnings;
-    Ok(Layer { path: path.to_path_buf(), pointers, agents, warnings })
+    Ok(Layer { path: path.to_path_buf(), pointers, agents, compact_at, warnings })
 }
 
 struct Reader<'a> {
@@ -145,7 +159,8 @@ impl Reader<'_> {
         if NOT_FOR_PROJECTS.iter().any(|part| name.contains(part)) {
             let message = format!("a project may not set {}", key.get_ref());
             let failure = self.failure(key.span().start, &message);
-            return Err(failure.or_hint("a project's file may set [models] and [agents.NAME] only"));
+            return Err(failure
+                .or_hint("a project's file may set [models], [agents.NAME] and [context] only"));
         }
         let mut open = vec![value.get_ref()];
         while let Some(value) = open.pop() {
@@ -188,6 +203,34 @@ impl Reader<'_> {
             return Err(failure.or_hint("name a model, such as openai/gpt-5-mini"));
         }
         Ok(name.to_string())
+    }
+
+    fn context(
+        &mut self,
+        key: &Key<'_>,
+        value: &Value<'_>,
+    ) -> Result<Option<(CompactAt, usize)>, Failure> {
+        let mut compact_at = None;
+        for (key, value) in self.table(key, value)? {
+            if key.get_ref() != CONTEXT_KEYS[0] {
+                self.unknown(key, value, "context.", &CONTEXT_KEYS)?;
+                continue;
+            }
+            let text = match value.get_ref() {
+                DeValue::String(text) => text.to_string(),
+                other => number(other).map(|number| number.to_string()).unwrap_or_default(),
+            };
+            let share = match text.as_str() {
+                "never" => CompactAt::Never,
+                text => CompactAt::Share(text.parse().map_err(|_| {
+                    let message = "compact_at must be a share of the window, or never";
+                    let failure = self.failure(value.span().start, message);
+                    failure.or_hint("write 0.85, 85 or \"85%\"")
+                })?),
+            };
+            compact_at = Some((share, self.line(key)));
+        }
+        Ok(compact_at)
     }
 
     fn agents(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<Vec<KnownAgent>, Failure> {

@@ -1,9 +1,11 @@
 //! The turn as a person sees it: the answer while it comes, then what was odd about it.
 
-use analects_client::{Client, Options};
-use analects_core::{Delta, Problem, Severity, StreamEvent};
-use analects_runtime::{Asked, Conversation, Outcome, drive};
+use analects_client::Client;
+use analects_core::{CompactTrigger, Delta, Problem, Severity, StreamEvent};
+use analects_local::Serving;
+use analects_runtime::{Compacted, Conversation, Outcome, Seen, drive};
 
+use super::manner::{Manner, vocabulary};
 use super::who::Who;
 use crate::connection::block_on;
 use crate::ending::what_is_odd;
@@ -13,29 +15,63 @@ use crate::{interrupt, ui};
 /// Asks, prints the answer, and says what was odd. `path` is where problems of the conversation are.
 pub fn ask(
     who: &Who,
-    options: Options,
+    manner: &Manner,
+    serving: Option<&Serving>,
     conversation: &mut dyn Conversation,
     path: &str,
 ) -> Result<(), Failure> {
-    let client = Client::new(options);
+    let client = Client::new(manner.options.clone());
+    let vocabulary = vocabulary(serving);
+    let asked = manner.asked(&client, who, vocabulary.as_ref());
     let mut answer = ui::Answer::new();
     interrupt::exit_on_second();
     let outcome = block_on(async {
-        let asked = Asked { client: &client, model: &who.model, agent: &who.agent };
-        let mut watch = |event: &StreamEvent| match event {
-            StreamEvent::BlockDelta { delta: Delta::Text(text), .. } => {
-                answer.print(&text.as_str())
-            }
-            StreamEvent::BlockDelta { delta: Delta::Thinking(text), .. } => {
-                answer.think(&text.as_str());
-            }
-            _ => {}
-        };
+        let mut watch = |seen: Seen<'_>| show(seen, &mut answer);
         drive(&asked, conversation, &mut watch, interrupt::first()).await
     })?;
     answer.end();
     conclude(outcome?, path)?;
     answer.result()
+}
+
+/// Shows what happens while it happens.
+fn show(seen: Seen<'_>, answer: &mut ui::Answer) {
+    match seen {
+        Seen::Event(StreamEvent::BlockDelta { delta: Delta::Text(text), .. }) => {
+            answer.print(&text.as_str());
+        }
+        Seen::Event(StreamEvent::BlockDelta { delta: Delta::Thinking(text), .. }) => {
+            answer.think(&text.as_str());
+        }
+        Seen::Event(_) => {}
+        Seen::GoesOn => answer.end(),
+        Seen::Reminded(text) => ui::remark(&format!("the model is told: {text}")),
+        Seen::Summarising(id) => ui::remark(&format!("asking for a summary of {} …", &**id)),
+        Seen::Compacting(trigger) => ui::remark(match trigger {
+            CompactTrigger::Reactive => "the conversation is too long for the model; summarising …",
+            _ => "the context is nearly full; summarising the conversation …",
+        }),
+        Seen::Compacted(compacted) => ui::remark(&in_words(compacted)),
+        Seen::NotCompacted(why) => {
+            ui::remark(&format!("warning: the conversation could not be summarised: {why}"));
+        }
+    }
+}
+
+/// What a compaction did, for people.
+pub fn in_words(compacted: &Compacted) -> String {
+    let Compacted { messages, before, after, is_makeshift, files } = compacted;
+    let makeshift =
+        if *is_makeshift { ", made without a model since none could make it" } else { "" };
+    let files = match files {
+        0 => String::new(),
+        1 => "; 1 file was read again".to_string(),
+        files => format!("; {files} files were read again"),
+    };
+    format!(
+        "a summary stands for {messages} messages{makeshift}: about {before} tokens before, {after} after{files}; \
+         nothing is deleted, and compact --undo brings it back"
+    )
 }
 
 fn conclude(outcome: Outcome, path: &str) -> Result<(), Failure> {

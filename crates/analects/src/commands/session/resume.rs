@@ -1,6 +1,6 @@
 //! `session resume`: goes on with a conversation of the store.
 
-use crate::commands::chat::{self, Wanted};
+use crate::commands::chat::{self, LimitArgs, Manner, Said, Wanted};
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::failure::Failure;
@@ -33,6 +33,9 @@ pub struct Args {
     agent: Option<String>,
 
     #[command(flatten)]
+    limits: LimitArgs,
+
+    #[command(flatten)]
     connection: Connection,
 }
 
@@ -51,6 +54,8 @@ pub fn run(args: Args) -> Result<(), Failure> {
     if let Some(folder) = conversation.state().cwd.as_deref().filter(|folder| *folder != here) {
         ui::remark(&format!("this session works in {folder}"));
     }
-    let done = chat::go_on(&surroundings, &config, options, conversation, wanted, prompt);
+    let manner = Manner::new(options, args.limits.limits(), &config, &surroundings);
+    let said = Said { prompt, files: Vec::new() };
+    let done = chat::go_on(&surroundings, &config, &manner, conversation, wanted, said);
     done.map_err(|failure| surroundings.explain(failure))
 }

@@ -1,0 +1,119 @@
+//! Who is asked, what is sent to them, and what it may take.
+
+use std::time::Duration;
+
+use analects_client::{Client, Model};
+use analects_context::{
+    Budget, Calibration, Counter, Plan, Planner, Precision, ProjectDocument, Threshold, Tokenizer,
+    format_system_prompt_with_context,
+};
+use analects_core::{Agent, Chain, Message};
+use jiff::{Timestamp, Unit};
+
+use crate::turn::Limits;
+
+/// Who is asked, and how.
+#[derive(Debug, Clone)]
+pub struct Asked<'a> {
+    /// The way to the provider.
+    pub client: &'a Client,
+    /// The model.
+    pub model: &'a Model,
+    /// The agent in whose name it answers.
+    pub agent: &'a Agent,
+    /// The model that writes summaries, if it is another one.
+    pub summariser: Option<&'a Model>,
+    /// The model's own vocabulary, where it can be asked.
+    pub tokenizer: Option<&'a dyn Tokenizer>,
+    /// Documents of the project, for the system prompt.
+    pub documents: &'a [ProjectDocument],
+    /// What else the model is to know, for the system prompt: names and values.
+    pub context: &'a [(String, String)],
+    /// What the turn may take.
+    pub limits: Limits,
+    /// How full the context must be to be compacted without anybody asking; `None` for never.
+    pub threshold: Option<Threshold>,
+}
+
+/// What fits into a request: what the agent's settings say, but never more than is known of the model. An
+/// agent that says nothing has the model's window.
+pub fn budget(agent: &Agent, model: &Model) -> Budget {
+    let facts = model.facts.as_ref();
+    let says_nothing = agent.context_window == Agent::default().context_window;
+    let window = match facts.and_then(|facts| facts.context_window) {
+        Some(window) if says_nothing => window,
+        Some(window) => agent.context_window.min(window),
+        None => agent.context_window,
+    };
+    let answer = facts.and_then(|facts| facts.max_output_tokens).unwrap_or(u64::MAX);
+    Budget::new(window, agent.max_output_tokens.min(answer))
+}
+
+impl<'a> Asked<'a> {
+    /// An agent and the model that answers in its name, with the usual limits.
+    pub fn new(client: &'a Client, model: &'a Model, agent: &'a Agent) -> Asked<'a> {
+        Asked {
+            client,
+            model,
+            agent,
+            summariser: None,
+            tokenizer: None,
+            documents: &[],
+            context: &[],
+            limits: Limits::default(),
+            threshold: Some(Threshold::default()),
+        }
+    }
+
+    /// What would be sent to go on with a conversation.
+    pub fn plan(&self, chain: &Chain<'_>, calibration: &Calibration, precision: Precision) -> Plan {
+        let (agent, mut counter) = (self.asking(), self.counter(calibration));
+        self.planner(&agent).with_precision(precision).plan(chain, &mut counter)
+    }
+
+    /// The agent, with the one model that is asked.
+    pub(crate) fn asking(&self) -> Agent {
+        Agent { models: vec![self.model.name.clone()], ..self.agent.clone() }
+    }
+
+    pub(crate) fn planner<'p>(&self, agent: &'p Agent) -> Planner<'p> {
+        let planner = Planner::new(agent).with_budget(budget(agent, self.model));
+        if self.documents.is_empty() && self.context.is_empty() {
+            return planner;
+        }
+        let prompt: Vec<&str> = agent.system_prompt.as_deref().into_iter().collect();
+        planner.with_system(format_system_prompt_with_context(
+            &prompt,
+            self.documents,
+            self.context,
+        ))
+    }
+
+    pub(crate) fn counter(&self, calibration: &Calibration) -> Counter<'a> {
+        let counter = Counter::of_model(&self.model.name).with_calibration(calibration);
+        match self.tokenizer {
+            Some(tokenizer) => counter.with_tokenizer(tokenizer),
+            None => counter,
+        }
+    }
+
+    /// How large the context of a conversation is, whether or not it fits.
+    pub(crate) fn count(
+        &self,
+        chain: &Chain<'_>,
+        counter: &mut Counter<'_>,
+    ) -> analects_context::Count {
+        let agent = self.asking();
+        self.planner(&agent).count(chain, counter)
+    }
+
+    /// What is known about an answer beside what it says.
+    pub(crate) fn base(&self, began: Timestamp, took: Duration) -> Message {
+        let mut base = Message::assistant("", "");
+        base.created_at = began.round(Unit::Millisecond).ok();
+        base.author = Some(self.agent.name.clone());
+        base.model = Some(self.model.name.clone());
+        base.duration_ms = u64::try_from(took.as_millis()).ok();
+        base
+    }
+}

@@ -1,0 +1,245 @@
+//! Compaction with a real model: the requests are sent, the answers come back, and what is to be added to the
+//! conversation comes out. The conversation itself is only read here.
+
+use analects_client::{Client, ClientError, Model};
+use analects_context::{Counter, FileText, NotNow, Useless, attachments, summary_request};
+use analects_core::{Agent, Body, CompactTrigger, Fold, Message, MessageId, Request, StopReason};
+use analects_store::{OsIds, StoreError};
+use jiff::Timestamp;
+
+use crate::asked::{Asked, budget};
+use crate::{Conversation, files};
+
+/// The most files that are shown again with a summary.
+const FILES: usize = 5;
+
+/// What a compaction did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compacted {
+    /// How many messages the summary stands for.
+    pub messages: u64,
+    /// Tokens in the context before.
+    pub before: u64,
+    /// Tokens in the context after, as far as that can be told.
+    pub after: u64,
+    /// Whether the summary was made without a model, since none could make it.
+    pub is_makeshift: bool,
+    /// How many files were read again.
+    pub files: usize,
+}
+
+/// Why a conversation was not compacted.
+#[derive(Debug, thiserror::Error)]
+pub enum NotCompacted {
+    /// There is nothing to be won.
+    #[error("{0}")]
+    NotNow(NotNow),
+    /// The model's side failed.
+    #[error("{0}")]
+    Failed(ClientError),
+    /// What it answered is no summary.
+    #[error("{0}")]
+    Useless(Useless),
+    /// The conversation could not be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl NotCompacted {
+    /// Whether something went wrong, rather than that there was nothing to do.
+    pub fn is_failure(&self) -> bool {
+        !matches!(self, NotCompacted::NotNow(_))
+    }
+}
+
+/// The messages of a compaction, not yet in the conversation.
+pub(crate) struct Made {
+    messages: Vec<Message>,
+    compacted: Compacted,
+    /// The files that are shown again.
+    files: Vec<FileText>,
+}
+
+impl Made {
+    /// Puts it into the conversation.
+    pub fn keep(self, conversation: &mut dyn Conversation) -> Result<Compacted, StoreError> {
+        let now = Timestamp::now();
+        let mut notes = conversation.notes();
+        for FileText { path, facts, .. } in self.files {
+            if let Some(facts) = facts {
+                notes.files.read(&path, facts, now);
+            }
+        }
+        conversation.set_notes(&notes);
+        conversation.add(self.messages, now)?;
+        Ok(self.compacted)
+    }
+}
+
+/// Puts a summary in the place of the earlier part of a conversation because somebody asked for it. What is there
+/// stays in the record.
+pub async fn compact(
+    asked: &Asked<'_>,
+    conversation: &mut dyn Conversation,
+) -> Result<Compacted, NotCompacted> {
+    let mut counter = asked.counter(&conversation.notes().calibration);
+    let made = make(asked, &*conversation, CompactTrigger::Manual, &mut counter).await?;
+    Ok(made.keep(conversation)?)
+}
+
+/// Takes the last compaction back; false if there is none.
+pub fn undo_compaction(conversation: &mut dyn Conversation) -> Result<bool, StoreError> {
+    let now = Timestamp::now();
+    let decoded = conversation.messages();
+    let tombstones = {
+        let chain = conversation.chain(&decoded);
+        analects_context::undo(&chain, &mut OsIds, now)
+    };
+    let is_there = !tombstones.is_empty();
+    if is_there {
+        conversation.add(tombstones, now)?;
+    }
+    Ok(is_there)
+}
+
+/// Asks for the summary, in as many requests as it takes, and makes the messages to add.
+pub(crate) async fn make(
+    asked: &Asked<'_>,
+    conversation: &dyn Conversation,
+    trigger: CompactTrigger,
+    counter: &mut Counter<'_>,
+) -> Result<Made, NotCompacted> {
+    let decoded = conversation.messages();
+    let chain = conversation.chain(&decoded);
+    let before = asked.count(&chain, counter);
+    let (model, writer) = writer(asked, before.tokens);
+    let (agent, window) = (asked.asking(), budget(asked.agent, asked.model).window);
+    let is_last_resort = trigger == CompactTrigger::Reactive;
+    let mut compaction = analects_context::Compaction::plan(
+        &chain, &agent, window, &writer, trigger, before, counter,
+    )
+    .map_err(NotCompacted::NotNow)?;
+    let mut failed = None;
+    while let Some(request) = compaction.next_request() {
+        let answer = match answer(asked.client, model, &request).await {
+            Ok(answer) => compaction.answer(&answer, counter).map_err(NotCompacted::Useless),
+            Err(error) => Err(NotCompacted::Failed(error)),
+        };
+        if let Err(why) = answer {
+            failed = Some(why);
+            break;
+        }
+    }
+    let is_makeshift = failed.is_some();
+    match failed {
+        // The prompt does not fit as it is, so any summary is better than none.
+        Some(_) if is_last_resort => compaction = compaction.without_model(&chain, counter),
+        Some(why) => return Err(why),
+        None => {}
+    }
+    let now = Timestamp::now();
+    let messages = compaction.finish(counter, &mut OsIds, now);
+    let mut messages = messages.ok_or(NotCompacted::NotNow(NotNow::NothingToGain))?;
+    let files = with_files(conversation, window, &mut messages, counter, now);
+    let compacted = told(&messages, is_makeshift, files.len());
+    Ok(Made { messages, compacted, files })
+}
+
+/// Adds the files worked on last, as far as there is room for them.
+fn with_files(
+    conversation: &dyn Conversation,
+    window: u64,
+    messages: &mut Vec<Message>,
+    counter: &mut Counter<'_>,
+    now: Timestamp,
+) -> Vec<FileText> {
+    let mut files = files::important(conversation, FILES);
+    let Some(parent) = messages.last().cloned() else { return Vec::new() };
+    let shown = attachments(&files, window, &parent, counter, &mut OsIds, now);
+    let is_shown = |file: &FileText| {
+        let data = Some(analects_context::attach(file)).and_then(|message| match message.body {
+            Body::Attachment(body) => body.data,
+            _ => None,
+        });
+        shown
+            .iter()
+            .any(|message| matches!(&message.body, Body::Attachment(body) if body.data == data))
+    };
+    files.retain(is_shown);
+    messages.extend(shown);
+    files
+}
+
+fn told(messages: &[Message], is_makeshift: bool, files: usize) -> Compacted {
+    let mut compacted = Compacted { messages: 0, before: 0, after: 0, is_makeshift, files };
+    for message in messages {
+        match &message.body {
+            Body::Summary(summary) => compacted.messages = summary.count.unwrap_or(0),
+            Body::CompactBoundary(boundary) => {
+                compacted.before = boundary.tokens_before.unwrap_or(0);
+                compacted.after = boundary.tokens_after.unwrap_or(0);
+            }
+            _ => {}
+        }
+    }
+    compacted
+}
+
+/// Who writes the summary: the model that is set for it, if all of it fits there, else the one that answers.
+fn writer<'a>(asked: &Asked<'a>, tokens: u64) -> (&'a Model, Agent) {
+    let of = |model: &Model, agent: &Agent| {
+        let budget = budget(agent, model);
+        Agent {
+            models: vec![model.name.clone()],
+            context_window: budget.window,
+            max_output_tokens: budget.reserved,
+            ..agent.clone()
+        }
+    };
+    let own = of(asked.model, asked.agent);
+    let Some(model) = asked.summariser else { return (asked.model, own) };
+    let other = of(model, &Agent::default());
+    let room = other.context_window.saturating_sub(other.max_output_tokens);
+    if tokens < room || other.context_window >= own.context_window {
+        (model, other)
+    } else {
+        (asked.model, own)
+    }
+}
+
+/// Asks for the summary of one message of which nothing else may be sent.
+pub(crate) async fn summary_of(
+    asked: &Asked<'_>,
+    conversation: &dyn Conversation,
+    id: &MessageId,
+) -> Result<String, ClientError> {
+    let decoded = conversation.messages();
+    let missing = || ClientError::Unsupported("the message to summarise is gone");
+    let message = decoded.messages.iter().find(|message| message.id == *id).ok_or_else(missing)?;
+    let reserved = budget(asked.agent, asked.model).reserved.max(1);
+    let request = summary_request(&asked.model.name, reserved, message);
+    let answer = answer(asked.client, asked.model, &request).await?;
+    let text = answer.text();
+    match text.trim() {
+        "" => Err(ClientError::Unsupported("the model gave no summary")),
+        text => Ok(text.to_string()),
+    }
+}
+
+/// The whole answer to a request.
+async fn answer(client: &Client, model: &Model, request: &Request) -> Result<Message, ClientError> {
+    let mut stream = client.stream(model, request).await?;
+    let mut fold = Fold::default();
+    while let Some(event) = stream.next().await {
+        fold.push(&event?);
+    }
+    let folded = fold.finish(Message::assistant("", ""));
+    let is_cut = matches!(&folded.message.body, Body::Assistant(body)
+        if body.stop_reason == Some(StopReason::MaxTokens));
+    match folded.error {
+        Some(error) => Err(ClientError::BrokeOff(error)),
+        // A summary that breaks off at its limit still says more than none.
+        None if folded.complete || is_cut => Ok(folded.message),
+        None => Err(ClientError::Unsupported("the summary broke off")),
+    }
+}

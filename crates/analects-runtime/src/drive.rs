@@ -1,0 +1,386 @@
+//! Does what a [`Turn`] says: from the conversation so far to the answer on disk, whatever happens on the way.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use analects_client::{ClientError, EventStream, cost};
+use analects_context::{BackOff, Counter, Fate, Plan, TooLarge, should_compact};
+use analects_core::{
+    ApiError, ApiErrorKind, CompactTrigger, Content, Delta, Fold, Message, MessageId, Problem,
+    StreamEvent, TokenUsage,
+};
+use analects_store::StoreError;
+use jiff::Timestamp;
+
+use crate::asked::Asked;
+use crate::compaction::{self, Compacted};
+use crate::turn::{Answered, Effect, Ending, Input, Planned, Turn};
+use crate::{Conversation, files, tools};
+
+/// How often a growing answer is brought to the disk.
+const FLUSH_EVERY: Duration = Duration::from_millis(100);
+
+/// What a person may want to see of a turn while it goes on.
+#[derive(Debug)]
+pub enum Seen<'a> {
+    /// Something of the answer.
+    Event(&'a StreamEvent),
+    /// The model is told that a file changed.
+    Reminded(&'a str),
+    /// A message gets its summary.
+    Summarising(&'a MessageId),
+    /// A summary of the conversation is asked for.
+    Compacting(&'a CompactTrigger),
+    /// It stands for the earlier part from now on.
+    Compacted(&'a Compacted),
+    /// It came to nothing, and the conversation is as it was.
+    NotCompacted(&'a str),
+    /// An answer is complete, and the model is asked again.
+    GoesOn,
+}
+
+/// What came of a turn. The conversation holds it already.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The answer, or the error as a message.
+    pub answer: Message,
+    /// What the model's side said when it failed, or why it was not asked.
+    pub error: Option<ClientError>,
+    /// Whether the person stopped it.
+    pub stopped: bool,
+    /// How it ended.
+    pub ending: Ending,
+    /// What was odd, in the conversation or in the answer.
+    pub problems: Vec<Problem>,
+}
+
+/// Asks the model to go on with the conversation, and records what comes, to the last word that
+/// came. `watch` sees what happens; when `stop` is ready, the answer ends as it is.
+pub async fn drive(
+    asked: &Asked<'_>,
+    conversation: &mut dyn Conversation,
+    watch: &mut dyn FnMut(Seen<'_>),
+    stop: impl Future<Output = ()>,
+) -> Result<Outcome, StoreError> {
+    let stop = std::pin::pin!(stop);
+    let counter = asked.counter(&conversation.notes().calibration);
+    let mut work = Work {
+        asked,
+        conversation,
+        watch,
+        counter,
+        stop: Stop { future: stop, is_over: false },
+        plan: Plan::default(),
+        answer: None,
+        error: None,
+        problems: Vec::new(),
+    };
+    let (mut turn, mut effect) = Turn::begin(asked.limits);
+    loop {
+        let input = match effect {
+            Effect::Remind => work.remind()?,
+            Effect::Plan => work.plan(),
+            Effect::Summarise(messages) => work.summarise(&messages).await?,
+            Effect::Compact(trigger) => work.compact(trigger).await?,
+            Effect::Ask => work.ask().await?,
+            Effect::Record => work.record()?,
+            Effect::RunTools => work.run_tools()?,
+            Effect::End(ending) => return Ok(work.end(ending)),
+        };
+        effect = turn.next(input);
+    }
+}
+
+/// What waits for the person to say that it is enough. Once they have, nothing else is waited for.
+pub(crate) struct Stop<'s, F> {
+    future: Pin<&'s mut F>,
+    is_over: bool,
+}
+
+impl<F: Future<Output = ()>> Stop<'_, F> {
+    /// What work gives, unless it is stopped before.
+    pub(crate) async fn unless<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        if self.is_over {
+            return None;
+        }
+        tokio::select! {
+            done = work => Some(done),
+            () = &mut self.future => {
+                self.is_over = true;
+                None
+            }
+        }
+    }
+}
+
+/// A turn at work.
+struct Work<'w, 'a, F> {
+    asked: &'w Asked<'a>,
+    conversation: &'w mut dyn Conversation,
+    watch: &'w mut dyn FnMut(Seen<'_>),
+    counter: Counter<'a>,
+    stop: Stop<'w, F>,
+    plan: Plan,
+    answer: Option<Message>,
+    error: Option<ClientError>,
+    problems: Vec<Problem>,
+}
+
+/// How a stream ended.
+enum End {
+    Complete,
+    Failed(ClientError),
+    Stopped,
+}
+
+impl<F: Future<Output = ()>> Work<'_, '_, F> {
+    fn remind(&mut self) -> Result<Input, StoreError> {
+        for text in files::remind(self.conversation, Timestamp::now())? {
+            (self.watch)(Seen::Reminded(&text));
+        }
+        Ok(Input::Reminded)
+    }
+
+    fn plan(&mut self) -> Input {
+        let decoded = self.conversation.messages();
+        let chain = self.conversation.chain(&decoded);
+        let agent = self.asked.asking();
+        let planner = self.asked.planner(&agent);
+        self.plan = planner.plan(&chain, &mut self.counter);
+        let count = planner.count(&chain, &mut self.counter);
+        let dropped = self.plan.rows.iter().any(|row| row.fate == Fate::Dropped);
+        // Before anything is left out, a summary is worth its price, however much room an answer takes.
+        let window = if dropped { 0 } else { self.plan.budget.window };
+        let is_full = self.asked.threshold.is_some_and(|threshold| {
+            let (messages, back_off) = (chain.messages.len(), BackOff::of(&chain));
+            should_compact(count, window, messages, threshold, &back_off).is_ok()
+        });
+        // Those of the last plan count: an earlier one was not sent.
+        self.problems = decoded.problems.iter().chain(&chain.problems).cloned().collect();
+        self.problems.extend(self.plan.notes.iter().cloned());
+        Input::Planned(Planned {
+            needs_summary: self.plan.needs_summary.clone(),
+            is_full,
+            fits: self.plan.ready().is_ok(),
+            least_cost: self.least_cost(),
+        })
+    }
+
+    /// What the question alone costs.
+    fn least_cost(&self) -> Option<f64> {
+        let usage = TokenUsage {
+            input_tokens: Some(self.plan.count.tokens),
+            output_tokens: Some(0),
+            ..TokenUsage::default()
+        };
+        cost(self.asked.model, Some(&usage))
+    }
+
+    async fn summarise(&mut self, messages: &[MessageId]) -> Result<Input, StoreError> {
+        for id in messages {
+            (self.watch)(Seen::Summarising(id));
+            let asked = compaction::summary_of(self.asked, self.conversation, id);
+            let summary = match self.stop.unless(asked).await {
+                None => return Ok(Input::Stopped),
+                Some(Ok(summary)) => summary,
+                Some(Err(error)) => {
+                    self.error = Some(error);
+                    return Ok(Input::Summarised(Some(id.clone())));
+                }
+            };
+            self.conversation.summarise(id, &summary, Timestamp::now())?;
+        }
+        Ok(Input::Summarised(None))
+    }
+
+    async fn compact(&mut self, trigger: CompactTrigger) -> Result<Input, StoreError> {
+        (self.watch)(Seen::Compacting(&trigger));
+        let (asked, counter) = (self.asked, &mut self.counter);
+        let made = compaction::make(asked, &*self.conversation, trigger.clone(), counter);
+        let Some(made) = self.stop.unless(made).await else { return Ok(Input::Stopped) };
+        let made = match made {
+            Ok(made) => made,
+            Err(not) if not.is_failure() => {
+                let text = not.to_string();
+                (self.watch)(Seen::NotCompacted(&text));
+                let failed = vec![analects_context::compaction_failed(&text)];
+                self.conversation.add(failed, Timestamp::now())?;
+                return Ok(Input::Compacted(false));
+            }
+            Err(_) => return Ok(Input::Compacted(false)),
+        };
+        let compacted = made.keep(self.conversation)?;
+        (self.watch)(Seen::Compacted(&compacted));
+        Ok(Input::Compacted(true))
+    }
+
+    async fn ask(&mut self) -> Result<Input, StoreError> {
+        if self.answer.take().is_some() {
+            (self.watch)(Seen::GoesOn);
+        }
+        let (began, clock) = (Timestamp::now(), Instant::now());
+        let mut fold = Fold::default();
+        let request = self.plan.request.clone();
+        let asking = self.asked.client.stream(self.asked.model, &request);
+        let end = match self.stop.unless(asking).await {
+            Some(Ok(mut stream)) => {
+                self.problems.extend_from_slice(stream.left_out());
+                self.receive(&mut stream, &mut fold).await?
+            }
+            None => End::Stopped,
+            Some(Err(error)) => End::Failed(error),
+        };
+        let folded = fold.finish(self.asked.base(began, clock.elapsed()));
+        let (error, stopped) = match end {
+            End::Failed(error) => (Some(error), false),
+            End::Stopped => (None, true),
+            End::Complete if folded.complete => (None, false),
+            End::Complete => (Some(broke_off(folded.error)), false),
+        };
+        self.problems.extend(folded.problems);
+        let mut answer = folded.message;
+        answer.cost_usd = cost(self.asked.model, answer.usage.as_ref());
+        let is_too_long = error.as_ref().is_some_and(ClientError::is_context_overflow);
+        let answered = Answered {
+            is_too_long: is_too_long && is_empty(&answer),
+            failed: error.is_some(),
+            stopped,
+            calls: tools::calls(&answer).next().is_some(),
+            cost: answer.cost_usd,
+        };
+        self.answer = Some(as_error_if_empty(answer, error.as_ref()));
+        self.error = error;
+        Ok(Input::Answered(answered))
+    }
+
+    /// Takes events until the stream ends, and brings the text to the disk ten times a second.
+    async fn receive(
+        &mut self,
+        stream: &mut EventStream,
+        fold: &mut Fold,
+    ) -> Result<End, StoreError> {
+        let mut flush_at = tokio::time::Instant::now();
+        loop {
+            let waiting = self.conversation.is_waiting();
+            let next = async {
+                tokio::select! {
+                    event = stream.next() => Some(event),
+                    () = tokio::time::sleep_until(flush_at), if waiting => None,
+                }
+            };
+            let event = match self.stop.unless(next).await {
+                None => return Ok(End::Stopped),
+                Some(None) => {
+                    self.conversation.flush();
+                    flush_at = tokio::time::Instant::now() + FLUSH_EVERY;
+                    continue;
+                }
+                Some(Some(event)) => event,
+            };
+            match event {
+                None => return Ok(End::Complete),
+                Some(Err(error)) => return Ok(End::Failed(error)),
+                Some(Ok(event)) => {
+                    fold.push(&event);
+                    (self.watch)(Seen::Event(&event));
+                    if let StreamEvent::BlockDelta { delta: Delta::Text(text), .. } = &event {
+                        self.conversation.push(&text.as_str())?;
+                    }
+                }
+            }
+        }
+    }
+
+    fn record(&mut self) -> Result<Input, StoreError> {
+        let Some(answer) = &self.answer else { return Ok(Input::Recorded) };
+        if let Some(usage) = &answer.usage {
+            let mut notes = self.conversation.notes();
+            self.plan.learn(usage, &mut notes.calibration);
+            self.counter.calibrate(&notes.calibration);
+            self.conversation.set_notes(&notes);
+        }
+        // Of an answer that was stopped before its first word there is nothing to keep.
+        if self.error.is_some() || !is_empty(answer) {
+            self.conversation.finish(answer.clone())?;
+        }
+        Ok(Input::Recorded)
+    }
+
+    fn run_tools(&mut self) -> Result<Input, StoreError> {
+        let results = self.answer.as_ref().and_then(tools::nobody_runs);
+        if let Some(results) = results {
+            self.conversation.add(vec![results], Timestamp::now())?;
+        }
+        Ok(Input::ToolsRan(false))
+    }
+
+    fn end(self, ending: Ending) -> Outcome {
+        let error = match (&ending, self.error) {
+            (Ending::TooLarge, _) => self.plan.too_large.map(not_sent),
+            (Ending::TooMany(_) | Ending::TooCostly { .. } | Ending::PriceUnknown, _) => {
+                Some(over_limit(&ending, self.asked.limits.cost))
+            }
+            (_, error) => error,
+        };
+        let stopped = ending == Ending::Stopped;
+        let nothing = || self.asked.base(Timestamp::now(), Duration::ZERO);
+        let answer = self.answer.unwrap_or_else(nothing);
+        let answer = as_error_if_empty(answer, error.as_ref());
+        Outcome { answer, error, stopped, ending, problems: self.problems }
+    }
+}
+
+/// The error of a conversation that does not fit, however it is trimmed.
+fn not_sent(too_large: TooLarge) -> ClientError {
+    let error = ApiError::new(ApiErrorKind::ContextOverflow, too_large.to_string());
+    ClientError::NotSent { error, hint: too_large.hint() }
+}
+
+/// The error of a turn that may not take more than it took.
+fn over_limit(ending: &Ending, limit: Option<f64>) -> ClientError {
+    let limit = limit.unwrap_or_default();
+    let (text, hint) = match ending {
+        Ending::TooMany(asked) => (
+            format!("the model was asked {asked} times, which is the limit, and is not done"),
+            "raise --max-turns, and go on with the conversation",
+        ),
+        Ending::TooCostly { spent, next } => (
+            format!(
+                "the next answer costs ${next:.6} at least, and ${spent:.6} are spent, of ${limit:.6} allowed"
+            ),
+            "raise --max-cost, or compact the conversation",
+        ),
+        _ => (
+            "there is a limit for the cost, and what this model costs is not known".to_string(),
+            "leave out --max-cost, or ask a model with a known price: analects model info NAME",
+        ),
+    };
+    ClientError::NotSent { error: ApiError::new(ApiErrorKind::BadRequest, text), hint }
+}
+
+/// The error of an answer that ended before its end.
+fn broke_off(error: Option<ApiError>) -> ClientError {
+    let silent =
+        || ApiError::new(ApiErrorKind::Network, "the provider stopped in the middle of it");
+    ClientError::BrokeOff(error.unwrap_or_else(silent))
+}
+
+/// A turn of which nothing came but an error is recorded as that error, in words without addresses
+/// and paths: others may read the record.
+fn as_error_if_empty(answer: Message, error: Option<&ClientError>) -> Message {
+    match error {
+        Some(error) if is_empty(&answer) => {
+            let text = Message::assistant("", error.public_message());
+            // Words that no model said are not the response of that name.
+            let response_id = None;
+            Message { is_api_error_message: true, body: text.body, response_id, ..answer }
+        }
+        _ => answer,
+    }
+}
+
+/// Whether nothing came: no text, no thought, no call.
+fn is_empty(answer: &Message) -> bool {
+    answer.body.content().is_none_or(Content::is_empty)
+}

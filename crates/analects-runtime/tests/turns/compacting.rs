@@ -1,0 +1,180 @@
+//! A conversation that becomes too long is summarised, by itself, by hand, or because it was refused.
+
+use analects_client::{Client, Options};
+use analects_core::Message;
+use analects_runtime::turn::Ending;
+use analects_runtime::{Asked, NotCompacted, compact, undo_compaction};
+
+use crate::place::{Place, agent};
+use crate::server::{Question, Reply, Server};
+
+const SUMMARY: &str = "They spoke of rivers, one by one.";
+
+/// Answers of about fifty tokens, and summaries.
+fn talker(question: &Question) -> Reply {
+    match question.wants_summary() {
+        true => Reply::text(SUMMARY),
+        false => Reply::text("The river flows to the sea. ".repeat(8)),
+    }
+}
+
+#[tokio::test]
+async fn a_long_conversation_is_compacted_before_it_is_full() {
+    for place in Place::both() {
+        let server = Server::start(talker);
+        let model = server.model();
+        let mut compacted = None;
+        for round in 0..12 {
+            let turned = place.say(&model, &format!("Question {round} about a river?")).await;
+            assert_eq!(turned.outcome.ending, Ending::Done);
+            if turned.saw("Compacted") {
+                compacted = Some(round);
+                break;
+            }
+        }
+        let round = compacted.unwrap();
+        assert!(round > 3, "not before there is something to summarise");
+        let asked = server.asked();
+        // The questions before the last asked for the summary, in pieces, with what was said in them.
+        let requests: Vec<String> =
+            asked.iter().filter(|it| it.wants_summary()).map(Question::text).collect();
+        assert!(asked[asked.len() - 2].wants_summary() && requests[0].contains("Question 0 about"));
+        for part in ["1. Technical context", "4. Debugging and issues", "8. Key decisions"] {
+            assert!(requests.iter().all(|request| request.contains(part)), "{part}");
+        }
+        // The last one has the summary in the place of what it stands for, and the question itself.
+        let sent = server.last().text();
+        assert!(sent.contains(SUMMARY) && !sent.contains("Question 0 "), "{sent}");
+        assert!(sent.contains(&format!("Question {round} ")), "{sent}");
+        let seen = place.seen();
+        assert!(seen[0].contains(SUMMARY) && seen.len() < 2 * round, "{seen:?}");
+        // The next turn finds room, and what is sent begins in the same way.
+        let turned = place.say(&model, "And now?").await;
+        assert!(!turned.saw("Compact"));
+        assert!(server.last().text().starts_with(&sent));
+        // Undone, everything is there as it was.
+        assert!(undo_compaction(&mut *place.open()).unwrap());
+        let seen = place.seen();
+        assert_eq!(seen[0], "Question 0 about a river?");
+        assert_eq!(seen.len(), 2 * (round + 2), "{seen:?}");
+        assert!(!undo_compaction(&mut *place.open()).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_that_is_refused_as_too_long_is_compacted_and_sent_again() {
+    for place in Place::both() {
+        let mut refused = false;
+        let server = Server::start(move |question| {
+            let is_last = question.text().contains("last question");
+            match is_last && !question.wants_summary() && !std::mem::replace(&mut refused, true) {
+                true => Reply::too_long(),
+                false => talker(question),
+            }
+        });
+        let model = server.model();
+        for prompt in ["one?", "two?", "three?"] {
+            place.say(&model, prompt).await;
+        }
+        let turned = place.say(&model, "the last question?").await;
+        assert_eq!(turned.outcome.ending, Ending::Done);
+        assert!(turned.outcome.error.is_none());
+        assert!(turned.saw("Compacting(Reactive") && turned.saw("Compacted"), "{:?}", turned.seen);
+        let sent = server.last().text();
+        assert!(sent.contains(SUMMARY) && sent.contains("the last question?"), "{sent}");
+        // The refusal is no part of the conversation.
+        assert!(place.seen().iter().all(|text| !text.contains("maximum context")));
+    }
+}
+
+#[tokio::test]
+async fn where_no_model_can_summarise_a_refused_prompt_the_last_resort_does() {
+    for place in Place::both() {
+        let server = Server::start(|question| {
+            let is_whole = question.text().contains("It is long. It is long. It is long.");
+            match question.wants_summary() || is_whole {
+                true => Reply::too_long(),
+                false => Reply::text("The river flows to the sea. ".repeat(8)),
+            }
+        });
+        let model = server.model();
+        let mut conversation = place.open();
+        conversation.say("one?", jiff::Timestamp::now()).unwrap();
+        conversation.finish(Message::assistant("", "It is long. ".repeat(20))).unwrap();
+        conversation.say("two?", jiff::Timestamp::now()).unwrap();
+        conversation.finish(Message::assistant("", "It is wide. ".repeat(20))).unwrap();
+        drop(conversation);
+        let turned = place.say(&model, "three?").await;
+        assert_eq!(turned.outcome.ending, Ending::Done, "{:?}", turned.outcome);
+        assert!(turned.seen.iter().any(|seen| seen.contains("is_makeshift: true")));
+        assert!(place.seen().len() < 7);
+    }
+}
+
+#[tokio::test]
+async fn a_compaction_that_fails_changes_nothing_is_told_once_and_backs_off() {
+    for place in Place::both() {
+        let server = Server::start(|question| match question.wants_summary() {
+            true => Reply::refusal(),
+            false => Reply::text("The river flows to the sea. ".repeat(8)),
+        });
+        let model = server.model();
+        let mut failures = Vec::new();
+        for round in 0..12 {
+            let turned = place.say(&model, &format!("Question {round} about a river?")).await;
+            assert_eq!(turned.outcome.ending, Ending::Done, "the turn goes on without");
+            if turned.saw("NotCompacted") {
+                failures.push(round);
+            }
+        }
+        let asked = server.asked().iter().filter(|question| question.wants_summary()).count();
+        assert_eq!(asked, failures.len());
+        assert!((1..=3).contains(&asked), "{failures:?}");
+        let seen = place.seen();
+        assert_eq!(seen[0], "Question 0 about a river?");
+        // What failed is noted, and not sent.
+        assert!(seen.iter().any(|text| text.contains("no summaries here")));
+        assert!(!server.last().text().contains("no summaries here"));
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_is_compacted_by_hand_more_than_once() {
+    for place in Place::both() {
+        let server = Server::start(talker);
+        let model = server.model();
+        let client = Client::new(Options::default());
+        let agent = agent();
+        let asked = Asked::new(&client, &model, &agent);
+        let empty = compact(&asked, &mut *place.open()).await;
+        assert!(matches!(empty, Err(NotCompacted::NotNow(_))));
+        for times in 1..=2 {
+            for prompt in ["one?", "two?", "three?"] {
+                place.say(&model, prompt).await;
+            }
+            let compacted = compact(&asked, &mut *place.open()).await.unwrap();
+            assert!(compacted.messages >= 4 && compacted.after < compacted.before, "{compacted:?}");
+            let seen = place.seen();
+            let summaries = seen.iter().filter(|text| text.contains(SUMMARY)).count();
+            assert_eq!(summaries, 1, "after {times}: {seen:?}");
+        }
+        // The second summary was made of the first one, and its undoing shows that again.
+        let asked = server.asked();
+        let last = asked.iter().rfind(|question| question.wants_summary()).unwrap();
+        assert!(last.text().contains(SUMMARY));
+        undo_compaction(&mut *place.open()).unwrap();
+        assert!(place.seen()[0].contains(SUMMARY));
+        undo_compaction(&mut *place.open()).unwrap();
+        assert_eq!(place.seen()[0], "one?");
+    }
+}
+
+#[tokio::test]
+async fn what_teaches_counting_is_kept_with_a_session() {
+    let [_, place] = Place::both();
+    let server = Server::start(|_| Reply::Text("Yes. ".repeat(50), 500));
+    let model = server.model();
+    place.say(&model, &"a question of some length ".repeat(60)).await;
+    let calibration = place.open().notes().calibration;
+    assert!(calibration.knows("tiny") && calibration.factor("tiny") > 1.0);
+}

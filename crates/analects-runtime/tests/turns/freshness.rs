@@ -1,0 +1,100 @@
+//! Files that a model has seen, changed behind its back.
+
+use std::fs;
+
+use analects_runtime::attach_file;
+use jiff::Timestamp;
+
+use crate::place::Place;
+use crate::server::{Reply, Server};
+
+const CHANGED: &str = "was changed by somebody else";
+
+fn count(text: &str, part: &str) -> usize {
+    text.matches(part).count()
+}
+
+#[tokio::test]
+async fn a_file_that_changed_is_told_once_and_at_the_same_place_ever_after() {
+    for place in Place::both() {
+        let server = Server::start(|_| Reply::text("I see."));
+        let model = server.model();
+        let path = place.folder.path().join("notes.txt");
+        fs::write(&path, "first version").unwrap();
+        attach_file(&mut *place.open(), &path, Timestamp::now()).unwrap();
+        place.say(&model, "What is in it?").await;
+        let sent = server.last().text();
+        assert!(sent.contains("<file path=\"notes.txt\">\nfirst version\n</file>"), "{sent}");
+        let turned = place.say(&model, "Again?").await;
+        assert!(!turned.saw("Reminded") && !server.last().text().contains(CHANGED));
+        // In the same second, and of the same length.
+        fs::write(&path, "other version").unwrap();
+        let turned = place.say(&model, "And now?").await;
+        assert!(turned.saw("Reminded"));
+        let reminded = server.last().text();
+        assert_eq!(count(&reminded, CHANGED), 1, "{reminded}");
+        assert!(reminded.find(CHANGED) < reminded.find("And now?"), "before plain words");
+        let turned = place.say(&model, "Still?").await;
+        assert!(!turned.saw("Reminded"), "one reminder, not one a turn");
+        assert!(server.last().text().starts_with(&reminded), "the prefix is stable");
+        // Another change, by rename, is another reminder.
+        fs::write(place.folder.path().join("new"), "a third").unwrap();
+        fs::rename(place.folder.path().join("new"), &path).unwrap();
+        place.say(&model, "Third?").await;
+        assert_eq!(count(&server.last().text(), CHANGED), 2);
+        // The same content once more is none.
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "a third").unwrap();
+        let turned = place.say(&model, "The same?").await;
+        assert!(!turned.saw("Reminded"), "{:?}", turned.seen);
+        fs::remove_file(&path).unwrap();
+        let turned = place.say(&model, "Gone?").await;
+        assert!(turned.seen[0].contains("no longer there"), "{:?}", turned.seen);
+        // Shown again, it is fresh.
+        fs::write(&path, "a fourth").unwrap();
+        attach_file(&mut *place.open(), &path, Timestamp::now()).unwrap();
+        let turned = place.say(&model, "Fresh?").await;
+        assert!(!turned.saw("Reminded") && server.last().text().contains("a fourth"));
+    }
+}
+
+#[tokio::test]
+async fn a_compaction_shows_the_files_again_as_they_are_now() {
+    for place in Place::both() {
+        let server = Server::start(|question| match question.wants_summary() {
+            true => Reply::text("They spoke of a file."),
+            false => Reply::text("It is long. ".repeat(20)),
+        });
+        let model = server.model();
+        let path = place.folder.path().join("notes.txt");
+        fs::write(&path, "first version").unwrap();
+        attach_file(&mut *place.open(), &path, Timestamp::now()).unwrap();
+        for prompt in ["one?", "two?", "three?"] {
+            place.say(&model, prompt).await;
+        }
+        fs::write(&path, "second version").unwrap();
+        let client = analects_client::Client::default();
+        let agent = crate::place::agent();
+        let asked = analects_runtime::Asked::new(&client, &model, &agent);
+        let compacted = analects_runtime::compact(&asked, &mut *place.open()).await.unwrap();
+        assert_eq!(compacted.files, 1);
+        let turned = place.say(&model, "four?").await;
+        let sent = server.last().text();
+        assert!(sent.contains("second version") && !sent.contains("first version"), "{sent}");
+        assert!(!turned.saw("Reminded"), "it has seen that version: {:?}", turned.seen);
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_text_or_is_not_there_cannot_be_shown() {
+    let place = Place::file();
+    let path = place.folder.path().join("x");
+    let attach =
+        || attach_file(&mut *place.open(), &path, Timestamp::now()).map_err(|e| e.to_string());
+    assert!(attach().unwrap_err().contains("no such file"));
+    fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
+    assert!(attach().unwrap_err().contains("not text"));
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(attach().unwrap_err().contains("no such file"));
+}

@@ -1,0 +1,104 @@
+//! The two places where a conversation can be, each opened anew whenever it is used, as by another process.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use analects_client::{Client, Model, Options};
+use analects_core::Agent;
+use analects_providers::RetryPolicy;
+use analects_runtime::{
+    Asked, Conversation, FileConversation, Outcome, Seen, StoredConversation, drive,
+};
+use analects_store::{ChainName, JsonlStore, Places};
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+pub struct Place {
+    pub folder: TempDir,
+    is_file: bool,
+}
+
+/// What a person saw of a turn.
+pub struct Turned {
+    pub outcome: Outcome,
+    pub seen: Vec<String>,
+}
+
+pub fn agent() -> Agent {
+    Agent { context_window: 600, max_output_tokens: 40, ..Agent::of_model("tiny", "openai/tiny") }
+}
+
+impl Place {
+    /// One of each.
+    pub fn both() -> [Place; 2] {
+        [true, false].map(|is_file| Place { folder: tempfile::tempdir().unwrap(), is_file })
+    }
+
+    pub fn file() -> Place {
+        let [file, _] = Place::both();
+        file
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("talk.msg.md")
+    }
+
+    pub fn open(&self) -> Box<dyn Conversation> {
+        let root = self.folder.path();
+        let places = Places { data: root.join("data"), state: root.join("state") };
+        if self.is_file {
+            let mut conversation = FileConversation::open(&self.path(), &places).unwrap();
+            conversation.set_agent(&agent()).unwrap();
+            return Box::new(conversation);
+        }
+        let store = Arc::new(JsonlStore::new(&places));
+        let name = ChainName::new("p", "s");
+        let opened = StoredConversation::open(store.clone(), name.clone()).unwrap();
+        let mut conversation = match opened.messages().messages.is_empty() {
+            true => StoredConversation::start(store, name, root),
+            false => opened,
+        };
+        conversation.set_agent(&agent());
+        Box::new(conversation)
+    }
+
+    /// What the model would see, as texts.
+    pub fn seen(&self) -> Vec<String> {
+        let conversation = self.open();
+        let decoded = conversation.messages();
+        let chain = conversation.chain(&decoded);
+        chain.messages.iter().map(|message| message.text()).collect()
+    }
+
+    pub async fn say(&self, model: &Model, prompt: &str) -> Turned {
+        self.say_with(model, prompt, |asked| asked).await
+    }
+
+    pub async fn say_with(
+        &self,
+        model: &Model,
+        prompt: &str,
+        change: impl for<'a> Fn(Asked<'a>) -> Asked<'a>,
+    ) -> Turned {
+        let mut conversation = self.open();
+        conversation.say(prompt, Timestamp::now()).unwrap();
+        let retries = RetryPolicy { retries: 0, ..RetryPolicy::default() };
+        let client = Client::new(Options { retries, ..Options::default() });
+        let agent = agent();
+        let asked = change(Asked::new(&client, model, &agent));
+        let mut seen = Vec::new();
+        let mut watch = |happened: Seen<'_>| match happened {
+            Seen::Event(_) => {}
+            other => seen.push(format!("{other:?}")),
+        };
+        let never = std::future::pending();
+        let outcome = drive(&asked, &mut *conversation, &mut watch, never).await.unwrap();
+        Turned { outcome, seen }
+    }
+}
+
+impl Turned {
+    pub fn saw(&self, what: &str) -> bool {
+        self.seen.iter().any(|seen| seen.starts_with(what))
+    }
+}

@@ -1,0 +1,30 @@
+//! A call that nobody runs.
+
+use analects_runtime::turn::Ending;
+
+use crate::place::Place;
+use crate::server::{Reply, Server};
+
+#[tokio::test]
+async fn a_call_that_nobody_runs_ends_as_a_failed_result() {
+    for place in Place::both() {
+        let server = Server::start(|question| match question.text().contains("weather?") {
+            true if question.0["messages"].as_array().unwrap().len() == 1 => Reply::Call("weather"),
+            _ => Reply::text("I cannot look."),
+        });
+        let model = server.model();
+        let turned = place.say(&model, "The weather?").await;
+        assert_eq!(turned.outcome.ending, Ending::NobodyRuns);
+        assert!(turned.outcome.error.is_none());
+        assert_eq!(server.asked().len(), 1, "nobody is asked again for nothing");
+        // The conversation can be gone on with, and the model learns what became of its call.
+        let turned = place.say(&model, "Then guess.").await;
+        assert_eq!(turned.outcome.ending, Ending::Done);
+        let messages = server.last().0["messages"].clone();
+        assert_eq!(messages[1]["tool_calls"][0]["id"], "call_1");
+        assert_eq!(messages[2]["role"], "tool");
+        assert_eq!(messages[2]["tool_call_id"], "call_1");
+        let result = messages[2]["content"].as_str().unwrap();
+        assert!(result.contains("weather was not run"), "{result}");
+    }
+}
