@@ -9,7 +9,10 @@
 //! escaped with a backslash when it is written, so no text can forge a cell.
 
 mod agents;
+mod attributes;
 pub mod base64;
+mod branch;
+mod choice;
 pub mod code;
 pub(crate) mod decode;
 mod edit;
@@ -34,12 +37,15 @@ use std::sync::OnceLock;
 use analects_core::{Agent, History, LineIndex, Span};
 
 pub use agents::is_fixed_word;
+pub use attributes::{Attribute, set_attributes};
+pub use branch::{Edited, Rewound, edit_text, fork, rewind};
+pub use choice::{Choice, find_cells, hide, reveal};
 pub use decode::{decode, decode_named};
 pub use edit::{Splice, append, append_all, replace, replace_with};
 pub use encode::NewCell;
 pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
 pub use messages::{
-    Added, add_residue, added, answer, encode, message_problems, messages, session_of,
+    Added, add_residue, added, answer, cell_of, encode, message_problems, messages, session_of,
 };
 pub use meta::Meta;
 pub use scan::Section;
@@ -201,11 +207,31 @@ impl Document {
     }
 
     /// The cells at the end of the file that nobody has answered yet: messages that the model sees
-    /// and that no answer follows. An answer that failed, or that broke off before its first word,
-    /// is none.
+    /// and that no answer follows. An answer that failed, that broke off before its first word, or
+    /// that the model does not see, is none. What stands on another branch does not count.
     pub fn unanswered(&self) -> Vec<Cell<'_>> {
-        let open = self.cells().rev().take_while(|cell| !cell.is_answer());
-        let mut open: Vec<Cell<'_>> = open.filter(|cell| cell.is_question()).collect();
+        let mut open = Vec::new();
+        let mut behind = self.cells().len();
+        for (at, cell) in self.cells().enumerate().rev() {
+            if at >= behind {
+                continue;
+            }
+            if cell.is_answer() {
+                break;
+            }
+            if cell.is_question() {
+                open.push(cell);
+            }
+            match cell.attribute("parent").as_deref() {
+                Some("") => break,
+                // A parent that is not there counts as the cell before.
+                Some(parent) => {
+                    let parent = self.cell(parent).filter(|parent| parent.at < at);
+                    behind = parent.map_or(at, |parent| parent.at + 1);
+                }
+                None => behind = at,
+            }
+        }
         open.reverse();
         open
     }
@@ -317,10 +343,15 @@ impl<'a> Cell<'a> {
 
     /// Whether it is a prompt with content that the model sees.
     fn is_question(self) -> bool {
-        let history = self.attribute("history").and_then(|word| History::parse(&word));
+        let history = self.own_history();
         self.is_prompt()
             && !self.body().is_empty()
             && history.is_none_or(|history| history == History::Include)
+    }
+
+    /// What its own `history` says, if it says anything that is known.
+    pub(crate) fn own_history(self) -> Option<History> {
+        self.attribute("history").and_then(|word| History::parse(&word))
     }
 
     /// Whether it is something that came back from somebody, however little.
@@ -329,7 +360,8 @@ impl<'a> Cell<'a> {
             || self.attribute("stop_reason").as_deref() == Some("interrupted");
         let silent = broke_off && self.body().is_empty();
         let answers = self.kind() == CellKind::Output && !agents::is_event(&self.type_word());
-        answers && !silent && !self.is_failed()
+        let is_hidden = self.own_history() == Some(History::Exclude);
+        answers && !silent && !is_hidden && !self.is_failed()
     }
 
     /// Whether it only reports that the model's side failed.

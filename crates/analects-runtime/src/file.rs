@@ -6,7 +6,7 @@ use std::time::Duration;
 use analects_context::{Calibration, FileFreshness};
 use analects_core::{Agent, Block, Body, Content, Message, MessageId, Problem, Raw, Source, User};
 use analects_formats::Decoded;
-use analects_formats::msgfile::{self, Document, NewCell, Splice};
+use analects_formats::msgfile::{self, Attribute, Document, NewCell, Splice};
 use analects_store::{LockedFile, OsIds, Places, Reply, StoreError, read_picture};
 use jiff::Timestamp;
 
@@ -185,11 +185,27 @@ impl Conversation for FileConversation {
 
     fn summarise(
         &mut self,
-        _message: &MessageId,
-        _summary: &str,
+        message: &MessageId,
+        summary: &str,
         _: Timestamp,
     ) -> Result<(), StoreError> {
-        Err(StoreError::Misused { path: self.path.clone() })
+        let session = msgfile::session_of(&self.path.to_string_lossy());
+        let path = self.path.clone();
+        self.file()?.try_edit(|document| {
+            let name = msgfile::cell_of(document, &session, message);
+            let cell = name.and_then(|name| document.cells().position(|cell| cell.name() == name));
+            let cell = cell.ok_or_else(|| StoreError::NoMessage {
+                name: path.display().to_string(),
+                id: message.to_string(),
+            })?;
+            let summary = Attribute { cell, key: "summary", value: summary.to_string() };
+            let bytes = msgfile::set_attributes(document, &[summary]);
+            let bytes = bytes.map_err(|error| StoreError::Refused {
+                path: path.clone(),
+                why: error.to_string(),
+            })?;
+            Ok(Splice::whole(document.source(), bytes))
+        })
     }
 
     fn folder(&self) -> PathBuf {

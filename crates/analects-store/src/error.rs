@@ -91,6 +91,14 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The change cannot be made in this file.
+    #[error("{}: {why}", path.display())]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
     /// The file holds something that forbids writing to it.
     #[error("{}:{}:{}: {}", path.display(), problem.line, problem.column, problem.message)]
     NotWritable {
@@ -117,6 +125,7 @@ impl StoreError {
         match self {
             StoreError::NotFound { .. }
             | StoreError::NotAFile { .. }
+            | StoreError::Refused { .. }
             | StoreError::Misused { .. } => None,
             StoreError::Locked { .. } | StoreError::Changing { .. } => {
                 Some("try again when it is done".to_string())

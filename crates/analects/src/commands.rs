@@ -2,6 +2,7 @@
 
 mod add;
 mod ask;
+mod cells;
 mod chat;
 mod check;
 mod compact;
@@ -9,6 +10,7 @@ mod completions;
 mod config;
 mod context;
 mod drop;
+mod edit;
 mod fmt;
 mod fork;
 mod get;
@@ -38,6 +40,7 @@ pub enum Command {
     Config(config::Args),
     Context(context::Args),
     Drop(drop::Args),
+    Edit(edit::Args),
     Fork(fork::Args),
     Man(man::Args),
     Model(model::Args),
@@ -65,6 +68,7 @@ impl Command {
             Command::Config(args) => config::run(&args),
             Command::Context(args) => context::run(&args),
             Command::Drop(args) => drop::run(&args),
+            Command::Edit(args) => edit::run(&args),
             Command::Fork(args) => fork::run(&args),
             Command::Man(args) => man::run(&args),
             Command::Model(args) => model::run(&args),
@@ -93,6 +97,7 @@ impl Command {
             Command::Compact(args) => args.json,
             Command::Context(args) => args.json,
             Command::Drop(args) => args.json,
+            Command::Edit(args) => args.json,
             Command::Tokens(args) => args.json,
             Command::Fork(args) => args.json,
             Command::Repair(args) => args.json,

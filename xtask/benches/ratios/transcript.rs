@@ -9,10 +9,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use analects_core::{Block, Message, Raw, RawMap, ToolResult, ToolUse, chain};
+use analects_core::{
+    Block, Body, CompactBoundary, Message, Raw, RawMap, Summary, ToolResult, ToolUse, chain,
+};
 use analects_formats::transcript::{Envelope, decode, encode, encode_to};
 use analects_store::{
-    ChainName, Compaction, JsonlStore, OsIds, Places, Session, SyncPolicy, TranscriptStore, load,
+    ChainName, JsonlStore, OsIds, Places, Session, SyncPolicy, TranscriptStore, load,
     tail as tail_of,
 };
 use serde_json::value::RawValue;
@@ -164,7 +166,12 @@ fn compacted(folder: &Path) -> Result<(), Box<dyn Error>> {
     session(&store, 1000 * MB)?;
     let now = "2026-11-15T18:17:00Z".parse()?;
     let mut session = Session::open(&store, talk())?;
-    session.compact(Compaction::default(), &mut OsIds, now)?;
+    let boundary = CompactBoundary { summary_id: Some("s".into()), ..CompactBoundary::default() };
+    let made = vec![
+        Message::new("s", Body::Summary(Summary::default())),
+        Message::new("b", Body::CompactBoundary(boundary)),
+    ];
+    session.compact(made, &mut OsIds, now)?;
     let unplaced = |number| Message { id: "".into(), parent_id: None, ..message(number) };
     session.append((0..2500).map(unplaced).collect(), &mut OsIds, now)?;
     store.sync(&talk())?;

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use crate::plan::after_boundary;
 
 /// The messages that undo the last compaction of a chain: a tombstone on its boundary, one on its summary, which
-/// would else stay in the conversation, and one on each copy of an instruction and each file that came with it. Nothing if there is no compaction.
+/// would else stay in the conversation, and one on each copy of an instruction and each file that came with it.
+/// Nothing if there is no compaction.
 pub fn undo(chain: &Chain<'_>, ids: &mut dyn Ids, now: Timestamp) -> Vec<Message> {
     let Some(boundary) = chain.boundary else { return Vec::new() };
     let Body::CompactBoundary(body) = &boundary.body else { return Vec::new() };

@@ -305,7 +305,7 @@ fn undoing_shows_what_was_hidden() {
     let mut messages = original.clone();
     compacted(&mut messages, 1000, "short");
     let made = undo(&chain(&messages), &mut CountingIds::default(), now());
-    assert_eq!(made.len(), 1);
+    assert_eq!(made.len(), 2, "the boundary and the summary");
     messages.extend(made);
     assert_eq!(seen(&messages), seen(&original));
     assert_eq!(undo(&chain(&messages), &mut CountingIds::default(), now()), []);
@@ -381,7 +381,7 @@ fn instructions_of_the_conversation_outlive_it() {
         }
     }
     let taken_back = undo(&chain(&messages), &mut CountingIds::default(), now());
-    assert_eq!(taken_back.len(), 3);
+    assert_eq!(taken_back.len(), 4);
     messages.extend(taken_back);
     let plan = plan_within(&messages, 100_000);
     assert_eq!(plan.request.system.unwrap().as_str(), "Answer in verse.\n\nAnd in French.");

@@ -15,9 +15,10 @@ mod write;
 use analects_core::SessionId;
 use uuid::Uuid;
 
-pub use added::{Added, added};
+pub use added::{Added, added, cell_of};
 pub use problems::message_problems;
 pub use read::messages;
+pub(crate) use residue::residue_lines;
 pub use write::{add_residue, answer, encode};
 
 /// The conversation that a file of that name holds, unless its frontmatter has an `id`.

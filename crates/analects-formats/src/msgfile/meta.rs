@@ -29,6 +29,28 @@ impl Meta {
         meta
     }
 
+    /// The parts of what follows `[^id]:`, each read by itself, and where they are.
+    pub(super) fn tokens(text: &str) -> impl Iterator<Item = (Span, Meta)> {
+        let mut meta = Meta::default();
+        let mut rest = skip_blanks(text);
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let start = text.len() - rest.len();
+            let seen = (meta.attributes.len(), meta.type_word.is_some());
+            let after = meta.take_token(rest);
+            let token = Meta {
+                type_word: meta.type_word.clone().filter(|_| !seen.1),
+                attributes: meta.attributes[seen.0..].to_vec(),
+                ..Meta::default()
+            };
+            let end = text.len() - after.len();
+            rest = skip_blanks(after);
+            Some((Span::new(start, end), token))
+        })
+    }
+
     /// The value of an attribute; of a repeated one, the last.
     pub fn get(&self, key: &str) -> Option<&str> {
         let mut found = self.attributes.iter().rev().filter(|(name, _)| name == key);

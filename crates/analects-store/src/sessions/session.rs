@@ -104,6 +104,35 @@ impl<'s> Session<'s> {
         self.append(vec![record], ids, now).map(drop)
     }
 
+    /// A message, as it was written last.
+    pub fn message(&self, id: &str) -> Result<Message, StoreError> {
+        let mut found = None;
+        self.store.scan_back(&self.name, &mut |row| {
+            let read = row.bytes.map(read_line).unwrap_or_default();
+            found = read.messages.into_iter().rev().find(|message| &*message.id == id);
+            if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        let missing = || StoreError::NoMessage { name: self.name.to_string(), id: id.to_string() };
+        found.ok_or_else(missing)
+    }
+
+    /// Adds a message behind the parent that it names, or, without one, at the beginning; what is said
+    /// next follows it. Its name comes back.
+    pub fn branch(
+        &mut self,
+        message: Message,
+        ids: &mut dyn Ids,
+        now: Timestamp,
+    ) -> Result<MessageId, StoreError> {
+        if let Some(parent) = &message.parent_id {
+            self.look_up(parent)?;
+        } else {
+            self.leaf = None;
+        }
+        let placed = self.append(vec![message], ids, now)?;
+        Ok(placed.into_iter().next().map(|message| message.id).unwrap_or_default())
+    }
+
     /// Whether a message is hidden already.
     pub fn is_hidden(&self, id: &str) -> Result<bool, StoreError> {
         let mut names = Vec::new();

@@ -1,28 +1,42 @@
 //! `drop`: hides a message of a conversation from now on.
 
+use std::path::Path;
+
 use analects_store::{OsIds, Session};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::cells;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::ui;
 
-/// Hide a message of a session from the model
+/// Hide a message of a conversation from the model
 ///
-/// The message stays in the record; a tombstone hides it, and what followed it follows the one before. The id of the
-/// tombstone is printed: to show the message again, drop the tombstone. Without a call, its results are not sent either;
-/// a call without its result counts as interrupted.
+/// The message stays in the record. In a FILE, its cell gets history=none; a call and its result go together, and so
+/// do code and its outputs. The names of the cells that say so now are printed, and --undo shows them again.
+///
+/// In a session, a tombstone hides the message, and what followed it follows the one before. The id of the tombstone is
+/// printed: to show the message again, drop the tombstone. Without a call, its results are not sent either; a call
+/// without its result counts as interrupted.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Example:
+#[command(after_long_help = "Examples:
+  analects drop talk.msg.md 3
+  analects drop talk.msg.md 3 --undo
   analects drop last 0197a3c2-77f1")]
 pub struct Args {
-    /// The session: its id, the beginning of it, its title, or last
+    /// The message file, or the session: its id, the beginning of it, its title, or last
+    #[arg(value_name = "FILE|SESSION")]
     session: String,
 
-    /// The message: its id, or the beginning of it
+    /// The cell or message: its id, or the beginning of a message's
+    #[arg(value_name = "CELL|MESSAGE")]
     message: String,
+
+    /// Show a cell of a file again that was hidden
+    #[arg(long)]
+    undo: bool,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -37,7 +51,15 @@ struct Dropped<'a> {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let sessions = Sessions::of(&Surroundings::of_process()?);
+    let surroundings = Surroundings::of_process()?;
+    if let Some(path) = cells::file(&args.session) {
+        return in_file(args, path, &surroundings);
+    }
+    if args.undo {
+        let message = "--undo is for files; in a session, a tombstone hides a message";
+        return Err(Failure::usage(message, "to show it again, drop the tombstone"));
+    }
+    let sessions = Sessions::of(&surroundings);
     let name = sessions.find(Some(&args.session))?;
     let message = sessions.message(&name, &args.message)?;
     let mut session = Session::open(&*sessions.store, name)?;
@@ -49,5 +71,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     match args.json {
         true => ui::print_json(&Dropped { message_id: &message, tombstone_id: &tombstone }),
         false => ui::print_line(&tombstone),
+    }
+}
+
+fn in_file(args: &Args, path: &Path, surroundings: &Surroundings) -> Result<(), Failure> {
+    let changed = cells::hide(path, &args.message, !args.undo, surroundings)?;
+    if changed.is_empty() {
+        let state = if args.undo { "not hidden" } else { "hidden already" };
+        let failure = Failure::input(format!("{}: cell {} is {state}", args.session, args.message));
+        let hint = format!("analects drop {} {} --undo shows it again", args.session, args.message);
+        return Err(if args.undo { failure } else { failure.or_hint(hint) });
+    }
+    match args.json {
+        true => ui::print_json(&serde_json::json!({ "cells": changed, "hidden": !args.undo })),
+        false => ui::print_lines(changed),
     }
 }

@@ -3,29 +3,45 @@
 use analects_store::{OsIds, Session};
 use jiff::Timestamp;
 
+use super::cells;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::ui;
 
-/// Go back to an earlier message of a session
+/// Go back to an earlier message of a conversation
 ///
-/// What is said next follows that message. What came after it stays in the record as a branch: to go back there, rewind
-/// to its last message. A call whose result comes after the message counts as interrupted when the conversation is sent.
+/// What is said next follows that message. What came after it stays in the record as a branch, and is not sent: to go
+/// back there, rewind to its last message. Of a FILE, every cell stays as it is; one is added, which says where the
+/// conversation goes on. A call whose result comes after the message counts as interrupted when the conversation is sent.
+///
+/// If the message is a question, chat FILE without a prompt asks it again.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
+  analects rewind talk.msg.md 3
   analects session tail last
   analects rewind last 0197a3c2-77f1")]
 pub struct Args {
-    /// The session: its id, the beginning of it, its title, or last
+    /// The message file, or the session: its id, the beginning of it, its title, or last
+    #[arg(value_name = "FILE|SESSION")]
     session: String,
 
-    /// The message to go back to: its id, or the beginning of it
+    /// The cell or message to go back to: its id, or the beginning of a message's
+    #[arg(value_name = "CELL|MESSAGE")]
     message: String,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let sessions = Sessions::of(&Surroundings::of_process()?);
+    let surroundings = Surroundings::of_process()?;
+    if let Some(path) = cells::file(&args.session) {
+        let rewound = cells::rewind(path, &args.message, &surroundings)?;
+        let (file, to, before) = (&args.session, rewound.to, rewound.before);
+        ui::remark(&format!(
+            "{file} goes on from cell {to}; to undo this: analects rewind {file} {before}"
+        ));
+        return Ok(());
+    }
+    let sessions = Sessions::of(&surroundings);
     let name = sessions.find(Some(&args.session))?;
     let message = sessions.message(&name, &args.message)?;
     let mut session = Session::open(&*sessions.store, name)?;

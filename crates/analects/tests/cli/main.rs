@@ -5,6 +5,7 @@ mod add;
 mod agents;
 mod ask;
 mod asking;
+mod branches;
 mod chat;
 mod check;
 mod completions;

@@ -30,7 +30,7 @@ pub enum ItemErrorKind {
 }
 
 impl ItemError {
-    pub(super) fn new(kind: ItemErrorKind, message: impl Into<String>) -> ItemError {
+    pub(in crate::msgfile) fn new(kind: ItemErrorKind, message: impl Into<String>) -> ItemError {
         ItemError { kind, message: message.into(), hint: None }
     }
 
@@ -43,7 +43,7 @@ impl ItemError {
         ItemError::new(ItemErrorKind::Invalid, message)
     }
 
-    pub(super) fn hinting(mut self, hint: impl Into<String>) -> ItemError {
+    pub(in crate::msgfile) fn hinting(mut self, hint: impl Into<String>) -> ItemError {
         self.hint = Some(hint.into());
         self
     }

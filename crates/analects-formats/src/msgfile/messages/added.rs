@@ -57,6 +57,11 @@ fn is_json(cell: &NewCell) -> bool {
     cell.attributes.iter().any(|(key, _)| key == "json")
 }
 
+/// The name of the first cell of a message of a file.
+pub fn cell_of(document: &Document, session: &SessionId, message: &MessageId) -> Option<String> {
+    CellNames::of(document, session).messages.remove(message)
+}
+
 /// The cells of calls, each with the number of its results.
 fn with_results(
     document: &Document,

@@ -75,6 +75,17 @@ impl Residue {
     }
 }
 
+/// The lines of residue of a file, as they are.
+pub(crate) fn residue_lines(document: &Document) -> Vec<String> {
+    let mut found = Vec::new();
+    for cell in document.cells().filter(is_residue) {
+        let text = cell.content();
+        let json = fenced_json(&text).unwrap_or_else(|| text.into_owned());
+        found.extend(json.lines().filter(|line| !line.trim().is_empty()).map(str::to_string));
+    }
+    found
+}
+
 /// Whether a cell is one of residue.
 pub(super) fn is_residue(cell: &Cell<'_>) -> bool {
     cell.kind() == CellKind::Output && cell.is_sealed() && cell.type_word() == "residue"

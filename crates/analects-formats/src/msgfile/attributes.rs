@@ -1,0 +1,286 @@
+//! Attributes of cells that are there already: one of them is set, and every other byte stays. A cell
+//! that a person typed without metadata gets some.
+
+use analects_core::Span;
+
+use super::edit::leading_number;
+use super::item::{ItemError, ItemErrorKind};
+use super::line::{is_blank_line, metadata_of};
+use super::meta::{Meta, write_attribute};
+use super::scan::{line_text, lines};
+use super::{Cell, Document, Splice};
+
+/// An attribute that a cell is to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attribute {
+    /// The place of the cell among the cells, from 0.
+    pub cell: usize,
+    /// The key.
+    pub key: &'static str,
+    /// The value.
+    pub value: String,
+}
+
+/// The source with attributes set. What every cell says stays the same, or nothing is changed.
+///
+/// ```
+/// use analects_formats::msgfile::{self, Attribute};
+///
+/// let document = msgfile::decode(*b"# %% [^1]\n\n[^1]: [markdown] note=x\n\nHello\n");
+/// let hidden = Attribute { cell: 0, key: "history", value: "none".into() };
+/// let source = msgfile::set_attributes(&document, &[hidden])?;
+/// let expected = "# %% [^1]\n\n[^1]: [markdown] history=\"none\" note=x\n\nHello\n";
+/// assert_eq!(String::from_utf8_lossy(&source), expected);
+/// # Ok::<(), msgfile::item::ItemError>(())
+/// ```
+pub fn set_attributes(document: &Document, changes: &[Attribute]) -> Result<Vec<u8>, ItemError> {
+    let mut changes: Vec<&Attribute> = changes.iter().collect();
+    changes.sort_by_key(|change| change.cell);
+    let mut next_id = leading_number(&document.next_id()).unwrap_or(1);
+    let mut splices: Vec<Splice> = Vec::new();
+    let mut cells = document.cells();
+    let mut passed = 0;
+    for group in changes.chunk_by(|one, other| one.cell == other.cell) {
+        let at = group[0].cell;
+        let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
+        let cell = cells.nth(at - passed).ok_or_else(missing)?;
+        passed = at + 1;
+        match cell.meta() {
+            Some(meta) => splices.extend(in_metadata(cell, &meta, group)),
+            None => splices.extend(sealing(cell, group, &mut next_id)),
+        }
+    }
+    let source = Splice::apply_all(&splices, document.source());
+    checked(document, source).map(Document::into_source)
+}
+
+/// A changed document, if all cells say what they said.
+fn checked(document: &Document, source: Vec<u8>) -> Result<Document, ItemError> {
+    let after = document.with_source(source);
+    match reads_the_same(document, &after) {
+        true => Ok(after),
+        false => Err(would_change_others()),
+    }
+}
+
+/// The error of a change that would not stay where it is made.
+pub(super) fn would_change_others() -> ItemError {
+    ItemError::new(
+        ItemErrorKind::Refused,
+        "the file cannot be changed there without another cell reading differently",
+    )
+}
+
+/// Whether all cells say what they said.
+fn reads_the_same(before: &Document, after: &Document) -> bool {
+    let says = |cell: Cell<'_>| (cell.kind(), cell.level(), cell.body().len());
+    before.cells().len() == after.cells().len()
+        && before.cells().zip(after.cells()).all(|(old, new)| {
+            says(old) == says(new)
+                && old.body().of(before.source()) == new.body().of(after.source())
+        })
+}
+
+/// Changes in a metadata line: a value that is there is replaced, a new one goes to the front, where
+/// nothing that stands behind it can make it part of something else.
+fn in_metadata(cell: Cell<'_>, meta: &Meta, changes: &[&Attribute]) -> Vec<Splice> {
+    let mut splices = Vec::new();
+    let mut new = String::new();
+    for change in changes {
+        let mut text = String::new();
+        write_attribute(&mut text, change.key, &change.value);
+        match last_token(cell, meta, change.key) {
+            Some(at) => splices.push(Splice { at, bytes: text.as_bytes()[1..].to_vec() }),
+            None => new.push_str(&text),
+        }
+    }
+    if !new.is_empty() {
+        let at = after_type_word(cell, meta);
+        let blank = if is_followed(cell, at) { " " } else { "" };
+        splices.push(Splice { at: Span::new(at, at), bytes: format!("{new}{blank}").into() });
+    }
+    splices.sort_by_key(|splice| splice.at.start);
+    splices
+}
+
+/// Whether something follows right at this place of a line that must be kept apart from it.
+fn is_followed(cell: Cell<'_>, at: usize) -> bool {
+    let rest = &cell.document.source()[at..];
+    rest.first().is_some_and(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
+}
+
+/// Where the attributes of each line of metadata start, and their text.
+fn attribute_lines<'a>(cell: Cell<'a>, meta: &Meta) -> impl Iterator<Item = (usize, &'a str)> {
+    let source = &cell.document.source()[..meta.span.end];
+    let (first, id) = (meta.span.start, cell.id().unwrap_or_default());
+    lines(source, first).filter_map(move |(at, line)| {
+        let text = line_text(line);
+        let rest = match at == first {
+            true => metadata_of(text, id.as_bytes())?,
+            false => text,
+        };
+        Some((at + text.len() - rest.len(), std::str::from_utf8(rest).ok()?))
+    })
+}
+
+/// The last place where an attribute is given.
+fn last_token(cell: Cell<'_>, meta: &Meta, key: &str) -> Option<Span> {
+    let mut found = None;
+    for (start, text) in attribute_lines(cell, meta) {
+        for (span, token) in Meta::tokens(text) {
+            if token.attributes.iter().any(|(name, _)| name == key) {
+                found = Some(Span::new(start + span.start, start + span.end));
+            }
+        }
+    }
+    found
+}
+
+/// The place behind the type word, or behind `[^id]:` where there is none.
+fn after_type_word(cell: Cell<'_>, meta: &Meta) -> usize {
+    let Some((start, text)) = attribute_lines(cell, meta).next() else { return meta.span.start };
+    let first = Meta::tokens(text).next().filter(|(_, token)| token.type_word.is_some());
+    start + first.map_or(0, |(span, _)| span.end)
+}
+
+/// Gives a cell without metadata an id, if it has none, and metadata.
+fn sealing(cell: Cell<'_>, changes: &[&Attribute], next_id: &mut u64) -> Vec<Splice> {
+    let (source, head) = (cell.document.source(), cell.head());
+    let line_end = cell.document.line_end();
+    let text_end = head.start + line_text(head.of(source)).len();
+    let mut splices = Vec::new();
+    let id = match cell.id() {
+        Some(id) => id.to_string(),
+        None => {
+            let id = own_id(cell, next_id);
+            let kept = head.start + head_without_blanks(&source[head.start..text_end]);
+            let blank = if cell.title().is_empty() { " " } else { "" };
+            let bytes = format!("{blank}[^{id}]").into_bytes();
+            splices.push(Splice { at: Span::new(kept, text_end), bytes });
+            id
+        }
+    };
+    let mut text = String::new();
+    if head.end == text_end {
+        text.push_str(line_end);
+    }
+    text.push_str(&format!("{line_end}[^{id}]: [markdown]"));
+    for change in changes {
+        write_attribute(&mut text, change.key, &change.value);
+    }
+    text.push_str(line_end);
+    // An indented line right below would be taken for more attributes.
+    let next = lines(&source[..cell.span().end], head.end).next();
+    if next.is_some_and(|(_, line)| !is_blank_line(line_text(line))) {
+        text.push_str(line_end);
+    }
+    splices.push(Splice { at: Span::new(head.end, head.end), bytes: text.into_bytes() });
+    splices
+}
+
+/// The id for a cell that has none: its ordinal, by which others may name it already, or a new one.
+fn own_id(cell: Cell<'_>, next_id: &mut u64) -> String {
+    let ordinal = cell.name().into_owned();
+    if cell.document.cells().all(|other| other.id() != Some(&*ordinal)) {
+        return ordinal;
+    }
+    *next_id += 1;
+    (*next_id - 1).to_string()
+}
+
+/// The source with an id for a cell that may have none, and the id.
+pub(super) fn with_id(document: &Document, at: usize) -> Result<(Vec<u8>, String), ItemError> {
+    let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
+    let cell = document.cells().nth(at).ok_or_else(missing)?;
+    if let Some(id) = cell.id() {
+        return Ok((document.source().to_vec(), id.to_string()));
+    }
+    let mut next_id = leading_number(&document.next_id()).unwrap_or(1);
+    let splices = sealing(cell, &[], &mut next_id);
+    let after = checked(document, Splice::apply_all(&splices, document.source()))?;
+    let id = after.cells().nth(at).and_then(Cell::id).unwrap_or_default().to_string();
+    Ok((after.into_source(), id))
+}
+
+/// The length of a head's line without the blanks at its end.
+fn head_without_blanks(line: &[u8]) -> usize {
+    line.iter().rposition(|byte| !matches!(byte, b' ' | b'\t')).map_or(0, |at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    //! One attribute changes, and nothing else.
+
+    use super::*;
+    use crate::msgfile::{decode, decode_named};
+
+    fn set(source: &str, cell: usize, key: &'static str, value: &str) -> String {
+        let change = Attribute { cell, key, value: value.to_string() };
+        let document = decode(source);
+        String::from_utf8(set_attributes(&document, &[change]).unwrap()).unwrap()
+    }
+
+    #[track_caller]
+    fn check(source: &str, expected: &str) {
+        let set = set(source, 0, "history", "none");
+        assert_eq!(set, expected);
+        let cell_says = decode(set.as_str()).cells().next().unwrap().attribute("history");
+        assert_eq!(cell_says.as_deref(), Some("none"));
+    }
+
+    #[test]
+    fn an_attribute_is_added_behind_the_type_word() {
+        check(
+            "# %% [^1]\n\n[^1]: [markdown]\n\nx\n",
+            "# %% [^1]\n\n[^1]: [markdown] history=\"none\"\n\nx\n",
+        );
+        check("# %% [^1]\n[^1]: a=1\nx", "# %% [^1]\n[^1]: history=\"none\" a=1\nx");
+        check("# %% [^1]\n[^1]:\nx", "# %% [^1]\n[^1]: history=\"none\"\nx");
+        // An open quote in the rest of the line takes nothing of it.
+        check(
+            "# %% [^1]\n[^1]: [code] a=\"open b=\nx",
+            "# %% [^1]\n[^1]: [code] history=\"none\" a=\"open b=\nx",
+        );
+    }
+
+    #[test]
+    fn a_value_that_is_there_is_replaced_where_it_counts() {
+        check(
+            "# %% [^1]\n[^1]: [markdown] history=include a=1 history='1'\n  b=2\nx",
+            "# %% [^1]\n[^1]: [markdown] history=include a=1 history=\"none\"\n  b=2\nx",
+        );
+        check(
+            "# %% [^1]\r\n[^1]: [markdown]\r\n\t[history=summary] b=2\r\nx",
+            "# %% [^1]\r\n[^1]: [markdown]\r\n\thistory=\"none\" b=2\r\nx",
+        );
+    }
+
+    #[test]
+    fn a_cell_without_metadata_is_sealed() {
+        check("# %%\n\nhi\n", "# %% [^1]\n\n[^1]: [markdown] history=\"none\"\n\nhi\n");
+        check("# %% a title  \nhi", "# %% a title[^1]\n\n[^1]: [markdown] history=\"none\"\n\nhi");
+        check("# %% x[^7]\r\nhi", "# %% x[^7]\r\n\r\n[^7]: [markdown] history=\"none\"\r\n\r\nhi");
+        check("# %%", "# %% [^1]\n\n[^1]: [markdown] history=\"none\"\n");
+        check("# %%\n  a=1 b=2\n", "# %% [^1]\n\n[^1]: [markdown] history=\"none\"\n\n  a=1 b=2\n");
+    }
+
+    #[test]
+    fn several_cells_change_at_once_and_get_ids_of_their_own() {
+        let document =
+            decode_named("# %%\n\none\n\n# %%\n\ntwo\n\n# %% [^9]\n\nthree\n", "x.msg.md");
+        let hide = |cell| Attribute { cell, key: "history", value: "none".into() };
+        let source = set_attributes(&document, &[hide(2), hide(0), hide(1)]).unwrap();
+        let after = document.with_source(source);
+        let names: Vec<_> = after.cells().map(|cell| cell.name().into_owned()).collect();
+        assert_eq!(names, ["1", "2", "9"]);
+        assert!(after.cells().all(|cell| cell.attribute("history").as_deref() == Some("none")));
+        assert_eq!(after.problems(), []);
+    }
+
+    #[test]
+    fn an_unknown_cell_is_an_error() {
+        let change = Attribute { cell: 3, key: "history", value: "none".into() };
+        let error = set_attributes(&decode("# %%\n\nhi\n"), &[change]).unwrap_err();
+        assert_eq!(error.kind(), ItemErrorKind::UnknownCell);
+    }
+}

@@ -1,0 +1,300 @@
+//! Going back, going elsewhere, and saying something else: a conversation in a file is never changed
+//! but by additions. What the model does not see any more still stands where it stood.
+
+use std::collections::HashSet;
+
+use analects_core::{Raw, RawMap, Span};
+
+use super::attributes::{with_id, would_change_others};
+use super::code::code;
+use super::item::{ItemError, ItemErrorKind};
+use super::messages::residue_lines;
+use super::{
+    Attribute, Cell, CellKind, Document, NewCell, Splice, add_residue, append, hide, roles,
+    set_attributes,
+};
+
+/// The kind of the notification that a rewind adds.
+const REWIND: &str = "rewind";
+
+/// Attributes that tell of a text, and not of another in its place.
+const OF_THE_TEXT: [&str; 19] = [
+    "history",
+    "stored",
+    "summary",
+    "title",
+    "uuid",
+    "parent",
+    "time",
+    "response_id",
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_creation_tokens",
+    "reasoning_tokens",
+    "cost_usd",
+    "duration",
+    "stop_reason",
+    "error",
+    "content",
+    "edit_of",
+];
+
+/// A file that goes on from an earlier cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewound {
+    /// The file.
+    pub source: Vec<u8>,
+    /// The cell that it goes on from.
+    pub to: String,
+    /// The cell that it would have gone on from: to go back there undoes it.
+    pub before: String,
+}
+
+/// A file in which a cell says something else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edited {
+    /// The file.
+    pub source: Vec<u8>,
+    /// The name of the new cell.
+    pub new: String,
+    /// The cells that are hidden now.
+    pub hidden: Vec<String>,
+}
+
+/// Goes back to a cell: what is said next follows it. What came after it stays in the file, as a branch
+/// that is not sent. One cell is added, which says so; every other byte stays, but for the head of a cell
+/// that has no id yet.
+///
+/// ```
+/// use analects_formats::msgfile;
+///
+/// let file = "# %% [^1]\n\n[^1]: [markdown]\n\none\n\n# %%% [^2]\n\n[^2]: [coder]\n\ntwo\n";
+/// let rewound = msgfile::rewind(&msgfile::decode(file), 0)?;
+/// assert!(rewound.source.starts_with(file.as_bytes()));
+/// let document = msgfile::decode(rewound.source);
+/// assert_eq!(document.unanswered()[0].name(), "1");
+/// # Ok::<(), msgfile::item::ItemError>(())
+/// ```
+pub fn rewind(document: &Document, at: usize) -> Result<Rewound, ItemError> {
+    let roles = roles(document);
+    let cell = cell_at(document, at)?;
+    check_is_message(cell, roles[at])?;
+    let is_message = |at: &usize| why_no_message(cell_of(document, *at), roles[*at]).is_none();
+    let last = (0..roles.len()).rev().find(is_message).unwrap_or(at);
+    let before = leaf(document, last);
+    if before == at {
+        let text = format!("nothing comes after cell {}", cell.name());
+        return Err(ItemError::new(ItemErrorKind::Invalid, text));
+    }
+    // Places count from the top; a name would not do for a cell that another one shares it with.
+    let (source, _) = with_id(document, before)?;
+    let document = document.with_source(source);
+    let (source, to) = with_id(&document, at)?;
+    let document = document.with_source(source);
+    let before = cell_of(&document, before).name().into_owned();
+    let text = format!("Back to cell {to}; what stands between is another branch.");
+    let marker = NewCell::new(CellKind::Output, document.next_id(), "notification", text)
+        .with("kind", REWIND)
+        .with("parent", &*to)
+        .with("history", "none");
+    let source = append(&document, &marker).apply(document.source());
+    Ok(Rewound { source, to, before })
+}
+
+/// The cell that a conversation goes on from, if its last message is in this cell: where a rewind went.
+fn leaf(document: &Document, mut at: usize) -> usize {
+    loop {
+        let cell = cell_of(document, at);
+        let is_rewind =
+            cell.type_word() == "notification" && cell.attribute("kind").as_deref() == Some(REWIND);
+        let parent = cell.attribute("parent").filter(|_| is_rewind);
+        match parent.and_then(|parent| document.cell(&parent)).filter(|parent| parent.at < at) {
+            Some(parent) => at = parent.at,
+            None => return at,
+        }
+    }
+}
+
+/// The file up to a cell and what belongs to it: its calls and their results, the outputs of its code.
+/// Every byte is that of the original; what the end of the file tells about these cells comes along.
+pub fn fork(document: &Document, at: usize) -> Result<Vec<u8>, ItemError> {
+    let name = cell_at(document, at)?.name().into_owned();
+    let belongs = |cell: &Cell<'_>| {
+        let of_it = |id: &str| id.strip_prefix(&*name).is_some_and(|rest| rest.starts_with('.'));
+        cell.kind() == CellKind::Output
+            && (cell.id().is_some_and(of_it) || cell.attribute("part").is_some_and(|id| id == name))
+    };
+    let more = document.cells().skip(at + 1).take_while(belongs).count();
+    let end = cell_of(document, at + more).span().end;
+    let copy = document.with_source(document.source()[..end].to_vec());
+    let kept: HashSet<String> = copy.cells().map(|cell| cell.name().into_owned()).collect();
+    let known: HashSet<String> = residue_lines(&copy).into_iter().collect();
+    let mut source = copy.source().to_vec();
+    for line in residue_lines(document) {
+        let entry = RawMap::parse(&line).unwrap_or_default();
+        let cell = entry.get("cell").and_then(Raw::as_string);
+        if cell.is_some_and(|cell| kept.contains(&cell)) && !known.contains(&line) {
+            source = add_residue(&copy.with_source(source), &line);
+        }
+    }
+    Ok(source)
+}
+
+/// Says something else in the place of a cell. The old one stays, hidden from the model, with what
+/// belongs to it; the new one stands above it, so that whatever follows the old one follows the new one.
+pub fn edit_text(document: &Document, at: usize, text: &str) -> Result<Edited, ItemError> {
+    let (old, role) = (cell_at(document, at)?, roles(document)[at]);
+    check_can_be_edited(old, role, text)?;
+    let (source, old_id) = with_id(document, at)?;
+    let document = document.with_source(source);
+    let old = cell_of(&document, at);
+    let new = new_cell(old, role, &old_id, text);
+    let mut changes: Vec<Attribute> = match old.own_history() {
+        Some(analects_core::History::Exclude) => Vec::new(),
+        // A result goes alone: the new one takes its place beside the call.
+        _ if role == "tool_result" || old.attribute("part").is_some() => {
+            vec![Attribute { cell: at, key: "history", value: "none".into() }]
+        }
+        _ => hide(&document, at),
+    };
+    if old.attribute("parent").is_some() {
+        changes.push(Attribute { cell: at, key: "parent", value: new.id.clone() });
+    }
+    let hidden = hidden_names(&document, &changes, &old_id, role);
+    let document = document.with_source(set_attributes(&document, &changes)?);
+    let source = insert_before(&document, at, &new)?;
+    Ok(Edited { source, new: new.id, hidden })
+}
+
+/// The cells that are hidden by an edit: those that say so, and the calls and results of a reply.
+fn hidden_names(document: &Document, changes: &[Attribute], old: &str, role: &str) -> Vec<String> {
+    let said: HashSet<usize> = changes.iter().map(|change| change.cell).collect();
+    let start = format!("{old}.");
+    let follows = |cell: &Cell<'_>| {
+        let of_it = cell.id().is_some_and(|id| id.starts_with(&start));
+        role == "reply" && (of_it || cell.attribute("part").as_deref() == Some(old))
+    };
+    let hidden = document.cells().filter(|cell| said.contains(&cell.at) || follows(cell));
+    hidden.map(|cell| cell.name().into_owned()).collect()
+}
+
+fn new_cell(old: Cell<'_>, role: &str, old_id: &str, text: &str) -> NewCell {
+    let meta = old.meta().unwrap_or_default();
+    let id = match role {
+        "tool_result" => next_result(old.document, old_id),
+        _ => old.document.next_id(),
+    };
+    let word = meta.type_word.as_deref().unwrap_or("markdown");
+    let mut new = NewCell::new(old.kind(), id, word, text).with("edit_of", old_id);
+    new.title = meta.get("title").map_or_else(|| old.title().into_owned(), str::to_string);
+    new.level = Some(old.level());
+    if let Some(parent) = meta.get("parent") {
+        new = new.with("parent", parent);
+    }
+    for (key, value) in meta.attributes {
+        if !OF_THE_TEXT.contains(&key.as_str()) && new.attributes.iter().all(|(k, _)| *k != key) {
+            new.attributes.push((key, value));
+        }
+    }
+    new
+}
+
+/// The name of one more result of the same call.
+fn next_result(document: &Document, old: &str) -> String {
+    let call = old.rsplit_once('.').map_or(old, |(call, _)| call);
+    let names = (1_u64..).map(|number| format!("{call}.{number}"));
+    let mut free = names.filter(|name| document.cell(name).is_none());
+    free.next().unwrap_or_default()
+}
+
+/// Puts a cell before another; all the others must read as before.
+fn insert_before(document: &Document, at: usize, cell: &NewCell) -> Result<Vec<u8>, ItemError> {
+    let (old, line_end) = (cell_of(document, at), document.line_end());
+    let start = old.span().start;
+    let text = format!("{}{line_end}", cell.to_text(old.level(), line_end));
+    let splice = Splice { at: Span::new(start, start), bytes: text.into_bytes() };
+    let after = document.with_source(splice.apply(document.source()));
+    let says =
+        |cell: Cell<'_>| (cell.kind(), cell.name().into_owned(), cell.content().into_owned());
+    // A cell without id is named by its place, which is another one now.
+    let same = |old: Cell<'_>, new: Cell<'_>| {
+        old.id() == new.id() && old.kind() == new.kind() && old.content() == new.content()
+    };
+    let (mut new, count) = (after.cells(), document.cells().len());
+    let is_right = after.cells().len() == count + 1
+        && document.cells().take(at).all(|old| new.next().is_some_and(|new| same(old, new)))
+        && new.next().map(says) == Some((cell.kind, cell.id.clone(), cell.content.clone()))
+        && document.cells().skip(at).all(|old| new.next().is_some_and(|new| same(old, new)));
+    drop(new);
+    if is_right { Ok(after.into_source()) } else { Err(would_change_others()) }
+}
+
+fn check_can_be_edited(cell: Cell<'_>, role: &str, text: &str) -> Result<(), ItemError> {
+    let refuse = |why: &str, hint: &str| {
+        let text = format!("cell {} cannot be edited: {why}", cell.name());
+        Err(ItemError::new(ItemErrorKind::Invalid, text).hinting(hint))
+    };
+    let meta = cell.meta().unwrap_or_default();
+    match role {
+        "tool_call" => refuse("it is a call, which the model made", "edit its result, or rewind"),
+        "code_output" => refuse("it is what code printed", "drop it, or edit the code"),
+        "user" | "reply" | "tool_result" | "system" | "summary" | "attachment" => {
+            if meta.get("status") == Some("streaming") {
+                return refuse("it is still being written", "wait for its end");
+            }
+            if meta.get("json").is_some() || meta.get("mime_type").is_some() {
+                return refuse("it holds no text", "drop it, and add another one");
+            }
+            if meta.get("reasoning") == Some("1") {
+                return refuse(
+                    "it is a thought of the model",
+                    "edit the answer below it, or drop it",
+                );
+            }
+            if meta.type_word.as_deref() == Some("code") && role == "user" {
+                let is_code = code(text).map(drop);
+                return is_code.or_else(|error| {
+                    refuse(&error.to_string(), "give a fenced code block that names its language")
+                });
+            }
+            Ok(())
+        }
+        _ => check_is_message(cell, role).and_then(|()| {
+            refuse("it only shapes the conversation", "edit a message or an answer")
+        }),
+    }
+}
+
+fn check_is_message(cell: Cell<'_>, role: &str) -> Result<(), ItemError> {
+    match why_no_message(cell, role) {
+        None => Ok(()),
+        Some(why) => {
+            let text = format!("cell {} is no message: {why}", cell.name());
+            Err(ItemError::new(ItemErrorKind::Invalid, text).hinting("name a message or an answer"))
+        }
+    }
+}
+
+/// Why nothing can follow a cell.
+fn why_no_message(cell: Cell<'_>, role: &str) -> Option<&'static str> {
+    match role {
+        "agent_definition" => Some("it defines an agent"),
+        "residue" => Some("it holds what no other cell can say"),
+        "progress" => Some("it tells of progress only"),
+        "user" if cell.body().is_empty() => Some("it is empty"),
+        _ => None,
+    }
+}
+
+fn cell_at(document: &Document, at: usize) -> Result<Cell<'_>, ItemError> {
+    let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
+    document.cells().nth(at).ok_or_else(missing)
+}
+
+fn cell_of(document: &Document, at: usize) -> Cell<'_> {
+    Cell { document, at }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! Rewinding, forking and editing, to the byte and as the model sees it.
+
+use analects_core::{History, Json, chain};
+
+use super::*;
+use crate::msgfile::{decode, messages, session_of};
+
+const FILE: &str = "---\ntitle: x\n---\n\npreamble\n\n\
+    # %% [^1]\n\n[^1]: [markdown]\n\nweather?\n\n\
+    # %%% [^2]\n\n[^2]: [coder] model=\"m\" input_tokens=5\n\nlet me see\n\n\
+    # %%% [^2.aaa]\n\n[^2.aaa]: [tool] name=\"w\"\n\n<invoke name=\"w\"></invoke>\n\n\
+    # %%% [^2.aaa.1]\n\n[^2.aaa.1]: [tool] status=\"success\"\n\nsun\n\n\
+    # %%% [^3]\n\n[^3]: [coder]\n\nIt is sunny.\n\n\
+    # %%\n\nand now?\n\n\
+    # %%% [^5]\n\n[^5]: [coder]\n\nstill sunny\n";
+
+/// What the model sees: the texts of the chain's messages that are not hidden.
+fn seen(source: &[u8]) -> Vec<String> {
+    let decoded = messages(&decode(source), &session_of("x"));
+    assert_eq!(decoded.problems, []);
+    let chain = chain(&decoded.messages);
+    assert_eq!(chain.problems, []);
+    let seen = chain.messages.iter().filter(|message| message.history != History::Exclude);
+    seen.map(|message| message.text()).collect()
+}
+
+fn place(source: &[u8], name: &str) -> usize {
+    decode(source).cell(name).unwrap().at
+}
+
+fn rewound(source: &[u8], to: &str) -> Rewound {
+    rewind(&decode(source), place(source, to)).unwrap()
+}
+
+#[test]
+fn a_rewind_is_one_more_cell_and_is_undone_by_another() {
+    let back = rewound(FILE.as_bytes(), "1");
+    assert!(back.source.starts_with(FILE.as_bytes()));
+    assert_eq!((back.to.as_str(), back.before.as_str()), ("1", "5"));
+    assert_eq!(seen(&back.source), ["weather?"]);
+    assert_eq!(decode(back.source.clone()).unanswered()[0].name(), "1");
+    assert_eq!(decode(back.source.clone()).problems(), []);
+    let again = rewound(&back.source, &back.before);
+    assert_eq!(again.before, "1");
+    assert_eq!(seen(&again.source), seen(FILE.as_bytes()));
+}
+
+#[test]
+fn what_is_said_after_a_rewind_is_a_branch() {
+    let back = rewound(FILE.as_bytes(), "3");
+    let document = decode(back.source);
+    let said = append(&document, &NewCell::message(document.next_id(), "and snow?"));
+    let source = said.apply(document.source());
+    let texts = seen(&source);
+    assert_eq!(texts[texts.len() - 2..], ["It is sunny.", "and snow?"]);
+    let document = decode(source.clone());
+    let open: Vec<_> = document.unanswered().into_iter().map(|cell| cell.name()).collect();
+    assert_eq!(open, ["9"]);
+    // And back to the other branch.
+    let other = rewound(&source, "5");
+    assert_eq!(other.before, "9");
+    assert_eq!(seen(&other.source), seen(FILE.as_bytes()));
+}
+
+#[test]
+fn a_cell_without_id_gets_one_before_others_name_it() {
+    let back = rewound(FILE.as_bytes(), "6");
+    assert_eq!(back.to, "6");
+    let text = String::from_utf8(back.source.clone()).unwrap();
+    let (before, after) = FILE.split_once("# %%\n").unwrap();
+    assert!(text.starts_with(&format!("{before}# %% [^6]\n\n[^6]: [markdown]\n{after}")), "{text}");
+    assert_eq!(seen(&back.source).last().unwrap(), "and now?");
+}
+
+#[test]
+fn there_must_be_something_to_go_back_from_and_to() {
+    let document = decode(FILE);
+    let error = rewind(&document, 6).unwrap_err();
+    assert_eq!(error.to_string(), "nothing comes after cell 5");
+    let agent = format!("# %% a[^9]\n\n[^9]: [agent] name=\"a\" models=\"m\"\n\n{}", &FILE[24..]);
+    let error = rewind(&decode(agent.as_str()), 0).unwrap_err();
+    assert_eq!(error.to_string(), "cell 9 is no message: it defines an agent");
+    let again = rewound(FILE.as_bytes(), "1");
+    let error = rewind(&decode(again.source), 0).unwrap_err();
+    assert_eq!(error.to_string(), "nothing comes after cell 1");
+}
+
+#[test]
+fn a_fork_is_the_beginning_to_the_byte_with_calls_and_results() {
+    let document = decode(FILE);
+    let copy = fork(&document, place(FILE.as_bytes(), "2")).unwrap();
+    let end = FILE.find("# %%% [^3]").unwrap();
+    assert_eq!(String::from_utf8(copy).unwrap(), FILE[..end]);
+    for at in 0..7 {
+        let copy = fork(&document, at).unwrap();
+        assert!(FILE.as_bytes().starts_with(&copy));
+        assert!(!seen(&copy).is_empty());
+    }
+    assert_eq!(fork(&document, 6).unwrap(), FILE.as_bytes());
+}
+
+#[test]
+fn what_only_the_end_of_the_file_tells_comes_along() {
+    let residue = "\n# %%% [^9]\n\n[^9]: [residue] history=\"none\"\n\n```json\n\
+        {\"cell\":\"2\",\"fields\":{\"extra\":{\"a\":1}}}\n{\"cell\":\"5\",\"fields\":{\"extra\":{\"b\":2}}}\n```\n";
+    let copy = fork(&decode(format!("{FILE}{residue}")), 1).unwrap();
+    let text = String::from_utf8(copy).unwrap();
+    assert!(text.contains(r#"{"cell":"2","fields":{"extra":{"a":1}}}"#), "{text}");
+    assert!(!text.contains(r#""cell":"5""#), "{text}");
+    assert_eq!(decode(text.as_str()).problems(), []);
+}
+
+fn edited(source: &str, cell: &str, text: &str) -> Edited {
+    edit_text(&decode(source), place(source.as_bytes(), cell), text).unwrap()
+}
+
+#[test]
+fn an_edited_message_stands_above_the_old_one_which_is_hidden() {
+    let edited = edited(FILE, "1", "and the sea?");
+    assert_eq!((edited.new.as_str(), &edited.hidden[..]), ("8", &["1".to_string()][..]));
+    let text = String::from_utf8(edited.source.clone()).unwrap();
+    let new = "# %% [^8]\n\n[^8]: [markdown] edit_of=1\n\nand the sea?\n\n";
+    let expected = FILE
+        .replace("# %% [^1]", &format!("{new}# %% [^1]"))
+        .replace("[^1]: [markdown]", "[^1]: [markdown] history=\"none\"");
+    assert_eq!(text, expected);
+    let mut texts = seen(FILE.as_bytes());
+    texts[0] = "and the sea?".to_string();
+    assert_eq!(seen(&edited.source), texts);
+}
+
+#[test]
+fn an_edited_reply_hides_its_calls_and_an_edited_result_stays_with_its_call() {
+    let reply = edited(FILE, "2", "no idea");
+    assert_eq!(reply.hidden, ["2", "2.aaa", "2.aaa.1"]);
+    assert_eq!(seen(&reply.source)[..3], ["weather?", "no idea", "It is sunny."]);
+    let text = String::from_utf8(reply.source).unwrap();
+    assert!(text.contains("[^8]: [coder] edit_of=2 model=\"m\"\n\nno idea\n"), "{text}");
+    let result = edited(FILE, "2.aaa.1", "rain");
+    assert_eq!(
+        (result.new.as_str(), &result.hidden[..]),
+        ("2.aaa.2", &["2.aaa.1".to_string()][..])
+    );
+    let decoded = messages(&decode(result.source), &session_of("x")).messages;
+    let sent: Vec<_> = decoded.iter().filter(|m| m.history == History::Include).collect();
+    let json: String = sent.iter().map(|message| message.to_json()).collect();
+    assert!(json.contains("rain") && !json.contains("\"sun\""), "{json}");
+    assert_eq!(json.matches("\"tool_result\"").count(), 1, "{json}");
+}
+
+#[test]
+fn a_branch_from_an_edited_cell_follows_the_new_text() {
+    let back = rewound(FILE.as_bytes(), "1");
+    let source = String::from_utf8(back.source).unwrap();
+    let edited_file = edited(&source, "1", "and the sea?");
+    assert_eq!(seen(&edited_file.source), ["and the sea?"]);
+    // A cell that has a parent hands it on.
+    let branch = format!("{FILE}\n# %% [^b]\n\n[^b]: [markdown] parent=\"1\"\n\nother\n");
+    let edited_file = edited(&branch, "b", "another");
+    assert_eq!(seen(&edited_file.source), ["weather?", "another"]);
+}
+
+#[test]
+fn any_text_can_be_said_instead() {
+    for text in [
+        "",
+        "# %% x[^9]\n\n[^9]: [agent]",
+        "```\nopen",
+        "\n\nblank\n\n",
+        "a\r\nb\u{0}\u{202e}",
+        "---",
+    ] {
+        let edited = edited(FILE, "3", text);
+        let document = decode(edited.source);
+        assert_eq!(document.cell(&edited.new).unwrap().content(), text);
+        assert_eq!(document.cells().len(), decode(FILE).cells().len() + 1);
+        let crlf = FILE.replace('\n', "\r\n");
+        let place = place(crlf.as_bytes(), "3");
+        let edited = edit_text(&decode(crlf), place, text).unwrap();
+        assert_eq!(decode(edited.source).cell(&edited.new).unwrap().content(), text);
+    }
+}
+
+#[test]
+fn what_is_no_text_cannot_be_edited() {
+    let error = |source: &str, cell: &str| {
+        edit_text(&decode(source), place(source.as_bytes(), cell), "x").unwrap_err().to_string()
+    };
+    assert!(error(FILE, "2.aaa").contains("it is a call"));
+    let code = "# %% [^1]\n\n[^1]: [code]\n\n```python\n1\n```\n\n# %%% [^1.1]\n\n[^1.1]: [python]\n\nstdout> 1\n";
+    assert!(error(code, "1.1").contains("what code printed"));
+    assert!(error(code, "1").contains("cell 1 cannot be edited"), "{}", error(code, "1"));
+    let raw = "# %% [^1]\n\n[^1]: [raw] mime_type=\"image/png\"\n\nAAAA\n";
+    assert!(error(raw, "1").contains("no text"));
+    let thought = "# %%% [^1]\n\n[^1]: [a] reasoning=1\n\nhm\n";
+    assert!(error(thought, "1").contains("a thought"));
+}

@@ -1,0 +1,366 @@
+//! Which cells the model sees: lists of cells as people type them, and what has to be said in the
+//! cells' `history` so that a call and its result always go together.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use analects_core::{History, nearest};
+
+use super::item::{ItemError, ItemErrorKind};
+use super::{Attribute, Document, roles};
+
+/// The roles of cells that a choice is about. Instructions, summaries and the rest of the frame stay.
+const CHOSEN: [&str; 6] =
+    ["user", "reply", "tool_call", "tool_result", "code_output", "attachment"];
+
+/// Cells that are to be seen, and cells that are not, as lists such as `1,3-5`.
+///
+/// ```
+/// use analects_formats::msgfile::{self, Choice};
+///
+/// let file = "# %% [^1]\n\n[^1]: [markdown]\n\none\n\n# %%% [^2]\n\n[^2]: [coder]\n\ntwo\n";
+/// let document = msgfile::decode(file);
+/// let choice = Choice { include: vec![], exclude: vec!["2".into()] };
+/// let changes = choice.changes(&document)?;
+/// assert_eq!((changes[0].cell, changes[0].value.as_str()), (1, "none"));
+/// # Ok::<(), msgfile::item::ItemError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Choice {
+    /// If there are any, these are sent and no others, but for what waits for an answer.
+    pub include: Vec<String>,
+    /// These are not sent.
+    pub exclude: Vec<String>,
+}
+
+impl Choice {
+    /// Whether nothing was chosen.
+    pub fn is_empty(&self) -> bool {
+        self.include.is_empty() && self.exclude.is_empty()
+    }
+
+    /// What the cells have to say so that the model sees just these.
+    pub fn changes(&self, document: &Document) -> Result<Vec<Attribute>, ItemError> {
+        let named = |lists: &[String]| -> Result<BTreeSet<usize>, ItemError> {
+            let found: Result<Vec<_>, _> =
+                lists.iter().map(|list| find_cells(document, list)).collect();
+            Ok(found?.into_iter().flatten().collect())
+        };
+        let (include, exclude) = (named(&self.include)?, named(&self.exclude)?);
+        let families = Families::of(document);
+        let mut wanted: BTreeMap<usize, History> = BTreeMap::new();
+        if !self.include.is_empty() {
+            let asked = document.unanswered();
+            let kept = include.into_iter().chain(asked.iter().map(|cell| cell.ordinal() - 1));
+            let kept: BTreeSet<usize> = kept.map(|at| families.top[at]).collect();
+            for at in (0..families.len()).filter(|at| families.is_chosen(*at)) {
+                let seen = kept.contains(&families.top[at]);
+                if seen != (families.history[at] != History::Exclude) {
+                    wanted.insert(at, if seen { History::Include } else { History::Exclude });
+                }
+            }
+        }
+        for at in exclude {
+            wanted.extend(families.hidden(at).into_iter().map(|at| (at, History::Exclude)));
+        }
+        Ok(wanted.into_iter().map(|(cell, history)| attribute(cell, history)).collect())
+    }
+}
+
+fn attribute(cell: usize, history: History) -> Attribute {
+    let value = if history == History::Exclude { "none" } else { history.as_str() };
+    Attribute { cell, key: "history", value: value.to_string() }
+}
+
+/// What hides a cell and what belongs to it; nothing if the model does not see it anyway.
+pub fn hide(document: &Document, at: usize) -> Vec<Attribute> {
+    let families = Families::of(document);
+    if families.history[at] == History::Exclude {
+        return Vec::new();
+    }
+    families.hidden(at).into_iter().map(|at| attribute(at, History::Exclude)).collect()
+}
+
+/// What shows a cell again that was hidden, and what belongs to it.
+pub fn reveal(document: &Document, at: usize) -> Vec<Attribute> {
+    let families = Families::of(document);
+    let top = families.top[at];
+    let of_it = |other: &usize| families.top[*other] == top;
+    let says_no = |other: &usize| families.own[*other] == Some(History::Exclude);
+    let cells = (0..families.len()).filter(of_it).filter(says_no);
+    cells.map(|at| attribute(at, History::Include)).collect()
+}
+
+/// The cells of a list such as `1,3-5,2.k3f9qx7a`, by their places, from 0. A range goes from one cell
+/// to another in the order of the file; without an end, `5-`, to the last one.
+pub fn find_cells(document: &Document, list: &str) -> Result<Vec<usize>, ItemError> {
+    let names = Names::of(document);
+    let mut found = Vec::new();
+    for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        match names.find(word) {
+            Some(at) => found.push(at),
+            None => found.extend(names.range(word)?),
+        }
+    }
+    match found.is_empty() {
+        true => Err(ItemError::new(ItemErrorKind::Invalid, format!("{list:?} names no cells"))
+            .hinting("name them by their ids, such as 1,3-5")),
+        false => Ok(found),
+    }
+}
+
+/// The names of cells, and their places.
+struct Names<'a> {
+    ids: HashMap<&'a str, usize>,
+    /// The names of cells without id, where no id is the same.
+    ordinals: HashMap<String, usize>,
+    count: usize,
+}
+
+impl<'a> Names<'a> {
+    fn of(document: &'a Document) -> Names<'a> {
+        let (mut ids, mut ordinals) = (HashMap::new(), HashMap::new());
+        for (at, cell) in document.cells().enumerate() {
+            match cell.id() {
+                Some(id) => ids.entry(id).or_insert(at),
+                None => ordinals.entry(cell.name().into_owned()).or_insert(at),
+            };
+        }
+        Names { ids, ordinals, count: document.cells().len() }
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        self.ids.get(name).or_else(|| self.ordinals.get(name)).copied()
+    }
+
+    /// The cells from one to another. Ids may hold a hyphen, so each one is tried.
+    fn range(&self, word: &str) -> Result<std::ops::RangeInclusive<usize>, ItemError> {
+        let mut splits: Vec<(&str, &str)> =
+            word.match_indices('-').map(|(at, _)| (&word[..at], &word[at + 1..])).collect();
+        splits.extend(word.split_once(".."));
+        let end = |name: &str, open: usize| match name.trim() {
+            "" => Some(open),
+            name => self.find(name),
+        };
+        let ends = splits.iter().filter(|(first, last)| !(first.is_empty() && last.is_empty()));
+        let mut ends = ends.filter_map(|(first, last)| {
+            Some((end(first, 0)?, end(last, self.count.saturating_sub(1))?))
+        });
+        match ends.next() {
+            Some((first, last)) if first <= last => Ok(first..=last),
+            Some(_) => Err(ItemError::new(
+                ItemErrorKind::Invalid,
+                format!("{word}: the second cell stands before the first one"),
+            )),
+            None => Err(self.unknown(word, &splits)),
+        }
+    }
+
+    fn unknown(&self, word: &str, splits: &[(&str, &str)]) -> ItemError {
+        let missing = |name: &&str| !name.is_empty() && self.find(name).is_none();
+        let parts = splits.iter().flat_map(|(first, last)| [*first, *last]);
+        let name = parts.clone().find(missing).filter(|_| splits.len() == 1).unwrap_or(word);
+        let error = ItemError::new(ItemErrorKind::UnknownCell, format!("there is no cell {name}"));
+        match nearest(name, self.ids.keys().copied()) {
+            Some(near) => error.hinting(format!("did you mean {near}?")),
+            None => error.hinting("analects list FILE shows the cells"),
+        }
+    }
+}
+
+/// Which cells belong together: the parts of a message, a call and its results, code and its outputs.
+/// A cell always belongs to an earlier one, so one pass over them knows it all.
+struct Families {
+    roles: Vec<&'static str>,
+    /// The cell that each belongs to, and those that belong to it.
+    above: Vec<Option<usize>>,
+    below: Vec<Vec<usize>>,
+    /// The first cell of each one's family.
+    top: Vec<usize>,
+    /// What each says itself, and what counts for it.
+    own: Vec<Option<History>>,
+    history: Vec<History>,
+}
+
+impl Families {
+    fn of(document: &Document) -> Families {
+        let (roles, names) = (roles(document), Names::of(document));
+        let count = roles.len();
+        let mut families = Families {
+            roles,
+            above: Vec::with_capacity(count),
+            below: vec![Vec::new(); count],
+            top: Vec::with_capacity(count),
+            own: Vec::with_capacity(count),
+            history: Vec::with_capacity(count),
+        };
+        for (at, cell) in document.cells().enumerate() {
+            let meta = cell.meta().unwrap_or_default();
+            let derived = matches!(families.roles[at], "tool_call" | "tool_result" | "code_output");
+            let by_id = || cell.id()?.rsplit_once('.').and_then(|(id, _)| names.find(id));
+            let part = meta.get("part").and_then(|part| names.find(part));
+            let above = part.or_else(|| derived.then(by_id).flatten());
+            let own = meta.get("history").and_then(History::parse);
+            families.add(at, above.filter(|above| *above < at), own);
+        }
+        families
+    }
+
+    fn add(&mut self, at: usize, above: Option<usize>, own: Option<History>) {
+        if let Some(above) = above {
+            self.below[above].push(at);
+        }
+        self.top.push(above.map_or(at, |above| self.top[above]));
+        // Only code and its outputs, and results that say so, speak for themselves.
+        let governing = above.filter(|_| match (self.roles[at], own) {
+            ("code_output", _) => false,
+            ("tool_result", own) => own.is_none(),
+            (_, own) => own.is_none_or(|own| own == History::Include),
+        });
+        self.history.push(match governing {
+            Some(above) => self.history[above],
+            None => own.unwrap_or_default(),
+        });
+        self.above.push(above);
+        self.own.push(own);
+    }
+
+    fn len(&self) -> usize {
+        self.roles.len()
+    }
+
+    fn is_chosen(&self, at: usize) -> bool {
+        CHOSEN.contains(&self.roles[at])
+    }
+
+    /// The cells that have to say that they are hidden, so that this one is, with its call or its result,
+    /// and with the rest of its message.
+    fn hidden(&self, at: usize) -> Vec<usize> {
+        let mut first = at;
+        while let Some(above) = self.above[first] {
+            // A call can go without its reply; a result cannot go without its call.
+            if matches!(self.roles[first], "tool_call" | "code_output") {
+                break;
+            }
+            first = above;
+        }
+        let must_say = |other: usize| {
+            self.roles[other] == "code_output"
+                || self.own[other].is_some_and(|own| own != History::Exclude)
+        };
+        let (mut found, mut waiting) = (vec![first], self.below[first].clone());
+        while let Some(other) = waiting.pop() {
+            waiting.extend(&self.below[other]);
+            found.extend(must_say(other).then_some(other));
+        }
+        found.sort_unstable();
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Lists of cells, and families.
+
+    use super::*;
+    use crate::msgfile::{Document, decode, messages, session_of, set_attributes};
+    use analects_core::Json;
+
+    const FILE: &str = "# %% [^1]\n[^1]: [markdown]\n\nweather?\n\n\
+        # %%% [^2]\n[^2]: [coder]\n\nlet me see\n\n\
+        # %%% [^2.aaa]\n[^2.aaa]: [tool] name=\"w\"\n\n<invoke name=\"w\"></invoke>\n\n\
+        # %%% [^2.bbb]\n[^2.bbb]: [tool] name=\"w\"\n\n<invoke name=\"w\"></invoke>\n\n\
+        # %%% [^2.aaa.1]\n[^2.aaa.1]: [tool] status=\"success\"\n\nsun\n\n\
+        # %%% [^2.bbb.1]\n[^2.bbb.1]: [tool] status=\"success\"\n\nrain\n\n\
+        # %% [^c-1]\n[^c-1]: [code]\n\n```python\n1\n```\n\n\
+        # %%% [^c-1.1]\n[^c-1.1]: [python]\n\nstdout> 1\n\n\
+        # %%\n\nand now?\n";
+
+    fn visible(document: &Document) -> Vec<String> {
+        let all = messages(document, &session_of("x")).messages;
+        let seen = all.iter().filter(|message| message.history != History::Exclude);
+        seen.map(|message| message.to_json()).collect()
+    }
+
+    fn apply(document: &Document, changes: &[Attribute]) -> Document {
+        document.with_source(set_attributes(document, changes).unwrap())
+    }
+
+    fn places(list: &str) -> Vec<usize> {
+        find_cells(&decode(FILE), list).unwrap()
+    }
+
+    #[test]
+    fn lists_name_cells_by_id_place_and_range() {
+        assert_eq!(places("1"), [0]);
+        assert_eq!(places("2.aaa, 9"), [2, 8]);
+        assert_eq!(places("1-2.aaa"), [0, 1, 2]);
+        assert_eq!(places("c-1"), [6]);
+        assert_eq!(places("c-1-c-1.1"), [6, 7]);
+        assert_eq!(places("c-1.1-"), [7, 8]);
+        assert_eq!(places("..2"), [0, 1]);
+        for (wrong, says) in [
+            ("7", "no cell 7"),
+            ("1-77", "no cell 77"),
+            ("", "no cells"),
+            ("9-1", "before"),
+            ("-", "no cell -"),
+        ] {
+            let error = find_cells(&decode(FILE), wrong).unwrap_err();
+            assert!(error.to_string().contains(says), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_call_and_its_result_go_together() {
+        let document = decode(FILE);
+        for at in [2, 4] {
+            let after = apply(&document, &hide(&document, at));
+            let seen = visible(&after).join("\n");
+            assert!(!seen.contains("sun") && seen.contains("rain"), "{at}: {seen}");
+            assert_eq!(seen.matches("\"type\":\"tool_use\"").count(), 1, "{seen}");
+        }
+        let after = apply(&document, &hide(&document, 1));
+        let seen = visible(&after).join("\n");
+        assert!(!seen.contains("sun") && !seen.contains("rain") && !seen.contains("see"), "{seen}");
+    }
+
+    #[test]
+    fn code_and_its_outputs_go_together() {
+        let document = decode(FILE);
+        let after = apply(&document, &hide(&document, 6));
+        assert!(!visible(&after).join("\n").contains("stdout"));
+        assert_eq!(visible(&after).len(), visible(&document).len() - 2);
+    }
+
+    #[test]
+    fn what_was_hidden_is_shown_again() {
+        let document = decode(FILE);
+        for at in 0..9 {
+            let hidden = apply(&document, &hide(&document, at));
+            assert_eq!(hide(&hidden, at), [], "{at} is hidden");
+            let shown = apply(&hidden, &reveal(&hidden, at));
+            assert_eq!(visible(&shown).len(), visible(&document).len(), "{at}");
+            assert!(reveal(&shown, at).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_result_that_insists_is_hidden_with_its_call() {
+        let file = FILE.replace("[^2.aaa.1]: [tool]", "[^2.aaa.1]: [tool] history=include");
+        let document = decode(file.as_str());
+        let after = apply(&document, &hide(&document, 2));
+        assert!(!visible(&after).join("\n").contains("sun"));
+    }
+
+    #[test]
+    fn only_the_chosen_cells_and_the_question_are_seen() {
+        let document = decode(FILE);
+        let choice = Choice { include: vec!["2.aaa".into()], exclude: vec![] };
+        let seen = visible(&apply(&document, &choice.changes(&document).unwrap())).join("\n");
+        assert!(seen.contains("sun") && seen.contains("see") && seen.contains("and now"), "{seen}");
+        assert!(!seen.contains("weather?") && !seen.contains("python"), "{seen}");
+        let choice = Choice { include: vec!["1-2".into()], exclude: vec!["2".into()] };
+        let seen = visible(&apply(&document, &choice.changes(&document).unwrap()));
+        assert_eq!(seen.len(), 2, "{seen:?}");
+    }
+}

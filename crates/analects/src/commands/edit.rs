@@ -1,0 +1,131 @@
+//! `edit`: says something else in the place of a message, and keeps the original.
+
+use analects_core::{Block, Body, Content, Message, Text};
+use analects_store::{OsIds, Session};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::cells;
+use crate::failure::Failure;
+use crate::piped::piped;
+use crate::sessions::Sessions;
+use crate::surroundings::Surroundings;
+use crate::ui;
+
+/// Say something else in the place of a message, and keep the original
+///
+/// In a FILE, the new cell stands above the old one, which stays where it is with history=none, and with it the
+/// calls, results and outputs that belong to it; what comes after goes on from the new one. In a session, the new
+/// message starts a branch beside the old one, and what came after the old one stays on its branch. The name of the
+/// new cell or message is printed.
+///
+/// The TEXT is the arguments, or with - what comes on stdin. Calls of tools cannot be edited; their results can.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects edit talk.msg.md 3 \"What I meant was this\"
+  analects edit last 0197a3c2-77f1 - < better.txt")]
+pub struct Args {
+    /// The message file, or the session: its id, the beginning of it, its title, or last
+    #[arg(value_name = "FILE|SESSION")]
+    target: String,
+
+    /// The cell or message: its id, or the beginning of a message's
+    #[arg(value_name = "CELL|MESSAGE")]
+    message: String,
+
+    /// What it is to say; - for what comes on stdin
+    #[arg(required = true)]
+    text: Vec<String>,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What was done, as JSON.
+#[derive(Debug, Serialize)]
+struct Done<'a> {
+    /// The new cell or message.
+    new: &'a str,
+    /// The cells that the model does not see any more; of a session, the message on the other branch.
+    hidden: &'a [String],
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let surroundings = Surroundings::of_process()?;
+    let text = match &args.text[..] {
+        [dash] if dash == "-" => piped()?,
+        words => words.join(" "),
+    };
+    if text.trim().is_empty() {
+        let hint = "drop hides a message without putting another one in its place";
+        return Err(Failure::usage("there is no text", hint));
+    }
+    let (new, hidden) = match cells::file(&args.target) {
+        Some(path) => {
+            let edited = cells::edit(path, &args.message, &text, &surroundings)?;
+            ui::remark(&format!(
+                "to ask again from there: analects rewind {} {}, then analects chat {0}",
+                args.target, edited.new
+            ));
+            (edited.new, edited.hidden)
+        }
+        None => in_session(args, text, &surroundings)?,
+    };
+    match args.json {
+        true => ui::print_json(&Done { new: &new, hidden: &hidden }),
+        false => ui::print_line(&new),
+    }
+}
+
+fn in_session(
+    args: &Args,
+    text: String,
+    surroundings: &Surroundings,
+) -> Result<(String, Vec<String>), Failure> {
+    let sessions = Sessions::of(surroundings);
+    let name = sessions.find(Some(&args.target))?;
+    let id = sessions.message(&name, &args.message)?;
+    let mut session = Session::open(&*sessions.store, name)?;
+    let before = session.leaf().cloned();
+    let old = session.message(&id)?;
+    let new = Message { parent_id: old.parent_id.clone(), ..said_instead(&old, text)? };
+    let new = session.branch(new, &mut OsIds, Timestamp::now())?;
+    if let Some(leaf) = before {
+        ui::remark(&format!("to undo this: analects rewind {} {}", args.target, &*leaf));
+    }
+    Ok((new.to_string(), vec![id.to_string()]))
+}
+
+/// A message of the same kind that says something else.
+fn said_instead(old: &Message, text: String) -> Result<Message, Failure> {
+    let mut new = Message { author: old.author.clone(), ..Message::new("", old.body.clone()) };
+    let said = Content::Text(Text::from(text));
+    let refuse = |what: &str| {
+        let failure = Failure::input(format!("{} cannot be edited: {what}", &*old.id));
+        Err(failure.or_hint("drop hides it; rewind goes back before it"))
+    };
+    match &mut new.body {
+        Body::User(user) => match &mut user.content {
+            Content::Blocks(blocks) if has_results(blocks) => match &mut blocks[..] {
+                [Block::ToolResult(result)] => result.content = said,
+                _ => return refuse("it holds several results of tools"),
+            },
+            content => *content = said,
+        },
+        Body::Assistant(answer) => {
+            answer.content = said;
+            answer.stop_reason = None;
+        }
+        Body::System(system) => system.content = said,
+        Body::Summary(summary) => {
+            summary.text = said.text().into();
+        }
+        _ => return refuse("it is no text"),
+    }
+    Ok(new)
+}
+
+fn has_results(blocks: &[Block]) -> bool {
+    blocks.iter().any(|block| matches!(block, Block::ToolResult(_)))
+}

@@ -1,0 +1,228 @@
+//! `fork`, `rewind`, `drop` and `edit` on message files, and `edit` on sessions: nothing that was said is
+//! lost, no byte of another cell changes, and the model sees what was meant.
+
+use crate::sandbox::{Run, Sandbox};
+use crate::server::{Server, answer};
+
+const FILE: &str = "---\nagents:\n  coder:\n    models: [openai/tiny]\n---\n\n\
+    # %% [^1]\n\n[^1]: [markdown]\n\nsix times seven?\n\n\
+    # %%% [^2]\n\n[^2]: [coder]\n\nForty-two.\n\n\
+    # %% [^3]\n\n[^3]: [markdown]\n\nand eight?\n\n\
+    # %%% [^4]\n\n[^4]: [coder]\n\nForty-eight.\n";
+
+fn sandbox_with(server: &Server) -> Sandbox {
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", FILE);
+    sandbox
+}
+
+#[track_caller]
+fn done(run: &Run) -> &str {
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    run.stdout.trim_end()
+}
+
+#[test]
+fn after_a_rewind_the_question_is_asked_again_and_the_way_back_is_told() {
+    let server = Server::new(vec![answer(&["42."]), answer(&["56."])]);
+    let sandbox = sandbox_with(&server);
+    let run = sandbox.run(&["rewind", "a.msg.md", "1"]);
+    let told = "a.msg.md goes on from cell 1; to undo this: analects rewind a.msg.md 4\n";
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (Some(0), "", told));
+    let file = sandbox.read("a.msg.md");
+    assert!(file.starts_with(FILE), "{file}");
+    sandbox.run(&["chat", "a.msg.md"]).assert_answer("42.\n");
+    let request = server.request();
+    assert!(request.contains("six times seven?") && !request.contains("Forty"), "{request}");
+    assert!(!request.contains("and eight?") && !request.contains("Back to cell"), "{request}");
+    // The way back leads to everything that was there.
+    done(&sandbox.run(&["rewind", "a.msg.md", "4"]));
+    sandbox.run(&["chat", "a.msg.md", "times", "eight?"]).assert_answer("56.\n");
+    let request = server.request();
+    for said in ["six times seven?", "Forty-two.", "and eight?", "Forty-eight.", "times eight?"] {
+        assert!(request.contains(said), "{request}");
+    }
+    assert!(!request.contains("\"42.\""), "{request}");
+    assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
+}
+
+#[test]
+fn a_hidden_cell_is_not_sent_until_it_is_shown_again() {
+    let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
+    let sandbox = sandbox_with(&server);
+    assert_eq!(done(&sandbox.run(&["drop", "a.msg.md", "2"])), "2");
+    let hidden = FILE.replace("[^2]: [coder]", "[^2]: [coder] history=\"none\"");
+    assert_eq!(sandbox.read("a.msg.md"), hidden);
+    let again = sandbox.run(&["drop", "a.msg.md", "2"]);
+    again.assert_failure(
+        1,
+        "analects: a.msg.md: cell 2 is hidden already\n\
+         hint: analects drop a.msg.md 2 --undo shows it again\n",
+    );
+    sandbox.run(&["chat", "a.msg.md", "x"]).assert_answer("1\n");
+    assert!(!server.request().contains("Forty-two."));
+    let run = sandbox.run(&["drop", "a.msg.md", "2", "--undo", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(done(&run)).unwrap();
+    assert_eq!(json, serde_json::json!({ "cells": ["2"], "hidden": false }));
+    sandbox.run(&["chat", "a.msg.md", "y"]).assert_answer("2\n");
+    assert!(server.request().contains("Forty-two."));
+}
+
+#[test]
+fn a_dropped_answer_leaves_its_question_open() {
+    let server = Server::new(vec![answer(&["48!"])]);
+    let sandbox = sandbox_with(&server);
+    done(&sandbox.run(&["drop", "a.msg.md", "4"]));
+    sandbox.run(&["chat", "a.msg.md"]).assert_answer("48!\n");
+    let request = server.request();
+    assert!(request.contains("and eight?") && !request.contains("Forty-eight."), "{request}");
+}
+
+#[test]
+fn an_edited_cell_is_sent_in_the_place_of_the_old_one() {
+    let server = Server::new(vec![answer(&["fine"])]);
+    let sandbox = sandbox_with(&server);
+    let run = sandbox.run_with_stdin(&["edit", "a.msg.md", "1", "-"], "# %% seven times six?\n");
+    assert_eq!(done(&run), "5");
+    assert!(run.stderr.contains("analects rewind a.msg.md 5"), "{}", run.stderr);
+    let new = "# %% [^5]\n\n[^5]: [markdown] edit_of=1\n\n\\# %% seven times six?\n\n";
+    let expected = FILE
+        .replace("# %% [^1]", &format!("{new}# %% [^1]"))
+        .replace("[^1]: [markdown]", "[^1]: [markdown] history=\"none\"");
+    assert_eq!(sandbox.read("a.msg.md"), expected);
+    sandbox.run(&["chat", "a.msg.md", "so?"]).assert_answer("fine\n");
+    let request = server.request();
+    assert!(request.contains("# %% seven times six?") && !request.contains("six times seven?"));
+    assert!(request.contains("Forty-two.") && request.contains("Forty-eight."), "{request}");
+}
+
+#[test]
+fn a_fork_is_a_file_of_its_own_and_writes_over_nothing() {
+    let server = Server::new(vec![answer(&["else"])]);
+    let sandbox = sandbox_with(&server);
+    assert_eq!(done(&sandbox.run(&["fork", "a.msg.md", "--at", "2"])), "a.fork-1.msg.md");
+    let end = FILE.find("# %% [^3]").unwrap();
+    assert_eq!(sandbox.read("a.fork-1.msg.md"), FILE[..end]);
+    assert_eq!(done(&sandbox.run(&["fork", "a.msg.md"])), "a.fork-2.msg.md");
+    assert_eq!(sandbox.read("a.fork-2.msg.md"), FILE);
+    let over = ["fork", "a.msg.md", "--at", "1", "-o", "a.fork-2.msg.md"];
+    let run = sandbox.run(&over);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("there is a file already"), "{}", run.stderr);
+    assert_eq!(sandbox.read("a.fork-2.msg.md"), FILE);
+    done(&sandbox.run(&[&over[..], &["--force"]].concat()));
+    assert!(!sandbox.read("a.fork-2.msg.md").contains("Forty-two."));
+    sandbox.run(&["chat", "a.fork-1.msg.md", "something"]).assert_answer("else\n");
+    assert_eq!(sandbox.read("a.msg.md"), FILE);
+    for wrong in ["a.msg.md", "./a.msg.md", "b.md", "b.txt"] {
+        let run = sandbox.run(&["fork", "a.msg.md", "-o", wrong, "--force"]);
+        assert_eq!(run.code, Some(2), "{wrong}: {}", run.stderr);
+    }
+    assert_eq!(sandbox.read("a.msg.md"), FILE);
+}
+
+#[test]
+fn wrong_cells_and_wrong_files_change_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", FILE);
+    sandbox.write("bad.msg.md", b"# %% [^1]\n\n[^1]: [markdown]\n\n\xff\n");
+    sandbox.write("plain.md", "# Notes\n");
+    for (verb, more) in [("rewind", &[][..]), ("drop", &[]), ("edit", &["x"])] {
+        let run = |file: &str, cell: &str| sandbox.run(&[&[verb, file, cell], more].concat());
+        let unknown = run("a.msg.md", "17");
+        assert_eq!(unknown.code, Some(3), "{verb}: {}", unknown.stderr);
+        assert!(unknown.stderr.contains("a.msg.md: there is no cell 17"), "{}", unknown.stderr);
+        assert_eq!(run("nowhere.msg.md", "1").code, Some(3), "{verb}");
+        assert!(!sandbox.path("nowhere.msg.md").exists());
+        assert_eq!(run("bad.msg.md", "1").code, Some(1), "{verb}");
+        assert_ne!(run("plain.md", "1").code, Some(0), "{verb}");
+    }
+    assert_eq!(sandbox.run(&["rewind", "a.msg.md", "4"]).code, Some(1));
+    assert_eq!(sandbox.run(&["edit", "a.msg.md", "1", " "]).code, Some(2));
+    assert_eq!(sandbox.read("a.msg.md"), FILE);
+    assert_eq!(sandbox.read("plain.md"), "# Notes\n");
+}
+
+#[test]
+fn a_file_in_a_section_can_be_rewound_and_edited_too() {
+    let sandbox = Sandbox::new();
+    let head = "---\nmessage_section: Talk\n---\n\n# Mine\n\ntext\n\n## Talk\n\n";
+    let file = format!("{head}### %%\n\none\n\n### %%% [^2]\n\n[^2]: [x]\n\ntwo\n");
+    sandbox.write("notes.md", &file);
+    done(&sandbox.run(&["edit", "notes.md", "1", "uno"]));
+    let text = sandbox.read("notes.md");
+    assert!(
+        text.starts_with(&format!("{head}### %% [^3]\n\n[^3]: [markdown] edit_of=1\n\nuno\n\n")),
+        "{text}"
+    );
+    done(&sandbox.run(&["rewind", "notes.md", "3"]));
+    assert_eq!(done(&sandbox.run(&["fork", "notes.md", "--at", "3"])), "notes.fork-1.md");
+    assert!(sandbox.read("notes.fork-1.md").ends_with("edit_of=1\n\nuno\n\n"));
+    assert_eq!(sandbox.run(&["check", "notes.md"]).code, Some(0));
+}
+
+/// A session of three messages; their ids.
+fn session(sandbox: &Sandbox, lines: &str) -> Vec<String> {
+    let run = sandbox.run_with_stdin(&["session", "append"], lines);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let id = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].clone();
+    run.stdout.lines().map(|line| id(line).as_str().unwrap().to_string()).collect()
+}
+
+fn tail(sandbox: &Sandbox) -> Vec<String> {
+    let run = sandbox.run(&["session", "tail", "last", "--json"]);
+    let decoded = analects_formats::transcript::decode(run.stdout.as_bytes());
+    decoded.messages.iter().map(|message| message.text()).collect()
+}
+
+/// What would be sent of the last session.
+fn sent(sandbox: &Sandbox) -> String {
+    let run = sandbox.run(&["context", "last", "-m", "openai/tiny", "--request"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    run.stdout
+}
+
+#[test]
+fn an_edited_message_of_a_session_is_a_branch_with_a_way_back() {
+    let sandbox = Sandbox::new();
+    let lines = "{\"type\":\"user\",\"content\":\"one\"}\n{\"type\":\"assistant\",\"content\":\"two\"}\n\
+                 {\"type\":\"user\",\"content\":\"three\"}\n";
+    let ids = session(&sandbox, lines);
+    for (at, expected) in
+        [(2, vec!["one", "two", "new"]), (1, vec!["one", "new"]), (0, vec!["new"])]
+    {
+        let run = sandbox.run(&["edit", "last", &ids[at], "new"]);
+        let new = done(&run).to_string();
+        assert!(new.len() > 20 && !ids.contains(&new), "{new}");
+        let request = sent(&sandbox);
+        for text in ["one", "two", "three", "new"] {
+            let is_sent = request.contains(&format!("\"{text}\""));
+            assert_eq!(is_sent, expected.contains(&text), "{at} {text}: {request}");
+        }
+        assert!(run.stderr.starts_with("to undo this: analects rewind last "), "{}", run.stderr);
+        done(&sandbox.run(&["rewind", "last", &ids[2]]));
+        assert!(sent(&sandbox).contains("\"three\""));
+    }
+    let export = sandbox.run(&["session", "export", "last"]).stdout;
+    for said in ["one", "two", "three"] {
+        assert!(export.contains(&format!("\"{said}\"")), "{export}");
+    }
+    assert!(tail(&sandbox).contains(&"three".to_string()));
+}
+
+#[test]
+fn an_edited_result_keeps_its_call_and_calls_are_not_edited_away() {
+    let sandbox = Sandbox::new();
+    let lines = "{\"type\":\"user\",\"content\":\"weather?\"}\n\
+        {\"type\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"w\",\"input\":{}}]}\n\
+        {\"type\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"t1\",\"content\":\"sun\"}]}\n\
+        {\"type\":\"assistant\",\"content\":\"It is sunny.\"}\n";
+    let ids = session(&sandbox, lines);
+    done(&sandbox.run(&["edit", "last", &ids[2], "rain"]));
+    let request = sent(&sandbox);
+    assert!(
+        request.contains("rain") && request.contains("t1") && !request.contains("sun"),
+        "{request}"
+    );
+    assert!(!request.contains("interrupted"), "{request}");
+}
