@@ -2,17 +2,18 @@
 
 use std::path::PathBuf;
 
+use analects_client::resolve;
 use analects_context::{Count, Counter};
 use serde::Serialize;
 
 use crate::config::Config;
 use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
-use crate::ui;
+use crate::{local, ui};
 
 /// Count the tokens of a text
 ///
-/// The count is exact where the model's vocabulary is public and built in; else it is an estimate, shown with ~ and with how
+/// The count is exact where the model's vocabulary is public and built in, and for a model of this machine; else it is an estimate, shown with ~ and with how
 /// far ordinary text may be off. A message file or a transcript is counted as text: analects context shows what of a
 /// conversation would be sent. Nothing is sent.
 #[derive(Debug, clap::Args)]
@@ -51,7 +52,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let model = named.or_else(|| config.pointer("default").map(str::to_string));
     let model = model.unwrap_or_else(|| USUAL.to_string());
     let text = read(args)?;
+    let served = resolve(&model, &surroundings.models).ok();
+    let serving = served.and_then(|model| local::serving(&model, &surroundings));
+    let vocabulary = serving.as_ref().map(local::Vocabulary);
     let mut counter = Counter::of_model(model.split_once('/').map_or(&*model, |(_, name)| name));
+    if let Some(vocabulary) = &vocabulary {
+        counter = counter.with_tokenizer(vocabulary);
+    }
     counter.use_vocabulary(true);
     let count = counter.text(&text);
     match args.json {

@@ -8,6 +8,7 @@ mod asking;
 mod branches;
 mod chat;
 mod check;
+mod compact;
 mod completions;
 mod config;
 mod context;

@@ -1,0 +1,181 @@
+//! A summary in the place of the earlier part of a conversation, by hand and by itself.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::server::{Server, answer, error};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+const HEAD: &str = "---\ndefault_agent: t\nagents:\n  t: {models: [openai/tiny], context_window: 600, max_output_tokens: 100}\n---\n\n";
+
+/// A conversation of so many rounds.
+fn talk(rounds: usize) -> String {
+    let round = |n: usize| {
+        let answer = "The river flows to the sea. ".repeat(4);
+        format!(
+            "# %%\n\nQuestion {n}?\n\n# %%% [^r{n}]\n\n[^r{n}]: [t]\n\nAnswer {n}. {answer}\n\n"
+        )
+    };
+    let rounds: String = (0..rounds).map(round).collect();
+    format!("{HEAD}{rounds}")
+}
+
+fn seen(sandbox: &Sandbox, target: &str) -> usize {
+    let shown = json(&sandbox.run(&["context", target, "--json"]).stdout);
+    shown["messages"].as_array().unwrap().len()
+}
+
+#[test]
+fn a_file_is_compacted_and_that_can_be_undone() {
+    let server = Server::new(vec![answer(&["They spoke of rivers."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", talk(6));
+    let before = sandbox.read("a.msg.md");
+    let run = sandbox.run(&["compact", "a.msg.md"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.ends_with("They spoke of rivers.\n"), "{}", run.stdout);
+    assert!(run.stderr.contains("a summary stands for"), "{}", run.stderr);
+    assert!(server.request().contains("Question 0?"));
+    let after = sandbox.read("a.msg.md");
+    assert!(after.starts_with(before.trim_end()), "nothing that was there changed");
+    assert!(after.contains(": [summary]") && after.contains(": [compact_boundary]"), "{after}");
+    assert!(seen(&sandbox, "a.msg.md") < 12);
+    let check = sandbox.run(&["check", "a.msg.md"]);
+    assert_eq!(check.code, Some(0), "{}", check.stderr);
+    let undo = sandbox.run(&["compact", "a.msg.md", "--undo"]);
+    assert_eq!(undo.code, Some(0), "{}", undo.stderr);
+    assert_eq!(seen(&sandbox, "a.msg.md"), 12);
+    assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
+    sandbox
+        .run(&["compact", "a.msg.md", "--undo"])
+        .assert_failure(3, "analects: there is no compaction to take back\n");
+}
+
+#[test]
+fn a_session_is_compacted_and_that_can_be_undone() {
+    let answers = ["One.", "Two.", "Three."].map(|text| answer(&[&text.repeat(40)]));
+    let server = Server::new(answers.into_iter().chain([answer(&["They counted."])]).collect());
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    assert_eq!(sandbox.run(&["chat", "-m", "openai/tiny", "one?"]).code, Some(0));
+    for prompt in ["two?", "three?"] {
+        assert_eq!(sandbox.run(&["chat", "-c", prompt]).code, Some(0));
+    }
+    // With the usual window, the last turns would all be kept.
+    sandbox.configure(
+        "config.toml",
+        "[agents.small]\nmodels = \"openai/tiny\"\ncontext_window = 500\n",
+    );
+    let run = sandbox.run(&["compact", "last", "--agent", "small", "--json"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let done = json(&run.stdout);
+    assert!(done["messages"].as_u64() >= Some(2), "{done}");
+    assert!(done["tokens_after"].as_u64() < done["tokens_before"].as_u64(), "{done}");
+    assert!(done["summary"].as_str().unwrap().contains("They counted."), "{done}");
+    assert_eq!((&done["without_model"], &done["files"]), (&false.into(), &0.into()));
+    assert!(seen(&sandbox, "last") < 6);
+    assert_eq!(sandbox.run(&["compact", "last", "--undo"]).code, Some(0));
+    assert_eq!(seen(&sandbox, "last"), 6);
+}
+
+#[test]
+fn what_cannot_be_compacted_stays_as_it_is() {
+    let refusal = r#"{"error":{"message":"no"}}"#;
+    let server = Server::new(vec![error("400 Bad Request", refusal)]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("short.msg.md", talk(1));
+    let run = sandbox.run(&["compact", "short.msg.md"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("nothing to compact"), "{}", run.stderr);
+    sandbox.write("long.msg.md", talk(6));
+    let before = sandbox.read("long.msg.md");
+    let run = sandbox.run(&["compact", "long.msg.md"]);
+    assert_eq!(run.code, Some(5), "{}", run.stderr);
+    assert_eq!(sandbox.read("long.msg.md"), before);
+    assert_eq!(sandbox.run(&["compact", "none.msg.md"]).code, Some(3));
+    assert_eq!(sandbox.run(&["compact", "nobody"]).code, Some(3));
+    assert_eq!(sandbox.run(&["compact", "long.msg.md", "--undo", "-m", "x"]).code, Some(2));
+    assert!(!sandbox.path("none.msg.md").exists());
+}
+
+/// The model that is named writes the summary, and needs no agent in the file.
+#[test]
+fn a_named_model_writes_the_summary() {
+    let server = Server::new(vec![answer(&["By the writer."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", talk(6).replace("openai/tiny", "anthropic/claude-opus-4-1"));
+    let run = sandbox.run(&["compact", "a.msg.md", "-m", "openai/writer"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(json(&server.request())["model"], "writer");
+}
+
+#[test]
+fn chat_compacts_a_full_context_by_itself_unless_told_not_to() {
+    let sandbox = Sandbox::new();
+    let server = Server::new(vec![answer(&["They spoke of rivers."]), answer(&["Yes."])]);
+    let mut sandbox = sandbox.with_server(&server.base_url);
+    sandbox.write("a.msg.md", talk(9));
+    let run = sandbox.run(&["chat", "a.msg.md", "Really?"]);
+    assert_eq!((run.code, &*run.stdout), (Some(0), "Yes.\n"), "{}", run.stderr);
+    assert!(run.stderr.contains("the context is nearly full"), "{}", run.stderr);
+    assert!(run.stderr.contains("compact --undo brings it back"), "{}", run.stderr);
+    server.request();
+    let sent = server.request();
+    assert!(sent.contains("They spoke of rivers.") && sent.contains("Really?"), "{sent}");
+    assert!(!sent.contains("Question 0?"), "{sent}");
+    // Not if it is configured so; then what does not fit is left out in sight.
+    sandbox.configure("config.toml", "[context]\ncompact_at = \"never\"\n");
+    let server = Server::new(vec![answer(&["Yes."])]);
+    sandbox.set_server(&server.base_url);
+    sandbox.write("b.msg.md", talk(9));
+    let run = sandbox.run(&["chat", "b.msg.md", "Really?"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(!run.stderr.contains("summar"), "{}", run.stderr);
+    assert!(run.stderr.contains("earlier messages are not sent"), "{}", run.stderr);
+    let show = sandbox.run(&["config", "show"]).stdout;
+    assert!(show.contains("context.compact_at") && show.contains("never"), "{show}");
+    sandbox.configure("config.toml", "[context]\ncompact_at = \"a lot\"\n");
+    let run = sandbox.run(&["config", "show"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("config.toml:2:14"), "{}", run.stderr);
+}
+
+#[test]
+fn a_file_is_shown_to_the_model_and_its_changes_are_told_once() {
+    let answers = (0..3).map(|_| answer(&["I see."])).collect();
+    let server = Server::new(answers);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("notes.txt", "first");
+    let first = ["chat", "a.msg.md", "-m", "openai/tiny", "-f", "notes.txt", "Look."];
+    assert_eq!(sandbox.run(&first).code, Some(0));
+    assert!(server.request().contains("<file path=\\\"notes.txt\\\">\\nfirst\\n</file>"));
+    sandbox.write("notes.txt", "other");
+    let run = sandbox.run(&["chat", "a.msg.md", "And now?"]);
+    assert!(
+        run.stderr.contains("the model is told: The file notes.txt was changed"),
+        "{}",
+        run.stderr
+    );
+    assert!(server.request().contains("was changed by somebody else"));
+    let run = sandbox.run(&["chat", "a.msg.md", "Still?"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    assert_eq!(server.request().matches("was changed by somebody else").count(), 1);
+    assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
+    let run = sandbox.run(&["chat", "a.msg.md", "-f", "nothing.txt", "Look."]);
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+}
+
+#[test]
+fn a_limit_for_the_cost_is_kept() {
+    let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
+    let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/gpt-5", "--max-cost", "0", "Hello"]);
+    assert_eq!(run.code, Some(5), "{}", run.stderr);
+    assert!(run.stderr.contains("nothing was sent") && run.stderr.contains("--max-cost"));
+    assert_eq!(sandbox.texts("a.msg.md"), ["Hello"]);
+    let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "--max-cost", "1"]);
+    assert!(run.stderr.contains("what this model costs is not known"), "{}", run.stderr);
+    assert_eq!(sandbox.run(&["chat", "a.msg.md", "--max-cost", "much"]).code, Some(2));
+    assert_eq!(sandbox.run(&["chat", "a.msg.md", "--max-turns", "0"]).code, Some(2));
+}

@@ -1,0 +1,264 @@
+//! What is sent, with a real model: normalised before it goes out, counted as the server counts, compacted when
+//! it becomes too long, with its context and its reminders, and with files that change.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
+
+use analects_client::{BaseUrl, Client, Key, Model, Options, Surroundings, Transport, resolve};
+use analects_context::{ProjectDocument, Tokenizer, count_tokens_from_usage};
+use analects_core::{Agent, Block, Body, Content, Message, Raw, chain};
+use analects_local::Serving;
+use analects_runtime::{Asked, Conversation, FileConversation, drive};
+use analects_store::Places;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::machine::{Machine, Run, say};
+
+fn model(serving: &Serving) -> Model {
+    let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", serving.port)).unwrap();
+    let transport = Transport::Http { base_url, key: Key::new(&serving.key), as_bearer: false };
+    let model = resolve("local/smollm2", &Surroundings::default()).unwrap();
+    Model { transport, ..model }
+}
+
+fn post(serving: &Serving, path: &str, body: &Value) -> Value {
+    let (port, key, body) = (serving.port, &serving.key, body.to_string());
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.0\r\nhost: x\r\nauthorization: Bearer {key}\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all((head + &body).as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    serde_json::from_str(text.split_once("\r\n\r\n").unwrap().1).unwrap()
+}
+
+/// What the server itself counts of a request, template and all.
+fn servers_count(serving: &Serving, model: &Model, request: &analects_core::Request) -> u64 {
+    let body: Value = serde_json::from_slice(&model.encode(request).body).unwrap();
+    let prompt = post(serving, "/apply-template", &json!({ "messages": body["messages"] }));
+    let content = prompt["prompt"].as_str().unwrap();
+    let wanted = json!({ "content": content, "add_special": true, "parse_special": true });
+    post(serving, "/tokenize", &wanted)["tokens"].as_array().unwrap().len() as u64
+}
+
+fn read_tokens(answer: &Message) -> u64 {
+    let usage = answer.usage.clone().unwrap_or_default();
+    usage.input_tokens.unwrap_or(0) + usage.cache_read_input_tokens.unwrap_or(0)
+}
+
+#[derive(Debug)]
+struct Vocabulary<'s>(&'s Serving);
+
+impl Tokenizer for Vocabulary<'_> {
+    fn name(&self) -> &str {
+        "smollm2"
+    }
+
+    fn count(&self, text: &str) -> Option<u64> {
+        self.0.count_tokens(text)
+    }
+}
+
+fn agent(window: u64, answer: u64) -> Agent {
+    Agent {
+        context_window: window,
+        max_output_tokens: answer,
+        temperature: 0.0,
+        system_prompt: Some("You are brief.".into()),
+        ..Agent::of_model("small", "local/smollm2")
+    }
+}
+
+fn open(machine: &Machine, name: &str, agent: &Agent) -> FileConversation {
+    let places = Places { data: machine.path("d"), state: machine.path("s") };
+    let mut conversation = FileConversation::open(&machine.path(name), &places).unwrap();
+    conversation.set_agent(agent).unwrap();
+    conversation
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(work)
+}
+
+/// A history as tools leave it: progress, a blank answer, an error, two questions in a row, a result apart.
+fn dirty_history() -> Vec<Message> {
+    let call = Block::ToolUse(analects_core::ToolUse {
+        id: "call_1".into(),
+        name: "look".into(),
+        input: Raw::parse("{}").unwrap(),
+        extra: analects_core::RawMap::new(),
+    });
+    let result = Block::ToolResult(analects_core::ToolResult {
+        tool_use_id: "call_1".into(),
+        content: "It rains.".into(),
+        is_error: None,
+        extra: analects_core::RawMap::new(),
+    });
+    let calls = Content::Blocks(vec![Block::from_text("I look."), call]);
+    let assistant = |content| analects_core::Assistant { content, stop_reason: None };
+    let user = |content| analects_core::User { content, ..Default::default() };
+    let failed = Message { is_api_error_message: true, ..Message::assistant("", "overloaded") };
+    vec![
+        Message::user("", "How is the weather?"),
+        Message::new("", Body::Assistant(assistant(calls))),
+        Message::new("", Body::Progress(Default::default())),
+        Message::new("", Body::User(user(Content::Blocks(vec![result])))),
+        failed,
+        Message::assistant("", "  \n"),
+        Message::user("", "So?"),
+        Message::user("", "Do I need an umbrella?"),
+    ]
+}
+
+#[test]
+fn what_is_sent_is_normalised_and_counted_as_the_server_counts() {
+    let Some(machine) = Machine::with_model("context") else { return };
+    let serving = machine.local().serve("smollm2", &mut |_| {}).unwrap();
+    let (model, agent, vocabulary) = (model(&serving), agent(4000, 8), Vocabulary(&serving));
+    let mut conversation = open(&machine, "dirty.msg.md", &agent);
+    conversation.add(dirty_history(), Timestamp::now()).unwrap();
+    let client = Client::new(Options::default());
+    let context = [("city".to_string(), "Paris & <London>".to_string())];
+    let documents = [ProjectDocument { name: "AGENTS.md".into(), text: "Speak plainly.".into() }];
+    let asked = Asked {
+        tokenizer: Some(&vocabulary),
+        context: &context,
+        documents: &documents,
+        ..Asked::new(&client, &model, &agent)
+    };
+    let decoded = conversation.messages();
+    let plan = asked.plan(&chain(&decoded.messages), &Default::default(), Default::default());
+    let request = plan.ready().unwrap().clone();
+    let body = model.encode(&request).body;
+    assert_eq!(analects_core::validate(analects_core::Rules::OpenAiChat, &body), []);
+    let roles: Vec<&str> = request.turns.iter().map(|turn| turn.role.as_str()).collect();
+    assert_eq!(roles, ["user", "assistant", "user"], "{request:?}");
+    let system = request.system.as_ref().unwrap().as_str().into_owned();
+    assert_eq!(
+        system,
+        "You are brief.\n\n<document name=\"AGENTS.md\">\nSpeak plainly.\n</document>\n\n\
+         <context name=\"city\">Paris &amp; &lt;London&gt;</context>"
+    );
+    let expected = servers_count(&serving, &model, &request);
+    let never = std::future::pending();
+    let outcome = block_on(drive(&asked, &mut conversation, &mut |_| {}, never)).unwrap();
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    // What was planned is what the model read, to the last token.
+    assert_eq!(read_tokens(&outcome.answer), expected);
+    let (counted, bound) = (plan.count.tokens, plan.count.error_bound);
+    say(&format!("the plan counts {counted} ± {bound}, the server {expected}"));
+    assert!(counted.abs_diff(expected) <= expected / 10, "{counted} against {expected}");
+    // The record has the same number.
+    let messages = conversation.messages().messages;
+    let chain = chain(&messages);
+    let used = count_tokens_from_usage(&chain.messages).unwrap();
+    let written = outcome.answer.usage.unwrap().output_tokens.unwrap();
+    assert_eq!(used.count.tokens, expected + written);
+    check_estimates(&serving);
+}
+
+/// Estimates per class of text, against the vocabulary of the model.
+fn check_estimates(serving: &Serving) {
+    let english =
+        "The committee met on Tuesday to discuss whether the old bridge should be repaired. "
+            .repeat(40);
+    let code = "pub fn next(&mut self) -> Option<Token> {\n    let start = self.at;\n    self.skip();\n}\n".repeat(40);
+    for (class, text) in [("English", &english), ("code", &code)] {
+        let real = serving.count_tokens(text).unwrap();
+        let estimated = analects_context::Counter::of_model("smollm2").text(text).tokens;
+        let off = estimated.abs_diff(real) as f64 * 100.0 / real as f64;
+        say(&format!("{class}: {estimated} estimated, {real} real, {off:.1} % off"));
+    }
+}
+
+/// The same over the command: exact where it says so.
+#[test]
+fn the_command_counts_as_the_server_does() {
+    let Some(machine) = Machine::with_model("tokens") else { return };
+    let text = "Wie heißt das? 论语 is 3 words, no?\n\tfn main() {}\n".repeat(30);
+    fs::write(machine.path("text"), &text).unwrap();
+    let run = machine.run(&["tokens", "text", "-m", "local/smollm2", "--json"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let shown: Value = serde_json::from_str(&run.stdout).unwrap();
+    let serving = machine.local().serve("smollm2", &mut |_| {}).unwrap();
+    let body = json!({ "content": text, "add_special": false });
+    let real = post(&serving, "/tokenize", &body)["tokens"].as_array().unwrap().len();
+    assert_eq!((&shown["tokens"], &shown["method"]), (&real.into(), &"tokenizer".into()));
+}
+
+fn chat(machine: &Machine, args: &[&str]) -> Run {
+    let mut all = vec!["chat", "talk.msg.md"];
+    all.extend(args);
+    let run: Run = machine.command(&all).stdin(Stdio::null()).output().unwrap().into();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    run
+}
+
+const SMALL: &str = "---\ndefault_agent: small\nagents:\n  small:\n    models: [local/smollm2]\n    context_window: 1000\n    max_output_tokens: 60\n    temperature: 0\n---\n";
+
+#[test]
+fn a_long_conversation_is_compacted_by_the_real_model() {
+    let Some(machine) = Machine::with_model("compaction") else { return };
+    fs::write(machine.path("talk.msg.md"), SMALL).unwrap();
+    let mut compacted = None;
+    for round in 0..20 {
+        let question =
+            format!("Question {round}: tell me one fact about the river number {round}.");
+        let run = chat(&machine, &[&question]);
+        if run.stderr.contains("a summary stands for") {
+            compacted = Some(round);
+            break;
+        }
+        assert!(!run.stderr.contains("not sent"), "nothing is left out before: {}", run.stderr);
+    }
+    let round = compacted.unwrap();
+    let file = fs::read_to_string(machine.path("talk.msg.md")).unwrap();
+    assert!(file.contains(": [summary]") && file.contains("trigger=\"auto\""), "{file}");
+    assert!(file.contains("Question 0: tell me"), "nothing is deleted");
+    let shown = machine.run(&["context", "talk.msg.md", "--json"]);
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let rows = shown["messages"].as_array().unwrap();
+    assert!(rows.len() < 2 * round, "{shown}");
+    say(&format!("compacted before question {round}; {} messages are seen", rows.len()));
+    let request = machine.run(&["context", "talk.msg.md", "--request"]).stdout;
+    assert!(request.contains("This is a summary of the conversation so far"), "{request}");
+    assert!(!request.contains("Question 0: tell me"), "{request}");
+    // It goes on from there.
+    chat(&machine, &["And one more?"]);
+    assert_eq!(machine.run(&["check", "talk.msg.md"]).code, Some(0));
+}
+
+#[test]
+fn files_that_change_are_told_to_the_real_model() {
+    let Some(machine) = Machine::with_model("freshness") else { return };
+    fs::write(machine.path("talk.msg.md"), SMALL.replace("60", "8").replace("1000", "4000"))
+        .unwrap();
+    let notes = machine.path("notes.txt");
+    fs::write(&notes, "The tea is green.").unwrap();
+    chat(&machine, &["-f", "notes.txt", "What colour is the tea?"]);
+    let told = |what: &str| chat(&machine, &["And now?"]).stderr.contains(what);
+    assert!(!told("notes.txt"), "it is fresh");
+    // In the same second, of the same length.
+    fs::write(&notes, "The tea is black.").unwrap();
+    fs::write(&notes, "The tea is brown.").unwrap();
+    assert!(told("notes.txt was changed"));
+    assert!(!told("notes.txt"), "once");
+    fs::write(machine.path("new"), "The tea is white.").unwrap();
+    fs::rename(machine.path("new"), &notes).unwrap();
+    assert!(told("notes.txt was changed"), "by rename");
+    fs::remove_file(&notes).unwrap();
+    fs::write(&notes, "The tea is white.").unwrap();
+    assert!(!told("notes.txt"), "replaced by the same content");
+    fs::remove_file(&notes).unwrap();
+    assert!(told("notes.txt, which you have seen, is no longer there"));
+    // What the model reads is what the file says, reminders and all.
+    let request = machine.run(&["context", "talk.msg.md", "--request"]).stdout;
+    assert_eq!(request.matches("<system-reminder>").count(), 3, "{request}");
+    assert_eq!(machine.run(&["check", "talk.msg.md"]).code, Some(0));
+}
