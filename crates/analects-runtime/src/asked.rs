@@ -31,6 +31,8 @@ pub struct Asked<'a> {
     pub context: &'a [(String, String)],
     /// What the turn may take.
     pub limits: Limits,
+    /// Whether an answer goes into the conversation while it comes, and not only when it is complete.
+    pub streams: bool,
     /// How full the context must be to be compacted without anybody asking; `None` for never.
     pub threshold: Option<Threshold>,
 }
@@ -61,6 +63,7 @@ impl<'a> Asked<'a> {
             documents: &[],
             context: &[],
             limits: Limits::default(),
+            streams: true,
             threshold: Some(Threshold::default()),
         }
     }

@@ -284,7 +284,9 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
                 Some(Ok(event)) => {
                     fold.push(&event);
                     (self.watch)(Seen::Event(&event));
-                    if let StreamEvent::BlockDelta { delta: Delta::Text(text), .. } = &event {
+                    if let StreamEvent::BlockDelta { delta: Delta::Text(text), .. } = &event
+                        && self.asked.streams
+                    {
                         self.conversation.push(&text.as_str())?;
                     }
                 }

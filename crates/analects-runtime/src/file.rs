@@ -1,12 +1,14 @@
 //! A conversation in a message file: the file is the record.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_context::{Calibration, FileFreshness};
 use analects_core::{Agent, Block, Body, Content, Message, MessageId, Problem, Raw, Source, User};
 use analects_formats::Decoded;
-use analects_formats::msgfile::{self, Attribute, Document, NewCell, Splice};
+use analects_formats::msgfile::item::ItemError;
+use analects_formats::msgfile::{self, Attribute, Choice, Document, NewCell, Splice};
 use analects_store::{LockedFile, OsIds, Places, Reply, StoreError, read_picture};
 use jiff::Timestamp;
 
@@ -23,6 +25,12 @@ pub struct FileConversation {
     state: State,
     /// What was learnt about counting, for as long as this lives.
     calibration: Calibration,
+    /// Which cells are sent this time.
+    choice: Choice,
+    /// The cells that are being answered, as they were sent: their names and texts.
+    asked: OnceCell<Vec<(String, String)>>,
+    /// Those of them that somebody changed while they were being answered.
+    changed: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -38,8 +46,15 @@ impl FileConversation {
     pub fn open(path: &Path, places: &Places) -> Result<FileConversation, StoreError> {
         let file = LockedFile::open_within(path, places, PATIENCE)?;
         let path = file.path().to_path_buf();
-        let (agent, calibration) = (String::new(), Calibration::default());
-        Ok(FileConversation { path, agent, state: State::Resting(Box::new(file)), calibration })
+        Ok(FileConversation {
+            path,
+            agent: String::new(),
+            state: State::Resting(Box::new(file)),
+            calibration: Calibration::default(),
+            choice: Choice::default(),
+            asked: OnceCell::new(),
+            changed: Vec::new(),
+        })
     }
 
     /// What the file holds; nothing while an answer is being written.
@@ -75,6 +90,49 @@ impl FileConversation {
         file.append(|document| NewCell::agent(document.next_id(), agent))
     }
 
+    /// Chooses the cells that are sent, beside those that are being asked, from now on. Call it when
+    /// everything has been said: what waits for an answer then is what is asked.
+    pub fn choose(&mut self, choice: Choice) -> Result<(), ItemError> {
+        if let Some(document) = self.document() {
+            let asked = document.unanswered().first().map(|cell| cell.name().into_owned());
+            let choice = Choice { asked, ..choice };
+            chosen(document, &choice)?;
+            self.choice = choice;
+        }
+        Ok(())
+    }
+
+    /// Writes the choice into the cells, so that it holds for every later call, too.
+    pub fn save_choice<E: From<StoreError> + From<ItemError>>(&mut self) -> Result<(), E> {
+        let choice = self.choice.clone();
+        self.try_edit(|document| {
+            let source = chosen(document, &choice)?;
+            Ok(Splice::whole(document.source(), source))
+        })
+    }
+
+    /// Changes the file, as [`LockedFile::try_edit`] does.
+    pub fn try_edit<E: From<StoreError>>(
+        &mut self,
+        change: impl FnMut(&Document) -> Result<Splice, E>,
+    ) -> Result<(), E> {
+        self.file()?.try_edit(change)
+    }
+
+    /// The names of cells that somebody changed while they were being answered. Their new text is in the
+    /// file; the old one, which was answered, is kept with the answer.
+    pub fn changed(&self) -> &[String] {
+        &self.changed
+    }
+
+    /// Remembers what is being asked.
+    fn remember_asked(&self, document: &Document) {
+        self.asked.get_or_init(|| {
+            let asked = document.unanswered().into_iter();
+            asked.map(|cell| (cell.name().into_owned(), cell.content().into_owned())).collect()
+        });
+    }
+
     fn file(&mut self) -> Result<&mut LockedFile, StoreError> {
         match &mut self.state {
             State::Resting(file) => Ok(file),
@@ -97,6 +155,22 @@ impl FileConversation {
             _ => Err(StoreError::Misused { path: self.path.clone() }),
         }
     }
+}
+
+/// The source of a document in which the cells say what was chosen.
+fn chosen(document: &Document, choice: &Choice) -> Result<Vec<u8>, ItemError> {
+    msgfile::set_attributes(document, &choice.changes(document)?)
+}
+
+/// Those of the cells that were asked that do not say any more what they said, with what that was.
+fn changed_since(document: &Document, asked: &[(String, String)]) -> Vec<(String, String)> {
+    let says = |text: &str| document.cells().any(|cell| cell.content() == text);
+    let is_same = |(name, text): &&(String, String)| {
+        let there = document.cell(name).is_some_and(|cell| cell.content() == text.as_str());
+        // A cell without id has another name when one is typed above it.
+        there || (name.parse::<usize>().is_ok() && says(text))
+    };
+    asked.iter().filter(|asked| !is_same(asked)).cloned().collect()
 }
 
 /// The messages of a file, with the pictures that it names.
@@ -132,7 +206,17 @@ fn load_pictures(message: &mut Message, path: &Path, problems: &mut Vec<Problem>
 
 impl Conversation for FileConversation {
     fn messages(&self) -> Decoded {
-        self.document().map(|document| file_messages(document, &self.path)).unwrap_or_default()
+        let Some(document) = self.document() else { return Decoded::default() };
+        self.remember_asked(document);
+        let decoded = file_messages(document, &self.path);
+        if self.choice.is_empty() {
+            return decoded;
+        }
+        // Places of problems are those of the file as it is. Where the choice cannot be made any more,
+        // nothing is sent: it may be there to keep something back.
+        let source = chosen(document, &self.choice).unwrap_or_default();
+        let messages = file_messages(&document.with_source(source), &self.path).messages;
+        Decoded { messages, ..decoded }
     }
 
     fn say(&mut self, prompt: &str, _: Timestamp) -> Result<(), StoreError> {
@@ -160,9 +244,19 @@ impl Conversation for FileConversation {
             return Err(StoreError::Misused { path: self.path.clone() });
         };
         let answer = Message { author: Some(self.agent.clone()), ..answer };
-        let cells =
-            |document: &Document, id: &str| msgfile::answer(document, id, &answer, &mut OsIds);
+        let asked = self.asked.take().unwrap_or_default();
+        let mut changed = Vec::new();
+        let cells = |document: &Document, id: &str| {
+            let (mut cells, residue) = msgfile::answer(document, id, &answer, &mut OsIds);
+            changed = changed_since(document, &asked);
+            if let Some(first) = cells.first_mut().filter(|_| !changed.is_empty()) {
+                let texts: Vec<&str> = changed.iter().map(|(_, text)| text.as_str()).collect();
+                first.attributes.push(("asked".to_string(), texts.join("\n\n")));
+            }
+            (cells, residue)
+        };
         let file = reply.finish(cells)?;
+        self.changed = changed.into_iter().map(|(name, _)| name).collect();
         self.state = State::Resting(Box::new(file));
         Ok(())
     }

@@ -98,6 +98,28 @@ impl LockedFile {
         places: &Places,
         patience: Duration,
     ) -> Result<LockedFile, StoreError> {
+        let file = LockedFile::open_any(vfs, name, places, patience)?;
+        if file.document.kind() == Kind::Plain {
+            return Err(StoreError::NotAMessageFile { path: file.name });
+        }
+        Ok(file)
+    }
+
+    /// The same for a Markdown file that is no message file, and is to become one.
+    pub fn open_plain(
+        name: &Path,
+        places: &Places,
+        patience: Duration,
+    ) -> Result<LockedFile, StoreError> {
+        LockedFile::open_any(Arc::new(Disk), name, places, patience)
+    }
+
+    fn open_any(
+        vfs: Arc<dyn Vfs>,
+        name: &Path,
+        places: &Places,
+        patience: Duration,
+    ) -> Result<LockedFile, StoreError> {
         let name = name.to_path_buf();
         let path = real_path(&*vfs, &name)?;
         let lock = Lock::take(&*vfs, places, &path, patience)?;
@@ -106,9 +128,6 @@ impl LockedFile {
         redo.complete(&*vfs, &path)?;
         let kept = clear_up(&*vfs, &path);
         let (document, seen) = read_or_new(&*vfs, &path)?;
-        if document.kind() == Kind::Plain {
-            return Err(StoreError::NotAMessageFile { path: name });
-        }
         if seen.is_some() {
             // A rename would get around a write protection that somebody meant.
             vfs.open(&path, Open::Append).map_err(to("write to", &name))?;

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::ui;
 
 /// How long we wait for another process that writes to the file.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens a message file for writing, and waits a while if another process writes to it.
 pub fn open(path: &Path, places: &Places) -> Result<LockedFile, Failure> {

@@ -19,7 +19,7 @@ const CHOSEN: [&str; 6] =
 ///
 /// let file = "# %% [^1]\n\n[^1]: [markdown]\n\none\n\n# %%% [^2]\n\n[^2]: [coder]\n\ntwo\n";
 /// let document = msgfile::decode(file);
-/// let choice = Choice { include: vec![], exclude: vec!["2".into()] };
+/// let choice = Choice { exclude: vec!["2".into()], ..Choice::default() };
 /// let changes = choice.changes(&document)?;
 /// assert_eq!((changes[0].cell, changes[0].value.as_str()), (1, "none"));
 /// # Ok::<(), msgfile::item::ItemError>(())
@@ -30,6 +30,9 @@ pub struct Choice {
     pub include: Vec<String>,
     /// These are not sent.
     pub exclude: Vec<String>,
+    /// The first cell that is being asked: it and what comes after it is sent, unless it is excluded.
+    /// Without it, these are the cells that wait for an answer.
+    pub asked: Option<String>,
 }
 
 impl Choice {
@@ -49,8 +52,7 @@ impl Choice {
         let families = Families::of(document);
         let mut wanted: BTreeMap<usize, History> = BTreeMap::new();
         if !self.include.is_empty() {
-            let asked = document.unanswered();
-            let kept = include.into_iter().chain(asked.iter().map(|cell| cell.ordinal() - 1));
+            let kept = include.into_iter().chain(self.asked_cells(document));
             let kept: BTreeSet<usize> = kept.map(|at| families.top[at]).collect();
             for at in (0..families.len()).filter(|at| families.is_chosen(*at)) {
                 let seen = kept.contains(&families.top[at]);
@@ -63,6 +65,14 @@ impl Choice {
             wanted.extend(families.hidden(at).into_iter().map(|at| (at, History::Exclude)));
         }
         Ok(wanted.into_iter().map(|(cell, history)| attribute(cell, history)).collect())
+    }
+
+    /// The places of the cells that are being asked.
+    fn asked_cells(&self, document: &Document) -> Vec<usize> {
+        match self.asked.as_deref().and_then(|name| document.cell(name)) {
+            Some(first) => (first.ordinal() - 1..document.cells().len()).collect(),
+            None => document.unanswered().iter().map(|cell| cell.ordinal() - 1).collect(),
+        }
     }
 }
 
@@ -355,11 +365,11 @@ mod tests {
     #[test]
     fn only_the_chosen_cells_and_the_question_are_seen() {
         let document = decode(FILE);
-        let choice = Choice { include: vec!["2.aaa".into()], exclude: vec![] };
+        let choice = Choice { include: vec!["2.aaa".into()], ..Choice::default() };
         let seen = visible(&apply(&document, &choice.changes(&document).unwrap())).join("\n");
         assert!(seen.contains("sun") && seen.contains("see") && seen.contains("and now"), "{seen}");
         assert!(!seen.contains("weather?") && !seen.contains("python"), "{seen}");
-        let choice = Choice { include: vec!["1-2".into()], exclude: vec!["2".into()] };
+        let choice = Choice { include: vec!["1-2".into()], exclude: vec!["2".into()], asked: None };
         let seen = visible(&apply(&document, &choice.changes(&document).unwrap()));
         assert_eq!(seen.len(), 2, "{seen:?}");
     }

@@ -1,6 +1,8 @@
 //! `chat`: says something, asks a model, and keeps both.
 
 mod asking;
+mod choosing;
+mod dry_run;
 mod manner;
 mod who;
 
@@ -9,7 +11,7 @@ use std::path::{Path, PathBuf};
 use analects_core::Agent;
 use analects_formats::msgfile::{Document, frontmatter};
 use analects_runtime::{Conversation, FileConversation, StoredConversation, attach_file};
-use analects_store::ChainName;
+use analects_store::{ChainName, StoreError};
 use jiff::Timestamp;
 
 use crate::config::Config;
@@ -18,9 +20,10 @@ use crate::failure::Failure;
 use crate::piped::piped;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::{local, writing};
+use crate::{local, ui, writing};
 use asking::ask;
 pub use asking::in_words;
+use choosing::Choosing;
 pub use manner::{LimitArgs, Manner, vocabulary};
 pub use who::{Wanted, Who};
 
@@ -39,6 +42,7 @@ pub use who::{Wanted, Who};
   analects chat talk.msg.md \"And in one sentence?\"
   git diff | analects chat review.msg.md \"Review this change\"
   analects chat talk.msg.md -f notes.txt \"What is missing in these notes?\"
+  analects chat talk.msg.md --agent critic -e 2-4 \"And what do you think?\"
   analects chat -m openai/gpt-5-mini \"A question without a file\"
   analects chat -c \"Go on with that\"")]
 pub struct Args {
@@ -69,32 +73,78 @@ pub struct Args {
     limits: LimitArgs,
 
     #[command(flatten)]
+    choosing: Choosing,
+
+    #[command(flatten)]
     connection: Connection,
 }
 
 pub fn run(args: Args) -> Result<(), Failure> {
     let mut surroundings = Surroundings::of_process()?;
     args.connection.allow(&mut surroundings);
+    surroundings.models.allow_no_key |= args.choosing.dry_run;
     let options = args.connection.options(&surroundings)?;
     let (file, words) = split_file(args.words)?;
-    if let Some(file) = &file {
-        args.connection.spare(file)?;
+    match &file {
+        Some(file) => args.connection.spare(file)?,
+        None => args.choosing.without_file()?,
     }
     let prompt = prompt(&words)?;
-    let wanted = Wanted { model: args.model.as_deref(), agent: args.agent.as_deref() };
+    let agent = args.agent.as_deref().or(args.choosing.set_default_agent.as_deref());
+    let wanted = Wanted { model: args.model.as_deref(), agent };
     let config = Config::read_for(wanted.model, wanted.agent, &surroundings)?;
     let last = args.continue_last;
-    let manner = Manner::new(options, args.limits.limits(), &config, &surroundings);
+    let mut manner = Manner::new(options, args.limits.limits(), &config, &surroundings);
+    manner.streams = !args.choosing.no_stream;
     let said = Said { prompt, files: args.files };
+    let call = Call {
+        surroundings: &surroundings,
+        config: &config,
+        wanted,
+        choosing: &args.choosing,
+        manner: &manner,
+    };
     let done = match file {
         Some(_) if args.continue_last => Err(Failure::usage(
             "-c goes on with the last conversation of the store, not with a file",
             "leave out -c: a file always goes on where it ended",
         )),
-        Some(file) => chat_in_file(&surroundings, &config, &manner, &file, wanted, said),
-        None => chat_in_store(&surroundings, &config, &manner, last, wanted, said),
+        Some(file) => chat_in_file(call, &file, said),
+        None => chat_in_store(call, last, said),
     };
     done.map_err(|failure| surroundings.explain(failure))
+}
+
+/// Everything that a call knows before it looks at the conversation.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    surroundings: &'a Surroundings,
+    config: &'a Config,
+    wanted: Wanted<'a>,
+    choosing: &'a Choosing,
+    manner: &'a Manner,
+}
+
+/// What the person says.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// In words.
+    pub prompt: Option<String>,
+    /// Files that the model is to see.
+    pub files: Vec<PathBuf>,
+}
+
+impl Said {
+    /// Puts it into a conversation: first what is shown, then what is said about it.
+    fn into(self, conversation: &mut dyn Conversation) -> Result<(), Failure> {
+        for file in &self.files {
+            attach_file(conversation, file, Timestamp::now())?;
+        }
+        match self.prompt {
+            Some(prompt) => Ok(conversation.say(&prompt, Timestamp::now())?),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The first word is the file if it is named like one. A sentence may end in a file's name, so with
@@ -126,38 +176,15 @@ pub fn prompt(words_given: &[String]) -> Result<Option<String>, Failure> {
     Ok((!prompt.trim().is_empty()).then_some(prompt))
 }
 
-/// What the person says.
-#[derive(Debug, Default)]
-pub struct Said {
-    /// In words.
-    pub prompt: Option<String>,
-    /// Files that the model is to see.
-    pub files: Vec<PathBuf>,
-}
-
-impl Said {
-    /// Puts it into a conversation: first what is shown, then what is said about it.
-    fn into(self, conversation: &mut dyn Conversation) -> Result<(), Failure> {
-        for file in &self.files {
-            attach_file(conversation, file, Timestamp::now())?;
-        }
-        match self.prompt {
-            Some(prompt) => Ok(conversation.say(&prompt, Timestamp::now())?),
-            None => Ok(()),
-        }
+fn chat_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> {
+    let Call { surroundings, config, wanted, choosing, manner } = call;
+    if choosing.dry_run {
+        return dry_run::of_file(call, path, said.prompt.as_deref());
     }
-}
-
-fn chat_in_file(
-    surroundings: &Surroundings,
-    config: &Config,
-    manner: &Manner,
-    path: &Path,
-    wanted: Wanted<'_>,
-    said: Said,
-) -> Result<(), Failure> {
-    let mut conversation = FileConversation::open(path, &surroundings.places)?;
-    writing::remark_kept(path, conversation.kept());
+    if choosing.force && said.prompt.is_some() && path.extension().is_some_and(|end| end == "md") {
+        choosing::make_message_file(path, surroundings)?;
+    }
+    let mut conversation = open_file(path, surroundings)?;
     let document = conversation.document().ok_or_else(|| Failure::ours("the file is not open"))?;
     if said.prompt.is_none() && document.unanswered().is_empty() {
         return Err(nothing_to_ask(Some(document)));
@@ -165,28 +192,92 @@ fn chat_in_file(
     let is_new = said.prompt.is_some() || wanted.model.is_some();
     let addressed = addressed(document).filter(|_| !is_new);
     let wanted = Wanted { agent: wanted.agent.or(addressed.as_deref()), ..wanted };
-    let mut who = Who::of_file(document, wanted, &surroundings.models, config)?;
+    let mut who = match Who::of_file(document, wanted, &surroundings.models, config) {
+        Ok(who) => who,
+        Err(failure) => return Err(keep_prompt(failure, &mut conversation, path, wanted, said)?),
+    };
     let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
+    let conversation = &mut introduce(conversation, &mut who, call, path)?;
+    choosing.set_default(path, conversation)?;
+    said.into(conversation)?;
+    choosing.choose(path, conversation)?;
+    let done = ask(&who, manner, serving.as_ref(), conversation, &path.to_string_lossy());
+    remark_changed(path, conversation);
+    done.map_err(|failure| local::explain(failure, serving.as_ref()))
+}
+
+/// Opens a file to go on with it.
+fn open_file(path: &Path, surroundings: &Surroundings) -> Result<FileConversation, Failure> {
+    let opened = FileConversation::open(path, &surroundings.places).map_err(|error| match error {
+        StoreError::NotAMessageFile { .. } => {
+            Failure::from(error).and_hint("--force does that, for its section Discussion")
+        }
+        error => error.into(),
+    });
+    let conversation = opened?;
+    writing::remark_kept(path, conversation.kept());
+    Ok(conversation)
+}
+
+/// Writes the agent into the file if it does not know it yet, and gives it the settings of this call.
+fn introduce(
+    mut conversation: FileConversation,
+    who: &mut Who,
+    call: Call<'_>,
+    path: &Path,
+) -> Result<FileConversation, Failure> {
+    let is_known =
+        |document: &Document| document.agents().iter().any(|agent| agent.name == who.agent.name);
+    if !who.is_configured && !conversation.document().is_some_and(is_known) {
+        call.choosing.tune(&mut who.agent);
+    }
     if who.is_configured {
         drop(conversation);
-        define(path, &who.agent, surroundings)?;
-        conversation = FileConversation::open(path, &surroundings.places)?;
+        define(path, &who.agent, call.surroundings)?;
+        conversation = FileConversation::open(path, &call.surroundings.places)?;
     }
     if who.is_recording() {
         conversation.set_author(&who.agent.name);
     } else {
         conversation.set_agent(&who.agent)?;
     }
-    said.into(&mut conversation)?;
-    let place = path.to_string_lossy();
-    let done = ask(&who, manner, serving.as_ref(), &mut conversation, &place);
-    done.map_err(|failure| local::explain(failure, serving.as_ref()))
+    call.choosing.tune(&mut who.agent);
+    Ok(conversation)
 }
 
-/// The agent of the file that the last cell without an answer is meant for, if it says so.
+/// Keeps what the person said though nobody is there to answer it. Where they named somebody who cannot be
+/// asked, the call is at fault, and they will make it again.
+fn keep_prompt(
+    failure: Failure,
+    conversation: &mut FileConversation,
+    path: &Path,
+    wanted: Wanted<'_>,
+    said: Said,
+) -> Result<Failure, Failure> {
+    let Some(prompt) = said.prompt.filter(|_| wanted.model.is_none() && wanted.agent.is_none())
+    else {
+        return Ok(failure);
+    };
+    conversation.say(&prompt, Timestamp::now())?;
+    let path = path.display();
+    let kept = format!("your prompt is kept in {path}: analects chat {path} -m MODEL asks it");
+    Ok(failure.and_hint(&kept))
+}
+
+/// Says that a question was changed while it was being answered.
+fn remark_changed(path: &Path, conversation: &FileConversation) {
+    for name in conversation.changed() {
+        ui::remark(&format!(
+            "{}: cell {name} was changed while it was being answered; its new text is in the file, and \
+             the text that was answered is kept with the answer as asked=",
+            path.display()
+        ));
+    }
+}
+
+/// The agent that the last cell without an answer is meant for, if it says so.
 fn addressed(document: &Document) -> Option<String> {
-    let name = document.unanswered().last()?.attribute("agent")?;
-    document.agents().into_iter().map(|agent| agent.name).find(|known| *known == name)
+    document.unanswered().last()?.attribute("agent")
 }
 
 /// Writes an agent into the frontmatter of a file, which holds all of its settings.
@@ -199,14 +290,8 @@ fn define(path: &Path, agent: &Agent, surroundings: &Surroundings) -> Result<(),
     })
 }
 
-fn chat_in_store(
-    surroundings: &Surroundings,
-    config: &Config,
-    manner: &Manner,
-    continue_last: bool,
-    wanted: Wanted<'_>,
-    said: Said,
-) -> Result<(), Failure> {
+fn chat_in_store(call: Call<'_>, continue_last: bool, said: Said) -> Result<(), Failure> {
+    let surroundings = call.surroundings;
     let sessions = Sessions::of(surroundings);
     let conversation = match continue_last {
         true => open(&sessions, sessions.find(None)?)?,
@@ -216,7 +301,10 @@ fn chat_in_store(
             &surroundings.folder,
         ),
     };
-    go_on(surroundings, config, manner, conversation, wanted, said)
+    if call.choosing.dry_run {
+        return dry_run::of_session(call, &conversation, said.prompt.as_deref());
+    }
+    go_on_with(call, conversation, said)
 }
 
 /// Opens a session to go on with it.
@@ -229,15 +317,26 @@ pub fn go_on(
     surroundings: &Surroundings,
     config: &Config,
     manner: &Manner,
-    mut conversation: StoredConversation,
+    conversation: StoredConversation,
     wanted: Wanted<'_>,
     said: Said,
 ) -> Result<(), Failure> {
+    let call = Call { surroundings, config, wanted, choosing: &Choosing::default(), manner };
+    go_on_with(call, conversation, said)
+}
+
+fn go_on_with(
+    call: Call<'_>,
+    mut conversation: StoredConversation,
+    said: Said,
+) -> Result<(), Failure> {
+    let Call { surroundings, config, wanted, choosing, manner } = call;
     let mut who = Who::of_store(&conversation, wanted, &surroundings.models, config)?;
     if said.prompt.is_none() {
         return Err(nothing_to_ask(None));
     }
     let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
+    choosing.tune(&mut who.agent);
     conversation.set_agent(&who.agent);
     said.into(&mut conversation)?;
     let name = conversation.name().session.to_string();

@@ -6,11 +6,12 @@ use analects_client::Client;
 use analects_context::{Calibration, Count, Fate, Plan, Precision, Row};
 use analects_core::{Chain, Message, Problem, chain};
 use analects_formats::Decoded;
-use analects_formats::msgfile::ShowProblem;
+use analects_formats::msgfile::{Choice, Document, ShowProblem, set_attributes};
 use analects_local::Serving;
 use analects_runtime::{Asked, Conversation, file_messages};
 use serde::Serialize;
 
+use super::cells;
 use super::chat::{self, Wanted, Who};
 use crate::config::Config;
 use crate::failure::Failure;
@@ -46,6 +47,14 @@ pub struct Args {
     /// The agent that would answer
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
+
+    /// Show what it would be with these cells of the file and no others, beside the question
+    #[arg(short, long, value_name = "CELLS")]
+    include: Vec<String>,
+
+    /// Show what it would be without these cells of the file
+    #[arg(short, long, value_name = "CELLS")]
+    exclude: Vec<String>,
 
     /// Print the request itself, as it would go out, instead of the table
     #[arg(long)]
@@ -99,9 +108,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let document = analects_store::read_message_file(path)?;
         let who = Who::of_file(&document, wanted, &surroundings.models, &config)?;
         let serving = local::serving(&who.model, &surroundings);
-        let decoded = file_messages(&document, path);
+        let decoded = file_messages(&chosen(args, document)?, path);
         let seen = Seen { decoded: &decoded, chain: &chain(&decoded.messages) };
         return show(args, &who, &seen, &Calibration::default(), serving.as_ref());
+    }
+    if !args.include.is_empty() || !args.exclude.is_empty() {
+        let message = "--include and --exclude choose cells of a file, and this is a session";
+        return Err(Failure::usage(message, "leave them out, or name a message file"));
     }
     let sessions = Sessions::of(&surroundings);
     let conversation = chat::open(&sessions, sessions.find(Some(&args.target))?)?;
@@ -110,6 +123,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let decoded = conversation.messages();
     let seen = Seen { decoded: &decoded, chain: &conversation.chain(&decoded) };
     show(args, &who, &seen, &conversation.notes().calibration, serving.as_ref())
+}
+
+/// The file with the cells hidden that would not be sent.
+fn chosen(args: &Args, document: Document) -> Result<Document, Failure> {
+    let (include, exclude) = (args.include.clone(), args.exclude.clone());
+    let choice = Choice { include, exclude, asked: None };
+    if choice.is_empty() {
+        return Ok(document);
+    }
+    let source = choice.changes(&document).and_then(|changes| set_attributes(&document, &changes));
+    let source = source.map_err(|error| cells::explain(Path::new(&args.target), &error))?;
+    Ok(document.with_source(source))
 }
 
 /// A conversation, and what the model would see of it.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use analects_core::nearest;
-use analects_formats::msgfile::{Document, frontmatter};
+use analects_formats::msgfile::{Document, Splice, frontmatter};
 use clap::Subcommand;
 
 use super::reading;
@@ -66,14 +66,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 fn set_default(args: &Default, surroundings: &Surroundings) -> Result<(), Failure> {
     let mut file = writing::open(&args.file, &surroundings.places)?;
-    file.try_edit(|document| {
-        if document.agents().iter().all(|agent| agent.name != args.agent) {
-            return Err(unknown_agent(document, &args.file, &args.agent));
-        }
-        let (source, span) = (document.source(), document.frontmatter_span());
-        let splice = frontmatter::set_string(source, span, "default_agent", &args.agent);
-        splice.map_err(|refusal| writing::refused(&args.file, refusal))
-    })
+    file.try_edit(|document| default_agent(document, &args.file, &args.agent))
+}
+
+/// The change that makes an agent of the file the default.
+pub fn default_agent(document: &Document, path: &Path, name: &str) -> Result<Splice, Failure> {
+    if document.agents().iter().all(|agent| agent.name != name) {
+        return Err(unknown_agent(document, path, name));
+    }
+    let (source, span) = (document.source(), document.frontmatter_span());
+    let splice = frontmatter::set_string(source, span, "default_agent", name);
+    splice.map_err(|refusal| writing::refused(path, refusal))
 }
 
 /// Says that a file has no such agent, and which it has.

@@ -9,7 +9,7 @@ fn no_model() {
     sandbox.run(&["chat", "a.msg.md", "hi"]).assert_no_model("chat");
     sandbox.run(&["chat", "hi"]).assert_no_model("chat");
     sandbox.run(&["ask", "hi"]).assert_no_model("ask");
-    assert!(!sandbox.path("a.msg.md").exists());
+    assert_eq!(sandbox.texts("a.msg.md"), ["hi"]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod asking;
 mod branches;
 mod chat;
 mod check;
+mod choosing;
 mod compact;
 mod completions;
 mod config;
@@ -25,6 +26,7 @@ mod list;
 mod model;
 mod new;
 mod output;
+mod outside_edits;
 #[cfg(target_os = "linux")]
 mod power;
 mod pseudo_terminal;

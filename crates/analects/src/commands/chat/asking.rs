@@ -26,11 +26,17 @@ pub fn ask(
     let mut answer = ui::Answer::new();
     interrupt::exit_on_second();
     let outcome = block_on(async {
-        let mut watch = |seen: Seen<'_>| show(seen, &mut answer);
+        let mut watch = |seen: Seen<'_>| match seen {
+            Seen::Event(_) if !manner.streams => {}
+            seen => show(seen, &mut answer),
+        };
         drive(&asked, conversation, &mut watch, interrupt::first()).await
-    })?;
+    })??;
+    if !manner.streams && !outcome.answer.is_api_error_message {
+        answer.print(&outcome.answer.text());
+    }
     answer.end();
-    conclude(outcome?, path)?;
+    conclude(outcome, path)?;
     answer.result()
 }
 

@@ -45,6 +45,8 @@ pub struct Manner {
     pub threshold: Option<Threshold>,
     /// The model that writes summaries, if another one is configured for that.
     pub summariser: Option<Model>,
+    /// Whether an answer is shown and written while it comes.
+    pub streams: bool,
 }
 
 impl Manner {
@@ -55,7 +57,7 @@ impl Manner {
         surroundings: &Surroundings,
     ) -> Manner {
         let summariser = config.pointer("compact").and_then(|name| summariser(name, surroundings));
-        Manner { options, limits, threshold: config.compact_at(), summariser }
+        Manner { options, limits, threshold: config.compact_at(), summariser, streams: true }
     }
 
     /// Everything that a turn has to know.
@@ -69,6 +71,7 @@ impl Manner {
             summariser: self.summariser.as_ref().filter(|_| !who.is_recording()),
             tokenizer: vocabulary.map(|vocabulary| vocabulary as _),
             limits: self.limits,
+            streams: self.streams,
             // A recorded answer is an answer to any question, and no summary.
             threshold: self.threshold.filter(|_| !who.is_recording()),
             ..Asked::new(client, &who.model, &who.agent)

@@ -1,0 +1,75 @@
+//! A call that is not made: the request as it would go out. Nothing is sent, and nothing is written.
+
+use std::path::Path;
+
+use analects_client::Client;
+use analects_context::{Calibration, Precision};
+use analects_core::{Chain, Message, chain};
+use analects_formats::msgfile::{self, Document, NewCell};
+use analects_runtime::{Conversation, StoredConversation, file_messages};
+use analects_store::read_message_file;
+
+use super::who::{Wanted, Who};
+use super::{Call, addressed, nothing_to_ask};
+use crate::commands::cells;
+use crate::failure::Failure;
+use crate::outgoing;
+
+/// Prints what would be sent of a file.
+pub fn of_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<(), Failure> {
+    let Call { surroundings, config, wanted, choosing, .. } = call;
+    let document = match read_message_file(path) {
+        Err(error) if error.is_not_found() => msgfile::decode_named(*b"", &path.to_string_lossy()),
+        read => read?,
+    };
+    if prompt.is_none() && document.unanswered().is_empty() {
+        return Err(nothing_to_ask(Some(&document)));
+    }
+    let meant = addressed(&document).filter(|_| prompt.is_none() && wanted.model.is_none());
+    let wanted = Wanted { agent: wanted.agent.or(meant.as_deref()), ..wanted };
+    let who = Who::of_file(&document, wanted, &surroundings.models, config)?;
+    let document = match prompt {
+        Some(prompt) => said(&document, prompt),
+        None => document,
+    };
+    let chosen = choosing.choice().changes(&document);
+    let chosen = chosen.and_then(|changes| msgfile::set_attributes(&document, &changes));
+    let chosen = chosen.map_err(|error| cells::explain(path, &error))?;
+    let decoded = file_messages(&document.with_source(chosen), path);
+    print(call, who, &chain(&decoded.messages), &Calibration::default())
+}
+
+fn said(document: &Document, prompt: &str) -> Document {
+    let cell = NewCell::message(document.next_id(), prompt);
+    document.with_source(msgfile::append(document, &cell).apply(document.source()))
+}
+
+/// Prints what would be sent of a session.
+pub fn of_session(
+    call: Call<'_>,
+    conversation: &StoredConversation,
+    prompt: Option<&str>,
+) -> Result<(), Failure> {
+    let Call { surroundings, config, wanted, .. } = call;
+    let who = Who::of_store(conversation, wanted, &surroundings.models, config)?;
+    let prompt = Message::user("", prompt.ok_or_else(|| nothing_to_ask(None))?);
+    let decoded = conversation.messages();
+    let mut chain = conversation.chain(&decoded);
+    chain.messages.push(&prompt);
+    print(call, who, &chain, &conversation.notes().calibration)
+}
+
+fn print(
+    call: Call<'_>,
+    mut who: Who,
+    chain: &Chain<'_>,
+    calibration: &Calibration,
+) -> Result<(), Failure> {
+    call.choosing.tune(&mut who.agent);
+    let client = Client::default();
+    let plan =
+        call.manner.asked(&client, &who, None).plan(chain, calibration, Precision::default());
+    let request =
+        plan.ready().map_err(|why| Failure::input(why.to_string()).or_hint(why.hint()))?;
+    outgoing::print(&who.model, request)
+}

@@ -1,0 +1,253 @@
+//! What a person says about one call: which cells are sent, who answers, with which settings, and whether
+//! anything is sent at all.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::server::{Server, Step, answer, done as end, piece, stream_head};
+
+const FILE: &str = "---\nagents:\n  coder:\n    models: [openai/big]\n  poet:\n    models: [openai/rhyme]\n---\n\n\
+    # %% [^1]\n\n[^1]: [markdown]\n\nalpha\n\n\
+    # %%% [^2]\n\n[^2]: [coder]\n\nbeta\n\n\
+    # %% [^3]\n\n[^3]: [markdown]\n\ngamma\n\n\
+    # %%% [^4]\n\n[^4]: [poet]\n\ndelta\n";
+
+fn sandbox_with(answers: usize) -> (Server, Sandbox) {
+    let server = Server::new(vec![answer(&["fine"]); answers]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", FILE);
+    (server, sandbox)
+}
+
+/// The words of FILE that a request holds.
+fn words(request: &str) -> Vec<&'static str> {
+    let all = ["alpha", "beta", "gamma", "delta", "omega"];
+    all.into_iter().filter(|word| request.contains(word)).collect()
+}
+
+#[test]
+fn cells_are_chosen_for_one_call() {
+    let choices: [(&[&str], &[&str]); 6] = [
+        (&["-i", "1"], &["alpha", "omega"]),
+        (&["-i", "1-2", "-e", "2"], &["alpha", "omega"]),
+        (&["-e", "2-3"], &["alpha", "delta", "omega"]),
+        (&["--include", "2,4"], &["beta", "delta", "omega"]),
+        (&["-e", "1", "-e", "4"], &["beta", "gamma", "omega"]),
+        (&["-i", "4-"], &["delta", "omega"]),
+    ];
+    for (flags, expected) in choices {
+        let (server, sandbox) = sandbox_with(1);
+        let args = [&["chat", "a.msg.md", "omega", "--agent", "coder"], flags].concat();
+        // Where an answer comes first, a line of the user goes before it, and that is told.
+        assert_eq!(sandbox.run(&args).code, Some(0), "{flags:?}");
+        assert_eq!(words(&server.request()), expected, "{flags:?}");
+        let file = sandbox.read("a.msg.md");
+        assert!(file.starts_with(FILE), "{flags:?}: {file}");
+        // What is shown before is what is sent.
+        sandbox.write("a.msg.md", FILE.to_string() + "\n# %%\n\nomega\n");
+        let args = [&["context", "a.msg.md", "--agent", "coder", "--request"], flags].concat();
+        assert_eq!(words(&sandbox.run(&args).stdout), expected, "{flags:?}");
+    }
+}
+
+#[test]
+fn a_saved_choice_holds_for_the_next_call() {
+    let (server, sandbox) = sandbox_with(3);
+    let args = ["chat", "a.msg.md", "omega", "-i", "1,4", "--save"];
+    sandbox.run(&args).assert_answer("fine\n");
+    assert_eq!(words(&server.request()), ["alpha", "delta", "omega"]);
+    let file = sandbox.read("a.msg.md");
+    let saved = FILE
+        .replace("[^2]: [coder]", "[^2]: [coder] history=\"none\"")
+        .replace("[^3]: [markdown]", "[^3]: [markdown] history=\"none\"");
+    assert!(file.starts_with(&saved), "{file}");
+    sandbox.run(&["chat", "a.msg.md", "so?"]).assert_answer("fine\n");
+    assert_eq!(words(&server.request()), ["alpha", "delta", "omega"]);
+    // What was hidden can be chosen again.
+    let args = ["chat", "a.msg.md", "-i", "3", "-m", "openai/big", "well?"];
+    sandbox.run(&args).assert_answer("fine\n");
+    assert_eq!(words(&server.request()), ["gamma"]);
+}
+
+#[test]
+fn the_others_of_a_file_are_heard_by_name() {
+    let (server, sandbox) = sandbox_with(2);
+    sandbox.run(&["chat", "a.msg.md", "--agent", "coder", "omega"]).assert_answer("fine\n");
+    let request: Value = serde_json::from_str(&server.request()).unwrap();
+    assert_eq!(request["model"], "big");
+    let turns: Vec<String> = request["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|turn| format!("{}: {}", turn["role"].as_str().unwrap(), turn["content"]))
+        .collect();
+    let text = turns.join("\n");
+    assert!(text.contains("assistant: \"beta\""), "{text}");
+    assert!(text.contains("[poet]: delta"), "{text}");
+    // A cell may say who is to answer it.
+    let asked = format!("{FILE}\n# %% [^9]\n\n[^9]: [markdown] agent=\"poet\"\n\nomega\n");
+    sandbox.write("a.msg.md", &asked);
+    sandbox.run(&["chat", "a.msg.md"]).assert_answer("fine\n");
+    let request: Value = serde_json::from_str(&server.request()).unwrap();
+    assert_eq!(request["model"], "rhyme");
+    assert!(request.to_string().contains("[coder]: beta"), "{request}");
+}
+
+#[test]
+fn a_cell_for_somebody_who_is_not_there_is_not_asked_of_others() {
+    let (_, sandbox) = sandbox_with(0);
+    let asked = format!("{FILE}\n# %% [^9]\n\n[^9]: [markdown] agent=\"ghost\"\n\nomega\n");
+    sandbox.write("a.msg.md", &asked);
+    let run = sandbox.run(&["chat", "a.msg.md"]);
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    assert!(run.stderr.contains("ghost"), "{}", run.stderr);
+    assert_eq!(sandbox.read("a.msg.md"), asked);
+}
+
+#[test]
+fn a_model_gets_one_agent_with_the_settings_of_its_first_call() {
+    let (server, sandbox) = sandbox_with(3);
+    let more = ["--temperature", "0.25", "--max-tokens", "77"];
+    let args = [&["chat", "a.msg.md", "-m", "openai/tiny", "one"], &more[..]].concat();
+    sandbox.run(&args).assert_answer("fine\n");
+    let request: Value = serde_json::from_str(&server.request()).unwrap();
+    assert_eq!((&request["temperature"], &request["model"]), (&0.25.into(), &"tiny".into()));
+    assert!(request.to_string().contains(":77"), "{request}");
+    let file = sandbox.read("a.msg.md");
+    assert!(file.contains("[agent] name=\"tiny\" models=\"openai/tiny\""), "{file}");
+    assert!(file.contains("temperature=0.25") && file.contains("max_output_tokens=77"), "{file}");
+    // For an agent that is there, they count for this call alone.
+    let args = ["chat", "a.msg.md", "-m", "openai/tiny", "--temperature", "0.5", "two"];
+    sandbox.run(&args).assert_answer("fine\n");
+    assert!(server.request().contains("\"temperature\":0.5"));
+    sandbox.run(&["chat", "a.msg.md", "three"]).assert_answer("fine\n");
+    assert!(server.request().contains("\"temperature\":0.25"));
+    assert_eq!(sandbox.read("a.msg.md").matches("[agent]").count(), 1);
+}
+
+#[test]
+fn the_default_agent_is_set_and_answers() {
+    let (server, sandbox) = sandbox_with(1);
+    let args = ["chat", "a.msg.md", "--set-default-agent", "coder", "omega"];
+    sandbox.run(&args).assert_answer("fine\n");
+    assert!(server.request().contains("\"model\":\"big\""));
+    assert!(sandbox.read("a.msg.md").contains("\ndefault_agent: coder\n---\n"));
+    let before = sandbox.read("a.msg.md");
+    let run = sandbox.run(&["chat", "a.msg.md", "--set-default-agent", "ghost", "omega"]);
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    assert_eq!(sandbox.read("a.msg.md"), before);
+}
+
+#[test]
+fn a_dry_run_prints_the_request_and_writes_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", FILE);
+    let args = [
+        "chat",
+        "a.msg.md",
+        "--dry-run",
+        "--agent",
+        "coder",
+        "-e",
+        "1",
+        "--temperature",
+        "1",
+        "omega",
+    ];
+    let run = sandbox.run(&args);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    let shown: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(
+        (&shown["body"]["model"], &shown["body"]["temperature"]),
+        (&"big".into(), &1.0.into())
+    );
+    assert_eq!(words(&run.stdout), ["beta", "gamma", "delta", "omega"]);
+    assert_eq!(sandbox.read("a.msg.md"), FILE);
+    let run = sandbox.run(&["chat", "new.msg.md", "--dry-run", "-m", "openai/tiny", "omega"]);
+    assert_eq!((run.code, words(&run.stdout)), (Some(0), vec!["omega"]));
+    assert!(!sandbox.path("new.msg.md").exists());
+    let run = sandbox.run(&["chat", "--dry-run", "-m", "openai/tiny", "omega"]);
+    assert_eq!((run.code, words(&run.stdout)), (Some(0), vec!["omega"]));
+    assert!(!sandbox.path("home/data/sessions").exists());
+    assert_eq!(sandbox.run(&["chat", "a.msg.md", "--dry-run"]).code, Some(2));
+}
+
+#[test]
+fn without_streaming_the_answer_comes_at_once() {
+    let hold = vec![stream_head(), piece("half "), Step::Pause(400), piece("and half"), end()];
+    let server = Server::new(vec![hold]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let child = sandbox.spawn(&["chat", "a.msg.md", "--no-stream", "-m", "openai/tiny", "omega"]);
+    server.request();
+    let mut seen = Vec::new();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_millis(250);
+    while std::time::Instant::now() < deadline {
+        seen.push(std::fs::read_to_string(sandbox.path("a.msg.md")).unwrap_or_default());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(seen.iter().all(|file| !file.contains("streaming")), "{seen:?}");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "half and half\n");
+    assert_eq!(sandbox.texts("a.msg.md"), ["omega", "half and half"]);
+}
+
+#[test]
+fn a_plain_file_becomes_a_message_file_only_by_force() {
+    let (server, sandbox) = sandbox_with(2);
+    let notes = "# Notes\r\n\r\nMine, with `Discussion` in it.\r\n";
+    sandbox.write("notes.md", notes);
+    let args = ["chat", "notes.md", "-m", "openai/tiny", "omega"];
+    let run = sandbox.run(&args);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("--force"), "{}", run.stderr);
+    assert_eq!(sandbox.read("notes.md"), notes);
+    sandbox.run(&[&args[..], &["--force"]].concat()).assert_answer("fine\n");
+    let file = sandbox.read("notes.md");
+    let start = format!(
+        "---\r\nmessage_section: Discussion\r\n---\r\n\r\n{notes}\r\n## Discussion\r\n\r\n### %%"
+    );
+    assert!(file.starts_with(&start), "{file:?}");
+    assert!(!server.request().contains("Mine"));
+    // From then on it is one.
+    sandbox.run(&["chat", "notes.md", "again"]).assert_answer("fine\n");
+    assert_eq!(sandbox.texts("notes.md"), ["omega", "fine", "again", "fine"]);
+    sandbox.write("taken.md", "# A\n\n## Discussion\n\nours\n");
+    let run = sandbox.run(&["chat", "taken.md", "--force", "-m", "openai/tiny", "omega"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert_eq!(sandbox.read("taken.md"), "# A\n\n## Discussion\n\nours\n");
+}
+
+#[test]
+fn wrong_choices_are_told_before_anything_is_sent() {
+    let (_, sandbox) = sandbox_with(0);
+    let run = |args: &[&str]| sandbox.run(&[&["chat", "a.msg.md"], args].concat());
+    assert_eq!(run(&["-e", "17", "omega"]).code, Some(3));
+    assert_eq!(run(&["--save", "omega"]).code, Some(2));
+    assert_eq!(run(&["--temperature", "9", "omega"]).code, Some(2));
+    assert_eq!(run(&["--max-tokens", "0", "omega"]).code, Some(2));
+    sandbox.write("open.msg.md", format!("{FILE}\n# %% [^5]\n\n[^5]: [markdown]\n\nomega\n"));
+    let run = sandbox.run(&["chat", "open.msg.md", "-e", "5"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    for flags in [&["-i", "1"][..], &["--save"], &["--force"], &["--set-default-agent", "x"]] {
+        let run = sandbox.run(&[&["chat", "-m", "openai/tiny", "omega"], flags].concat());
+        assert_eq!(run.code, Some(2), "{flags:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn without_a_model_the_prompt_is_kept_and_nothing_else_is_written() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", "---\ntitle: x\n---\n\n# %%\n\n");
+    let run = sandbox.run(&["chat", "a.msg.md", "my long thought"]);
+    run.assert_no_model("chat");
+    assert!(run.stderr.contains("your prompt is kept in a.msg.md"), "{}", run.stderr);
+    let kept = "---\ntitle: x\n---\n\n# %% [^1]\n\n[^1]: [markdown]\n\nmy long thought\n";
+    assert_eq!(sandbox.read("a.msg.md"), kept);
+    sandbox.run(&["chat", "a.msg.md"]).assert_no_model("chat");
+    assert_eq!(sandbox.read("a.msg.md"), kept);
+    let server = Server::new(vec![answer(&["fine"])]);
+    let mut sandbox = sandbox;
+    sandbox.set_server(&server.base_url);
+    sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny"]).assert_answer("fine\n");
+    assert_eq!(sandbox.texts("a.msg.md"), ["my long thought", "fine"]);
+}
