@@ -103,7 +103,8 @@ fn place(path: &Path) -> Option<PathBuf> {
     whole.canonicalize().ok().or_else(|| Some(folder.join(whole.file_name()?)))
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+/// A time, as people type it.
+pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| (0.001..=86_400.0).contains(seconds));
     let seconds = seconds.ok_or("expected seconds, such as 30 or 2.5")?;
     Ok(Duration::from_secs_f64(seconds))

@@ -31,6 +31,25 @@ pub fn exit_on_second() {
     }
 }
 
+/// Calls `stop` when the person presses Ctrl-C for the first time, from a thread of its own. Without such a
+/// thread, Ctrl-C ends the process.
+pub fn on_first(stop: impl FnOnce() + Send + 'static) {
+    let (ready, watching) = mpsc::channel();
+    let watch = move || -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let mut signals = signals()?;
+            let _ = ready.send(());
+            signals.recv().await;
+            stop();
+            Ok(())
+        })
+    };
+    if thread::Builder::new().spawn(watch).is_ok() {
+        let _ = watching.recv();
+    }
+}
+
 /// Ready when the person presses Ctrl-C.
 pub async fn first() {
     if tokio::signal::ctrl_c().await.is_err() {

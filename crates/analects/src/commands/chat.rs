@@ -4,9 +4,11 @@ mod asking;
 mod choosing;
 mod dry_run;
 mod manner;
+mod watch;
 mod who;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use analects_core::Agent;
 use analects_formats::msgfile::{Document, frontmatter};
@@ -15,7 +17,7 @@ use analects_store::{ChainName, StoreError};
 use jiff::Timestamp;
 
 use crate::config::Config;
-use crate::connection::Connection;
+use crate::connection::{Connection, seconds};
 use crate::failure::Failure;
 use crate::piped::piped;
 use crate::sessions::Sessions;
@@ -36,6 +38,9 @@ pub use who::{Wanted, Who};
 ///
 /// The prompt is the arguments, then what comes on stdin. Without a prompt, the cells at the end of
 /// FILE that nobody has answered yet are asked.
+///
+/// With --watch, such cells are asked whenever FILE is saved, as by an editor: type a line # %%, a question below it,
+/// and save. What fails is said and not asked again until the file is saved anew.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects chat talk.msg.md -m openai/gpt-5-mini \"What is a monad?\"
@@ -43,6 +48,7 @@ pub use who::{Wanted, Who};
   git diff | analects chat review.msg.md \"Review this change\"
   analects chat talk.msg.md -f notes.txt \"What is missing in these notes?\"
   analects chat talk.msg.md --agent critic -e 2-4 \"And what do you think?\"
+  analects chat --watch talk.msg.md
   analects chat -m openai/gpt-5-mini \"A question without a file\"
   analects chat -c \"Go on with that\"")]
 pub struct Args {
@@ -72,6 +78,14 @@ pub struct Args {
     #[command(flatten)]
     limits: LimitArgs,
 
+    /// Answer whenever the file is saved with a question in it, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["continue_last", "dry_run", "record", "files"])]
+    watch: bool,
+
+    /// With --watch: answer when the file has not been saved for this long [default: 0.3]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "watch")]
+    settle: Option<Duration>,
+
     #[command(flatten)]
     choosing: Choosing,
 
@@ -89,7 +103,8 @@ pub fn run(args: Args) -> Result<(), Failure> {
         Some(file) => args.connection.spare(file)?,
         None => args.choosing.without_file()?,
     }
-    let prompt = prompt(&words)?;
+    // What is asked is typed into the file; stdin may be a pipe that never ends.
+    let prompt = if args.watch { None } else { prompt(&words)? };
     let agent = args.agent.as_deref().or(args.choosing.set_default_agent.as_deref());
     let wanted = Wanted { model: args.model.as_deref(), agent };
     let config = Config::read_for(wanted.model, wanted.agent, &surroundings)?;
@@ -108,6 +123,15 @@ pub fn run(args: Args) -> Result<(), Failure> {
         Some(_) if args.continue_last => Err(Failure::usage(
             "-c goes on with the last conversation of the store, not with a file",
             "leave out -c: a file always goes on where it ended",
+        )),
+        Some(_) if args.watch && !words.is_empty() => Err(Failure::usage(
+            "with --watch, questions are typed into the file",
+            "leave out the prompt, or ask it first without --watch",
+        )),
+        Some(file) if args.watch => watch::watch(call, &file, args.settle),
+        None if args.watch => Err(Failure::usage(
+            "--watch needs a file to watch",
+            "name one, such as analects chat --watch talk.msg.md",
         )),
         Some(file) => chat_in_file(call, &file, said),
         None => chat_in_store(call, last, said),

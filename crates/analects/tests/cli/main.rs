@@ -40,6 +40,7 @@ mod show;
 #[cfg(target_os = "linux")]
 mod syscalls;
 mod terminal;
+mod watching;
 mod ways;
 #[cfg(target_os = "linux")]
 mod writers;

@@ -42,6 +42,12 @@ impl Server {
     pub fn request(&self) -> String {
         self.requests.recv_timeout(std::time::Duration::from_secs(20)).unwrap()
     }
+
+    /// The body of the next request, if one comes in time.
+    #[cfg(unix)]
+    pub fn request_within(&self, time: std::time::Duration) -> Option<String> {
+        self.requests.recv_timeout(time).ok()
+    }
 }
 
 fn play(stream: &mut TcpStream, script: &[Step]) {

@@ -1,0 +1,208 @@
+//! `chat --watch`: answers whenever the file is saved with a question in it.
+//!
+//! What the system tells about changes is a hint and never the truth: the file itself is looked at, also when
+//! no hint comes. A file is read when it has been left alone for a while, so that half a save is not answered.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use analects_formats::msgfile::{Document, Kind};
+use analects_store::vfs::{Disk, Facts, Vfs};
+use analects_store::{StoreError, read_message_file};
+use notify::{Event, RecursiveMode, Watcher};
+
+use super::{Call, Said, chat_in_file};
+use crate::commands::reading;
+use crate::failure::Failure;
+use crate::{interrupt, ui};
+
+/// How long a file must have been left alone before it is read, unless the person says otherwise.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// How often the file is looked at without a hint: where hints come, they are only late by a bug or an
+/// overflow; where none come, this is all there is.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What wakes the watch.
+enum Wake {
+    Hint,
+    Stop,
+}
+
+/// Answers what is typed into a file until Ctrl-C.
+pub fn watch(call: Call<'_>, path: &Path, settle: Option<Duration>) -> Result<(), Failure> {
+    if reading::read(path)?.kind() == Kind::Plain {
+        return Err(StoreError::NotAMessageFile { path: path.to_path_buf() }.into());
+    }
+    let (sender, wakes) = channel();
+    let hints = sender.clone();
+    interrupt::on_first(move || drop(sender.send(Wake::Stop)));
+    // Without hints, looking is enough.
+    let _watcher = hints_about(path, hints);
+    ui::remark(&format!("{}: waiting for questions; Ctrl-C ends", path.display()));
+    let settle = settle.unwrap_or(SETTLE);
+    let mut watch = Watch { call, path, wakes, settle, asked: None, told: None };
+    watch.run()
+}
+
+/// Lets the system tell of changes of a file. Editors put new files in the place of old ones, so the folder is
+/// watched, and everything that may be about the file is a hint: also that hints were lost.
+fn hints_about(path: &Path, wakes: Sender<Wake>) -> Option<impl Watcher> {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let name = real.file_name().map(std::ffi::OsStr::to_os_string);
+    let is_about = move |event: &Event| {
+        event.need_rescan()
+            || event.paths.is_empty()
+            || event.paths.iter().any(|path| path.file_name() == name.as_deref())
+    };
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        if event.as_ref().map_or(true, &is_about) {
+            let _ = wakes.send(Wake::Hint);
+        }
+    })
+    .ok()?;
+    watcher.watch(real.parent()?, RecursiveMode::NonRecursive).ok()?;
+    Some(watcher)
+}
+
+struct Watch<'a> {
+    call: Call<'a>,
+    path: &'a Path,
+    wakes: Receiver<Wake>,
+    settle: Duration,
+    /// The questions that were asked last, and what the file looked like after that. They are asked again
+    /// only if somebody has saved the file since.
+    asked: Option<(Questions, Option<Facts>)>,
+    /// What was wrong with the file, so that it is told once.
+    told: Option<String>,
+}
+
+/// The names and texts of cells that wait for an answer.
+type Questions = Vec<(String, String)>;
+
+impl Watch<'_> {
+    fn run(&mut self) -> Result<(), Failure> {
+        let mut seen = None;
+        loop {
+            let now = self.facts();
+            if seen != Some(now) {
+                let Some(settled) = self.wait_until_settled(now) else { return Ok(()) };
+                seen = Some(settled);
+                if self.look(settled)? {
+                    // Somebody may have saved while the answer came to its end.
+                    seen = None;
+                    continue;
+                }
+            }
+            if self.wait(LOOK).is_some_and(|wake| matches!(wake, Wake::Stop)) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn facts(&self) -> Option<Facts> {
+        Disk.facts(self.path).ok()
+    }
+
+    /// The next reason to look, if one comes in time.
+    fn wait(&self, at_most: Duration) -> Option<Wake> {
+        match self.wakes.recv_timeout(at_most) {
+            Ok(wake) => Some(wake),
+            Err(RecvTimeoutError::Timeout) => None,
+            // Nobody is left who could tell us anything, not even to stop.
+            Err(RecvTimeoutError::Disconnected) => {
+                std::thread::sleep(at_most);
+                None
+            }
+        }
+    }
+
+    /// Waits until the file has been left alone for a while; `None` if the person wants to stop.
+    fn wait_until_settled(&self, mut facts: Option<Facts>) -> Option<Option<Facts>> {
+        let mut since = std::time::Instant::now();
+        loop {
+            let left = self.settle.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                return Some(facts);
+            }
+            if let Some(Wake::Stop) = self.wait(left) {
+                return None;
+            }
+            let now = self.facts();
+            if now != facts {
+                (facts, since) = (now, std::time::Instant::now());
+            }
+        }
+    }
+
+    /// Reads the file, and asks what waits for an answer; whether something was asked.
+    fn look(&mut self, facts: Option<Facts>) -> Result<bool, Failure> {
+        // A file that is not there is being put there, or comes back.
+        let (Some(_), Some(document)) = (facts, self.read()) else { return Ok(false) };
+        let questions = questions(&document);
+        let is_old = self
+            .asked
+            .as_ref()
+            .is_some_and(|(asked, after)| *asked == questions && *after == facts);
+        if questions.is_empty() || is_old {
+            return Ok(false);
+        }
+        let done = chat_in_file(self.call, self.path, Said::default());
+        let done = done.map_err(|failure| self.call.surroundings.explain(failure));
+        let again = self.after(done, &questions)?;
+        self.asked = (!again).then(|| (questions, self.facts()));
+        Ok(!again)
+    }
+
+    /// The file, if it can be read and is whole: the end of a character may still be on its way.
+    fn read(&mut self) -> Option<Document> {
+        match read_message_file(self.path) {
+            Ok(document) => document.why_not_writable().is_none().then_some(document),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => {
+                self.tell(error.into());
+                None
+            }
+        }
+    }
+
+    /// What came of a question: whether it is to be asked again as soon as that is possible. What fails is
+    /// told, and the watch goes on; the person may mend the file.
+    fn after(&mut self, done: Result<(), Failure>, asked: &Questions) -> Result<bool, Failure> {
+        const LOCKED: u8 = 4;
+        const INTERRUPTED: u8 = 130;
+        let Err(failure) = done else {
+            self.told = None;
+            return Ok(false);
+        };
+        match failure.exit_code() {
+            INTERRUPTED => return Err(failure),
+            LOCKED => {
+                self.tell(failure);
+                return Ok(true);
+            }
+            _ => {}
+        }
+        // Somebody else may have answered it while we waited for them.
+        let is_open = self.read().is_none_or(|document| questions(&document) == *asked);
+        if is_open {
+            self.told = None;
+            self.tell(failure);
+        }
+        Ok(false)
+    }
+
+    /// Says what is wrong, unless it was said last.
+    fn tell(&mut self, failure: Failure) {
+        if self.told.as_ref() != Some(&failure.message) {
+            ui::report(&failure, false);
+            self.told = Some(failure.message);
+        }
+    }
+}
+
+fn questions(document: &Document) -> Questions {
+    let open = document.unanswered().into_iter();
+    open.map(|cell| (cell.name().into_owned(), cell.content().into_owned())).collect()
+}

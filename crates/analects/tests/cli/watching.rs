@@ -1,0 +1,255 @@
+//! `chat --watch`: whoever lives in an editor types a question, saves, and gets an answer into the file.
+#![cfg(unix)]
+
+use std::io::{Read, Write};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use crate::sandbox::{Run, Sandbox, skip};
+use crate::server::{Server, Step, answer, done, error, piece, stream_head};
+
+const AGENT: &str = "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n";
+
+/// A command that watches a file, and is ended with the test.
+struct Watching(Option<Child>);
+
+impl Watching {
+    fn start(sandbox: &Sandbox, more: &[&str]) -> Watching {
+        let args = [&["chat", "--watch", "a.msg.md"], more].concat();
+        let mut child = sandbox.spawn(&args);
+        // The first line says that it listens.
+        let mut line = Vec::new();
+        let mut byte = [0];
+        while child.stderr.as_mut().unwrap().read(&mut byte).unwrap() == 1 && byte != *b"\n" {
+            line.extend(byte);
+        }
+        let line = String::from_utf8(line).unwrap();
+        assert_eq!(line, "a.msg.md: waiting for questions; Ctrl-C ends");
+        Watching(Some(child))
+    }
+
+    /// Presses Ctrl-C, and waits for the end.
+    fn stop(mut self) -> Run {
+        let child = self.0.take().unwrap();
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        child.wait_with_output().unwrap().into()
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn sandbox_with(server: &Server) -> Sandbox {
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", AGENT);
+    sandbox
+}
+
+/// Saves one more cell as an editor does that replaces the file.
+fn save_by_rename(sandbox: &Sandbox, text: &str) {
+    sandbox.write(".a.swp", format!("{}\n# %%\n\n{text}\n", sandbox.read("a.msg.md")));
+    std::fs::rename(sandbox.path(".a.swp"), sandbox.path("a.msg.md")).unwrap();
+}
+
+fn save_in_place(sandbox: &Sandbox, text: &str) {
+    sandbox.write("a.msg.md", format!("{}\n# %%\n\n{text}\n", sandbox.read("a.msg.md")));
+}
+
+/// Waits until nothing has been asked for as long as it takes to look several times.
+#[track_caller]
+fn nothing_more_is_asked(server: &Server) {
+    let request = server.request_within(Duration::from_millis(2500));
+    assert_eq!(request, None);
+}
+
+#[test]
+fn whatever_is_saved_with_a_question_is_answered_once() {
+    let answers = ["one", "two", "three"].map(|text| answer(&[text]));
+    let server = Server::new([&answers[..], &[answer(&["too many"])]].concat());
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &[]);
+    save_by_rename(&sandbox, "first?");
+    sandbox.wait_for("a.msg.md", "\none\n");
+    save_in_place(&sandbox, "second?");
+    sandbox.wait_for("a.msg.md", "\ntwo\n");
+    for _ in 0..2 {
+        server.request();
+    }
+    // Neither an empty cell nor one without text, nor our own writes, nor a touched file ask anything.
+    save_in_place(&sandbox, "");
+    std::fs::File::options()
+        .append(true)
+        .open(sandbox.path("a.msg.md"))
+        .unwrap()
+        .write_all(b"\n")
+        .unwrap();
+    nothing_more_is_asked(&server);
+    save_by_rename(&sandbox, "third?");
+    sandbox.wait_for("a.msg.md", "\nthree\n");
+    assert!(server.request().contains("third?"));
+    let run = watching.stop();
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (Some(0), "one\ntwo\nthree\n", ""));
+    let texts = ["first?", "one", "second?", "two", "third?", "three"];
+    assert_eq!(sandbox.texts("a.msg.md"), texts);
+}
+
+#[test]
+fn what_fails_is_told_and_asked_again_only_when_it_is_saved_again() {
+    let refusal = error("400 Bad Request", r#"{"error":{"message":"no such luck"}}"#);
+    let server = Server::new(vec![refusal, answer(&["at last"]), answer(&["too many"])]);
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &[]);
+    save_in_place(&sandbox, "question?");
+    server.request();
+    sandbox.wait_for("a.msg.md", "error=1");
+    nothing_more_is_asked(&server);
+    // The very same bytes, saved once more.
+    let file = sandbox.read("a.msg.md");
+    sandbox.write("a.msg.md", file);
+    sandbox.wait_for("a.msg.md", "\nat last\n");
+    let run = watching.stop();
+    assert_eq!(run.code, Some(0));
+    assert_eq!(run.stderr.matches("no such luck").count(), 1, "{}", run.stderr);
+}
+
+#[test]
+fn half_a_save_is_not_answered() {
+    let server = Server::new(vec![answer(&["whole"]), answer(&["too many"])]);
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &["--settle", "1"]);
+    // An editor that writes for longer than the system needs to tell of it, in pieces that each could be a
+    // question, and once in the middle of a character.
+    let whole = format!("{AGENT}\n# %%\n\nIs half of this, é, a question?\n").into_bytes();
+    let cuts = [0, AGENT.len() + 20, whole.len() - 15, whole.len() - 14, whole.len()];
+    let mut file = std::fs::File::create(sandbox.path("a.msg.md")).unwrap();
+    for pair in cuts.windows(2) {
+        file.write_all(&whole[pair[0]..pair[1]]).unwrap();
+        file.sync_all().unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    sandbox.wait_for("a.msg.md", "\nwhole\n");
+    assert!(server.request().contains("Is half of this, é, a question?"));
+    assert_eq!(watching.stop().code, Some(0));
+}
+
+#[test]
+fn a_question_typed_while_another_is_answered_is_answered_next() {
+    let slow = vec![stream_head(), piece("slow"), Step::Pause(800), piece("ly"), done()];
+    let server = Server::new(vec![slow, answer(&["quickly"])]);
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &[]);
+    save_in_place(&sandbox, "first?");
+    sandbox.wait_for("a.msg.md", "slow");
+    save_by_rename(&sandbox, "second?");
+    sandbox.wait_for("a.msg.md", "\nquickly\n");
+    assert_eq!(sandbox.texts("a.msg.md"), ["first?", "slowly", "second?", "quickly"]);
+    assert_eq!(watching.stop().code, Some(0));
+}
+
+#[test]
+fn ctrl_c_in_mid_answer_keeps_what_came() {
+    let server = Server::new(vec![vec![stream_head(), piece("half an ans"), Step::Hang]]);
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &[]);
+    save_in_place(&sandbox, "question?");
+    sandbox.wait_for("a.msg.md", "half an ans");
+    let run = watching.stop();
+    assert_eq!(run.code, Some(130), "{}", run.stderr);
+    assert_eq!(sandbox.texts("a.msg.md"), ["question?", "half an ans"]);
+    assert!(sandbox.read("a.msg.md").contains("stop_reason=\"interrupted\""));
+}
+
+#[test]
+fn a_file_that_goes_away_and_comes_back_is_still_watched() {
+    let server = Server::new(vec![answer(&["back"])]);
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &[]);
+    std::fs::remove_file(sandbox.path("a.msg.md")).unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    sandbox.write("a.msg.md", format!("{AGENT}\n# %%\n\nthere?\n"));
+    sandbox.wait_for("a.msg.md", "\nback\n");
+    assert_eq!(watching.stop().code, Some(0));
+}
+
+#[test]
+fn somebody_else_who_writes_is_waited_for() {
+    let slow = vec![stream_head(), piece(""), Step::Pause(4000), piece("by the other"), done()];
+    let server = Server::new(vec![slow, answer(&["too many"])]);
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &[]);
+    let other = sandbox.spawn(&["chat", "a.msg.md", "question?"]);
+    server.request();
+    assert!(other.wait_with_output().unwrap().status.success());
+    nothing_more_is_asked(&server);
+    assert_eq!(sandbox.texts("a.msg.md"), ["question?", "by the other"]);
+    assert_eq!(watching.stop().code, Some(0));
+}
+
+#[test]
+fn without_hints_from_the_system_looking_is_enough() {
+    let test = "without_hints_from_the_system_looking_is_enough";
+    let server = Server::new(vec![answer(&["seen"])]);
+    let sandbox = sandbox_with(&server);
+    let plain = sandbox.command(&["chat", "--watch", "a.msg.md"]);
+    let mut strace = Command::new("strace");
+    strace.args([
+        "-f",
+        "-qq",
+        "-e",
+        "inject=inotify_init1:error=EMFILE",
+        "-e",
+        "trace=inotify_init1",
+    ]);
+    strace.args(["-o", "/dev/null"]).arg(plain.get_program()).args(plain.get_args());
+    strace.current_dir(sandbox.path("")).stdin(std::process::Stdio::null());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => strace.env(name, value),
+            None => strace.env_remove(name),
+        };
+    }
+    let Ok(mut tracer) = strace.spawn() else { return skip(test, "no strace") };
+    std::thread::sleep(Duration::from_millis(1000));
+    save_by_rename(&sandbox, "question?");
+    let seen = || sandbox.read("a.msg.md").contains("\nseen\n");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !seen() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // The command goes on without its tracer, so it is ended first.
+    let pid = tracer.id();
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    for child in children.unwrap_or_default().split_whitespace() {
+        let _ = Command::new("kill").args(["-KILL", child]).status();
+    }
+    let _ = tracer.wait();
+    assert!(seen(), "{}", sandbox.read("a.msg.md"));
+}
+
+#[test]
+fn wrong_uses_are_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", AGENT);
+    sandbox.write("plain.md", "# Notes\n");
+    for (args, code) in [
+        (&["chat", "--watch"][..], 2),
+        (&["chat", "--watch", "a.msg.md", "prompt"], 2),
+        (&["chat", "--watch", "nowhere.msg.md"], 3),
+        (&["chat", "--watch", "-c", "a.msg.md"], 2),
+        (&["chat", "--settle", "3", "a.msg.md"], 2),
+        (&["chat", "--watch", "--settle", "x", "a.msg.md"], 2),
+        (&["chat", "--watch", "plain.md"], 2),
+    ] {
+        let clock = Instant::now();
+        let run = sandbox.run(args);
+        assert_eq!(run.code, Some(code), "{args:?}: {}", run.stderr);
+        assert!(clock.elapsed() < Duration::from_secs(10));
+    }
+}
