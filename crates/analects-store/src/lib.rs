@@ -77,8 +77,10 @@ pub use sessions::{
 };
 pub use transcript::Transcript;
 
-/// How often, and how long, we wait for an editor that is in the middle of writing.
-const MAX_WAITS: usize = 100;
+/// How often, and how long, we wait for an editor that is in the middle of writing: 2 seconds if it has
+/// written a part, 5 if it has emptied the file, for that is hardly ever what a person wants.
+const MAX_WAITS: usize = 400;
+const MAX_EMPTY_WAITS: usize = 1000;
 const WAIT: Duration = Duration::from_millis(5);
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use analects_formats::msgfile::{self, Document, Kind, NewCell, Splice};
 
@@ -11,7 +11,7 @@ use crate::lock::Lock;
 use crate::redo::{Appended, Redo};
 use crate::replace::{clear_up, replace};
 use crate::vfs::{Disk, Facts, Open, Vfs, folder_of};
-use crate::{MAX_WAITS, Places, Reply, StoreError, WAIT};
+use crate::{MAX_EMPTY_WAITS, MAX_WAITS, Places, Reply, StoreError, WAIT};
 
 /// How many symbolic links are followed; more are a circle.
 const MAX_LINKS: usize = 40;
@@ -127,7 +127,7 @@ impl LockedFile {
         let mut redo = Redo::of(&*vfs, places, &path)?;
         redo.complete(&*vfs, &path)?;
         let kept = clear_up(&*vfs, &path);
-        let (document, seen) = read_or_new(&*vfs, &path)?;
+        let (document, seen) = read_when_filled(&*vfs, &path)?;
         if seen.is_some() {
             // A rename would get around a write protection that somebody meant.
             vfs.open(&path, Open::Append).map_err(to("write to", &name))?;
@@ -197,6 +197,16 @@ impl LockedFile {
         Err(StoreError::Changing { path: self.name.clone() }.into())
     }
 
+    /// Whether somebody else has written to the file since it was last read or written here.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.vfs.facts(&self.path).ok() != self.seen
+    }
+
+    /// Reads the file as it is now.
+    pub(crate) fn refresh(&mut self) -> Result<(), StoreError> {
+        self.read_settled()
+    }
+
     /// Starts a reply that grows in the file while it comes.
     pub fn start_reply(self, make: impl Fn(&Document) -> NewCell) -> Result<Reply, StoreError> {
         Reply::start(self, make)
@@ -241,13 +251,16 @@ impl LockedFile {
         if is_large && self.seen.is_some() && self.vfs.facts(&self.path).ok() == self.seen {
             return Ok(());
         }
-        for wait in (0..MAX_WAITS).rev() {
+        for wait in 1..=MAX_EMPTY_WAITS {
             match read_on(&*self.vfs, &self.path) {
                 Err(error) if error.is_not_found() => {
                     self.seen = None;
                     return Ok(());
                 }
-                Ok((document, _)) if wait > 0 && is_beginning(&document, &self.document) => {
+                Ok((document, _))
+                    if wait < longest_wait(&document)
+                        && is_beginning(&document, &self.document) =>
+                {
                     std::thread::sleep(WAIT);
                 }
                 read => {
@@ -268,10 +281,38 @@ impl LockedFile {
     }
 }
 
+/// How often we wait for the rest of a file.
+fn longest_wait(document: &Document) -> usize {
+    if document.source().is_empty() { MAX_EMPTY_WAITS } else { MAX_WAITS }
+}
+
 /// Whether a file holds the beginning of what it held before, and no more.
 fn is_beginning(now: &Document, before: &Document) -> bool {
     let (now, before) = (now.source(), before.source());
     now.len() < before.len() && before.starts_with(now)
+}
+
+/// Reads a file that may not be there. One that was emptied this very moment is probably being written by an
+/// editor: to put something into it now would take the place of what the editor is about to write.
+fn read_when_filled(vfs: &dyn Vfs, path: &Path) -> Result<(Document, Option<Facts>), StoreError> {
+    loop {
+        let (document, seen) = read_or_new(vfs, path)?;
+        let is_empty = document.source().is_empty();
+        if !is_empty || !seen.is_some_and(|facts| is_recent(&facts)) {
+            return Ok((document, seen));
+        }
+        std::thread::sleep(WAIT);
+    }
+}
+
+/// Whether a file was written to within the last second.
+fn is_recent(facts: &Facts) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (seconds, nanoseconds) = facts.modified;
+    let parts = (u64::try_from(seconds), u32::try_from(nanoseconds));
+    let (Ok(seconds), Ok(nanoseconds)) = parts else { return false };
+    let modified = Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds.into());
+    now.checked_sub(modified).is_some_and(|age| age < Duration::from_secs(1))
 }
 
 fn read_or_new(vfs: &dyn Vfs, path: &Path) -> Result<(Document, Option<Facts>), StoreError> {

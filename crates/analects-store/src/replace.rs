@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::error::to;
 use crate::fingerprint::fingerprint;
 use crate::vfs::{Open, Vfs, VfsFile, folder_of};
-use crate::{MAX_WAITS, StoreError, WAIT};
+use crate::{MAX_EMPTY_WAITS, MAX_WAITS, StoreError, WAIT};
 
 /// Writes `bytes` in the place of the file at `path`, which must not be a symbolic link. Owner, mode
 /// and attributes stay as they were; a new file gets what the umask says. If the file no longer holds
@@ -116,14 +116,18 @@ impl Swap<'_> {
     /// What an editor wrote into the old file after the swap belongs into the new one's place.
     fn rescue(&self, old: &mut dyn VfsFile) -> Result<bool, StoreError> {
         let mut text = old.read_from(0).map_err(to("read", self.path))?;
-        for _ in 0..MAX_WAITS {
+        for wait in 1..MAX_EMPTY_WAITS {
             std::thread::sleep(WAIT);
             let now = old.read_from(0).map_err(to("read", self.path))?;
             let settled = now == text && !text.is_empty();
             text = now;
-            if settled {
+            if settled || (wait >= MAX_WAITS && !text.is_empty()) {
                 break;
             }
+        }
+        if text.is_empty() {
+            // Whoever emptied it never wrote it: ours holds what was there before, and stays.
+            return Ok(true);
         }
         if text == self.before || replace(self.vfs, self.path, &text, Some(self.bytes))? {
             // If nothing changed but the time, then ours is in its place.

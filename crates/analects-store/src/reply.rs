@@ -1,11 +1,20 @@
 //! A reply that grows in its file while it comes, so that a kill costs almost nothing of it.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use analects_formats::msgfile::{self, Cell, CellStream, Document, NewCell, Splice};
+use analects_formats::msgfile::{self, Cell, CellKind, CellStream, Document, NewCell, Splice};
 
 use crate::vfs::{Open, Vfs, VfsFile};
 use crate::{LockedFile, StoreError};
+
+/// How long a reply is looked after when somebody else has written to the file while it came, and how often
+/// the file is looked at.
+const LINGER: Duration = Duration::from_millis(600);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How often a reply that somebody overwrote is put back.
+const MAX_RETURNS: usize = 10;
 
 /// A reply in the making.
 #[derive(Debug)]
@@ -91,25 +100,72 @@ impl Reply {
         mut make: impl FnMut(&Document, &str) -> (Vec<NewCell>, Option<String>),
     ) -> Result<LockedFile, StoreError> {
         self.flush();
+        let somebody_writes = self.growing.is_none();
         let (id, written) = (self.stream.id().to_string(), self.written);
-        self.file.edit(|document| {
-            let (splice, residue) = match own_cell(document, &id, &written) {
+        let mut file = self.file;
+        let mut place = |document: &Document| {
+            let own = own_cell(document, &id, &written);
+            let name = own.as_ref().map_or_else(|| document.next_id(), |_| id.clone());
+            let (mut cells, residue) = make(document, &name);
+            let splice = match own {
                 Some((own, below)) => {
-                    let (mut cells, residue) = make(document, &id);
                     keep_what_a_person_gave(&mut cells, own);
-                    (msgfile::replace_with(document, own, &cells, &below), residue)
+                    msgfile::replace_with(document, own, &cells, &below)
                 }
-                None => {
-                    let (cells, residue) = make(document, &document.next_id());
-                    (msgfile::append_all(document, &cells), residue)
-                }
+                None => msgfile::append_all(document, &cells),
             };
-            let Some(line) = residue else { return splice };
+            let Some(line) = residue else { return (splice, name) };
             let bytes = document.with_source(splice.apply(document.source()));
-            Splice::whole(document.source(), msgfile::add_residue(&bytes, &line))
-        })?;
-        Ok(self.file)
+            let bytes = msgfile::add_residue(&bytes, &line);
+            (Splice::whole(document.source(), bytes), name)
+        };
+        put(&mut file, &mut place, somebody_writes)?;
+        Ok(file)
     }
+}
+
+/// Puts the reply into the file. While somebody else writes to it, it also stays there: an editor may save a
+/// text that it read before the reply was complete, and would not know what it takes away.
+fn put(
+    file: &mut LockedFile,
+    place: &mut dyn FnMut(&Document) -> (Splice, String),
+    somebody_writes: bool,
+) -> Result<(), StoreError> {
+    let mut name = String::new();
+    for _ in 0..MAX_RETURNS {
+        file.edit(|document| {
+            let (splice, id) = place(document);
+            name = id;
+            splice
+        })?;
+        if !somebody_writes || stays(file, &name)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a reply is still in the file after a while.
+fn stays(file: &mut LockedFile, id: &str) -> Result<bool, StoreError> {
+    let until = Instant::now() + LINGER;
+    while Instant::now() < until {
+        std::thread::sleep(LOOK);
+        if file.is_changed() {
+            file.refresh()?;
+            if !is_complete(file.document(), id) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Whether the reply of that name is there in its final form.
+fn is_complete(document: &Document, id: &str) -> bool {
+    let mut named = document.cells().filter(|cell| cell.id() == Some(id));
+    named.any(|cell| {
+        cell.kind() == CellKind::Output && cell.attribute("status").as_deref() != Some("streaming")
+    })
 }
 
 /// The cell in which the reply grew, and what a person wrote below its text; `None` if the cell is

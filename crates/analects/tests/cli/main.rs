@@ -6,6 +6,8 @@ mod agents;
 mod ask;
 mod asking;
 mod branches;
+#[cfg(target_os = "linux")]
+mod chaos;
 mod chat;
 mod check;
 mod choosing;
