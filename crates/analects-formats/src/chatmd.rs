@@ -38,6 +38,7 @@ mod decode;
 mod edit;
 mod encode;
 mod escape;
+mod facts;
 mod line;
 mod messages;
 mod plugin;
@@ -57,6 +58,7 @@ pub use content::{content_of, text_of};
 pub use decode::{decode, is_chat_markdown};
 pub use edit::{append, append_all, replace_text, set_attribute};
 pub use encode::{NewItem, encode, encode_in};
+pub use facts::{with_facts, without_facts};
 pub use messages::{messages, messages_in};
 pub use session::Session;
 

@@ -1,0 +1,164 @@
+//! One frame for all formats: what a format is, which there are, and how a conversation goes from one to
+//! another. Bytes come in pieces and go out in pieces, so that a file need not fit into memory where its
+//! format does not need that.
+//!
+//! ```
+//! use analects_formats::frame::{Conversion, ReadOptions, WriteOptions, detect, format};
+//!
+//! let file = b"> ---\n> <USER />\n\nHello\n";
+//! let from = detect(file, "talk.md").unwrap();
+//! assert_eq!(from.id(), "chatmd");
+//! let to = format("transcript").unwrap();
+//! let reader = from.reader(&ReadOptions::named("talk.md")).unwrap();
+//! let writer = to.writer(&WriteOptions::default()).unwrap();
+//! let mut conversion = Conversion::new(reader, writer);
+//! let mut line = conversion.feed(file);
+//! line.extend(conversion.finish());
+//! assert!(String::from_utf8(line).unwrap().contains("\"content\":\"Hello\""));
+//! assert!(conversion.losses.is_empty() && conversion.problems.is_empty());
+//! ```
+
+mod collect;
+mod conversion;
+mod head;
+mod registry;
+mod texts;
+
+use analects_core::{Message, Problem, SessionId};
+use jiff::tz::TimeZone;
+use uuid::Uuid;
+
+use crate::Loss;
+use crate::chatmd::Dialect;
+
+pub use collect::{LINE_LIMIT, LineOf, Lines, WHOLE_LIMIT, Whole};
+pub use conversion::Conversion;
+pub use head::Head;
+pub use registry::{FORMATS, Target, detect, format, of_name};
+pub use texts::{ChatMarkdown, MessageFile, Transcript};
+
+/// How much of a file's beginning [`Format::recognise`] is to be shown.
+pub const HEAD: usize = 64 << 10;
+
+/// A format of conversations.
+pub trait Format: Sync {
+    /// Its name, such as `claude-code`.
+    fn id(&self) -> &'static str;
+
+    /// What it is, in one line.
+    fn about(&self) -> &'static str;
+
+    /// How names of its files end, the usual ending first.
+    fn endings(&self) -> &'static [&'static str];
+
+    /// How sure it is that a file that begins like this is its own. `head` is up to [`HEAD`] bytes.
+    fn recognise(&self, head: &[u8], name: &str) -> Sure;
+
+    /// Something that reads it; `None` if it can only be written.
+    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>>;
+
+    /// Something that writes it; `None` if it can only be read.
+    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>>;
+}
+
+/// How sure a format is that a file is its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sure {
+    /// It is not, or there is no sign of it.
+    No,
+    /// Only the name says so.
+    ByName,
+    /// The content looks like it.
+    Maybe,
+    /// The content says so.
+    Yes,
+}
+
+/// Takes the bytes of a file in pieces, and gives messages as soon as it can. Never fails: what cannot be
+/// read is a problem.
+pub trait Reader {
+    /// The next bytes of the file.
+    fn feed(&mut self, bytes: &[u8], out: &mut Read);
+
+    /// There are no more.
+    fn finish(self: Box<Self>, out: &mut Read);
+}
+
+/// What was read since somebody looked last.
+///
+/// A file may hold several conversations; their messages follow one another and differ in
+/// [`Message::session_id`]. What is known of a conversation as a whole, such as its title, is a message
+/// too: a change of state ([`analects_core::StateChange`]) before the first of them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Read {
+    /// The messages, in file order.
+    pub messages: Vec<Message>,
+    /// What is odd about the file. What is an error could not be read, and is lost on the way.
+    pub problems: Vec<Problem>,
+    /// What the file says and messages have no place for.
+    pub losses: Vec<Loss>,
+    /// How many records were left out because they are no conversation, such as progress.
+    pub left_out: usize,
+}
+
+/// Takes messages in order, and gives bytes as soon as it can.
+pub trait Writer {
+    /// The next message.
+    fn push(&mut self, message: &Message, out: &mut Written);
+
+    /// There are no more.
+    fn finish(self: Box<Self>, out: &mut Written);
+}
+
+/// What was written since somebody looked last.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Written {
+    /// The bytes, which follow on those from before.
+    pub bytes: Vec<u8>,
+    /// What has no place in them.
+    pub losses: Vec<Loss>,
+}
+
+/// How a file is read.
+#[derive(Debug, Clone)]
+pub struct ReadOptions {
+    /// The file's name, from which a conversation without a name of its own gets one.
+    pub name: String,
+    /// Whether to keep progress, snapshots and other records that are no conversation.
+    pub full: bool,
+    /// The zone of times that name none.
+    pub zone: TimeZone,
+}
+
+impl ReadOptions {
+    /// A file of that name, without what is no conversation, times without a zone in UTC.
+    pub fn named(name: impl Into<String>) -> ReadOptions {
+        ReadOptions { name: name.into(), full: false, zone: TimeZone::UTC }
+    }
+}
+
+/// How a file is written.
+#[derive(Debug, Clone)]
+pub struct WriteOptions {
+    /// The file's name, where its ending makes a difference; it may be empty.
+    pub name: String,
+    /// The dialect of chat Markdown.
+    pub dialect: Dialect,
+    /// The zone of times in formats that cannot name one.
+    pub zone: TimeZone,
+}
+
+impl Default for WriteOptions {
+    fn default() -> WriteOptions {
+        WriteOptions { name: String::new(), dialect: Dialect::Ours, zone: TimeZone::UTC }
+    }
+}
+
+/// Whether a conversation's name was made from its file's, so that nothing is lost with it: whoever reads
+/// the file again gives it one. Such names are UUIDs of version 5.
+pub(crate) fn is_derived(session: &SessionId) -> bool {
+    Uuid::try_parse(session).is_ok_and(|id| id.get_version_num() == 5)
+}
+
+#[cfg(test)]
+mod tests;

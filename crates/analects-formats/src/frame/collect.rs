@@ -1,0 +1,128 @@
+//! Pieces of a file put together: into lines, or into the whole. Both have limits, so that no file, however
+//! hostile, takes more memory than that.
+
+use analects_core::Problem;
+
+use super::Read;
+
+/// The longest line that is read.
+pub const LINE_LIMIT: usize = 64 << 20;
+
+/// The longest file that is read by formats that need all of it.
+pub const WHOLE_LIMIT: usize = 512 << 20;
+
+/// Cuts what comes in pieces into lines.
+#[derive(Debug)]
+pub struct Lines {
+    rest: Vec<u8>,
+    number: usize,
+    limit: usize,
+    /// Whether the current line is already too long; what comes of it is let go.
+    too_long: bool,
+}
+
+/// One line of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineOf<'a> {
+    /// Its number, from 1.
+    pub number: usize,
+    /// Its bytes with its line end, which the last one may lack; `None` if there are too many.
+    pub bytes: Option<&'a [u8]>,
+}
+
+impl LineOf<'_> {
+    /// Says that a problem is about this line.
+    pub fn place(&self, mut problem: Problem) -> Problem {
+        (problem.line, problem.column) = (self.number, 1);
+        problem
+    }
+
+    /// What is wrong with a line that has too many bytes.
+    pub fn too_long(&self) -> Problem {
+        let text = format!("this line has more than {LINE_LIMIT} bytes");
+        self.place(Problem::error("line-too-long", text).hint("it is skipped"))
+    }
+}
+
+impl Default for Lines {
+    fn default() -> Lines {
+        Lines::with_limit(LINE_LIMIT)
+    }
+}
+
+impl Lines {
+    /// Lines of at most `limit` bytes.
+    pub fn with_limit(limit: usize) -> Lines {
+        Lines { rest: Vec::new(), number: 0, limit, too_long: false }
+    }
+
+    /// Takes more bytes; `each` gets the lines that are complete.
+    pub fn feed(&mut self, mut bytes: &[u8], each: &mut dyn FnMut(LineOf<'_>)) {
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
+            let (line, rest) = bytes.split_at(end + 1);
+            bytes = rest;
+            if self.rest.is_empty() && !self.too_long && line.len() <= self.limit {
+                self.number += 1;
+                each(LineOf { number: self.number, bytes: Some(line) });
+                continue;
+            }
+            self.keep(line);
+            self.give(each);
+        }
+        self.keep(bytes);
+    }
+
+    /// There are no more bytes: gives the last line, if it has no end.
+    pub fn finish(&mut self, each: &mut dyn FnMut(LineOf<'_>)) {
+        if self.too_long || !self.rest.is_empty() {
+            self.give(each);
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        self.too_long |= self.rest.len() + bytes.len() > self.limit;
+        if self.too_long {
+            self.rest = Vec::new();
+        } else {
+            self.rest.extend_from_slice(bytes);
+        }
+    }
+
+    fn give(&mut self, each: &mut dyn FnMut(LineOf<'_>)) {
+        self.number += 1;
+        let bytes = (!self.too_long).then_some(self.rest.as_slice());
+        each(LineOf { number: self.number, bytes });
+        self.rest.clear();
+        self.too_long = false;
+    }
+}
+
+/// Puts a file together that is needed as a whole.
+#[derive(Debug, Default)]
+pub struct Whole {
+    bytes: Vec<u8>,
+    too_large: bool,
+}
+
+impl Whole {
+    /// Takes more bytes. Of a file that is too large, nothing is kept.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.too_large |= self.bytes.len() + bytes.len() > WHOLE_LIMIT;
+        if self.too_large {
+            self.bytes = Vec::new();
+        } else {
+            self.bytes.extend_from_slice(bytes);
+        }
+    }
+
+    /// The file; `None`, with a problem, if it is too large.
+    pub fn finish(self, out: &mut Read) -> Option<Vec<u8>> {
+        if self.too_large {
+            let text = format!("this file has more than {WHOLE_LIMIT} bytes");
+            let hint = "its format has to be read as a whole; cut it into several files";
+            out.problems.push(Problem::error("file-too-large", text).hint(hint));
+            return None;
+        }
+        Some(self.bytes)
+    }
+}

@@ -1,0 +1,5 @@
+//! Tests of the frame.
+
+use super::*;
+
+mod pieces;

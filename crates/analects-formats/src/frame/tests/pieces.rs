@@ -1,0 +1,53 @@
+//! Files that come in pieces, and files that are too large.
+
+use super::*;
+
+fn lines(limit: usize, pieces: &[&str]) -> Vec<(usize, Option<String>)> {
+    let mut found = Vec::new();
+    let mut each = |line: LineOf<'_>| {
+        let text = line.bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        found.push((line.number, text));
+    };
+    let mut lines = Lines::with_limit(limit);
+    for piece in pieces {
+        lines.feed(piece.as_bytes(), &mut each);
+    }
+    lines.finish(&mut each);
+    found
+}
+
+#[test]
+fn lines_do_not_depend_on_the_pieces() {
+    let text = "one\ntwo\n\nfour";
+    let whole = lines(100, &[text]);
+    assert_eq!(whole.len(), 4);
+    assert_eq!(whole[3], (4, Some("four".to_string())));
+    for at in 0..text.len() {
+        let (left, right) = text.split_at(at);
+        assert_eq!(lines(100, &[left, right]), whole);
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_is_let_go() {
+    let found = lines(5, &["ab\n", "123", "456", "789\ncd\n", "longer"]);
+    let texts: Vec<Option<&str>> = found.iter().map(|(_, text)| text.as_deref()).collect();
+    assert_eq!(texts, [Some("ab\n"), None, Some("cd\n"), None]);
+    assert_eq!(found[3].0, 4);
+}
+
+#[test]
+fn a_line_of_a_gigabyte_is_a_problem_and_no_memory() {
+    let format = format("transcript").unwrap();
+    let mut reader = format.reader(&ReadOptions::named("x.jsonl")).unwrap();
+    let piece = vec![b'x'; 1 << 20];
+    let mut out = Read::default();
+    for _ in 0..1024 {
+        reader.feed(&piece, &mut out);
+    }
+    reader.feed(b"\n{\"v\":1,\"type\":\"user\",\"id\":\"m\",\"content\":\"Hi\"}\n", &mut out);
+    reader.finish(&mut out);
+    assert_eq!(out.messages.len(), 1);
+    let codes: Vec<(&str, usize)> = out.problems.iter().map(|p| (&*p.code, p.line)).collect();
+    assert_eq!(codes, [("line-too-long", 1)]);
+}

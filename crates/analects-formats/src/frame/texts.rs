@@ -1,0 +1,354 @@
+//! The project's own formats behind the frame: message file, chat Markdown, transcript.
+
+use analects_core::{Body, Ids, Message, SessionId};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{
+    Format, Head, Lines, Read, ReadOptions, Reader, Sure, Whole, WriteOptions, Writer, Written,
+};
+use crate::Loss;
+use crate::chatmd::{self, Session};
+use crate::msgfile::{self, Cell, CellKind, Document, Kind};
+use crate::transcript::{self, read_line};
+
+/// The message file.
+#[derive(Debug)]
+pub struct MessageFile;
+
+impl Format for MessageFile {
+    fn id(&self) -> &'static str {
+        "msgfile"
+    }
+
+    fn about(&self) -> &'static str {
+        "message file: Markdown with cells (*.msg.md, or *.md with a message section)"
+    }
+
+    fn endings(&self) -> &'static [&'static str] {
+        &[".msg.md", ".md"]
+    }
+
+    fn recognise(&self, head: &[u8], name: &str) -> Sure {
+        let is_whole = name.ends_with(".msg.md");
+        let document = msgfile::decode_named(head, name);
+        let is_section = document.kind() == Kind::Section;
+        let all = if is_whole { document } else { msgfile::decode(head) };
+        let is_markdown = name.ends_with(".md") || !name.contains('.');
+        match () {
+            _ if is_section || all.cells().any(Cell::is_sealed) => Sure::Yes,
+            _ if is_whole && all.cells().len() > 0 => Sure::Yes,
+            // Scripts have such lines too.
+            _ if is_markdown && all.cells().len() > 0 => Sure::Maybe,
+            _ if is_whole => Sure::ByName,
+            _ => Sure::No,
+        }
+    }
+
+    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
+        Some(Box::new(MessageFileReader { whole: Whole::default(), options: options.clone() }))
+    }
+
+    fn writer(&self, _: &WriteOptions) -> Option<Box<dyn Writer>> {
+        Some(Box::new(MessageFileWriter { messages: Vec::new() }))
+    }
+}
+
+struct MessageFileReader {
+    whole: Whole,
+    options: ReadOptions,
+}
+
+impl Reader for MessageFileReader {
+    fn feed(&mut self, bytes: &[u8], _: &mut Read) {
+        self.whole.feed(bytes);
+    }
+
+    fn finish(self: Box<Self>, out: &mut Read) {
+        let name = &self.options.name;
+        let Some(bytes) = self.whole.finish(out) else { return };
+        let mut document = msgfile::decode_named(bytes, name);
+        if document.kind() == Kind::Plain {
+            // Somebody said that it is one, or its cells do.
+            document = msgfile::decode(document.into_source());
+        }
+        let decoded = msgfile::messages(&document, &msgfile::session_of(name));
+        out.problems.extend(document.problems());
+        out.problems.extend(decoded.problems);
+        out.losses.extend(beside_messages(&document));
+        keep(decoded.messages, self.options.full, out);
+    }
+}
+
+/// What a message file says and messages have no place for.
+fn beside_messages(document: &Document) -> Vec<Loss> {
+    let mut losses = Vec::new();
+    let mut lose = |what: String, why: &str| losses.push(Loss::of_session(what, why));
+    let front = document.frontmatter();
+    let no_place = "only a message file has a place for it";
+    for (what, is_there) in [
+        ("title", front.title.is_some()),
+        ("default_agent", front.default_agent.is_some()),
+        ("preamble", !document.preamble().of(document.source()).trim_ascii().is_empty()),
+    ] {
+        if is_there {
+            lose(what.to_string(), no_place);
+        }
+    }
+    for agent in document.agents() {
+        lose(format!("agent {}", agent.name), no_place);
+    }
+    for cell in document.cells() {
+        let is_message = cell.kind() == CellKind::Message && cell.type_word() != "agent";
+        if is_message && !cell.title().is_empty() {
+            lose(format!("title of cell {}", cell.name()), no_place);
+        }
+    }
+    losses
+}
+
+struct MessageFileWriter {
+    messages: Vec<Message>,
+}
+
+impl Writer for MessageFileWriter {
+    fn push(&mut self, message: &Message, _: &mut Written) {
+        self.messages.push(message.clone());
+    }
+
+    fn finish(self: Box<Self>, out: &mut Written) {
+        let first = self.messages.first();
+        let session = first.map(|first| first.session_id.clone()).unwrap_or_default();
+        out.bytes.extend(msgfile::encode(&self.messages, &mut DerivedIds::new(&session)));
+    }
+}
+
+/// Names that follow from the conversation's, so that the same input gives the same file.
+struct DerivedIds {
+    session: SessionId,
+    count: u64,
+}
+
+impl DerivedIds {
+    fn new(session: &SessionId) -> DerivedIds {
+        DerivedIds { session: session.clone(), count: 0 }
+    }
+
+    fn next(&mut self) -> Uuid {
+        self.count += 1;
+        let name = format!("{} {}", &*self.session, self.count);
+        Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes())
+    }
+}
+
+impl Ids for DerivedIds {
+    fn uuid(&mut self, _: Timestamp) -> String {
+        self.next().to_string()
+    }
+
+    fn nonce(&mut self) -> String {
+        const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+        let bits = self.next().as_u128();
+        let digit = |at: u32| DIGITS[(bits >> (at * 5) & 31) as usize] as char;
+        // A name needs a letter, so that it is not taken for a number.
+        std::iter::once('k').chain((0..7).map(digit)).collect()
+    }
+}
+
+/// Chat Markdown.
+#[derive(Debug)]
+pub struct ChatMarkdown;
+
+impl Format for ChatMarkdown {
+    fn id(&self) -> &'static str {
+        "chatmd"
+    }
+
+    fn about(&self) -> &'static str {
+        "chat Markdown: items parted by > --- (dialects v1 and v2 for the plugin)"
+    }
+
+    fn endings(&self) -> &'static [&'static str] {
+        &[".chat.md", ".md"]
+    }
+
+    fn recognise(&self, head: &[u8], name: &str) -> Sure {
+        match () {
+            _ if chatmd::is_chat_markdown(head) => Sure::Yes,
+            _ if name.ends_with(".chat.md") => Sure::ByName,
+            _ => Sure::No,
+        }
+    }
+
+    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
+        Some(Box::new(ChatMarkdownReader { whole: Whole::default(), options: options.clone() }))
+    }
+
+    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
+        Some(Box::new(ChatMarkdownWriter { messages: Vec::new(), options: options.clone() }))
+    }
+}
+
+struct ChatMarkdownReader {
+    whole: Whole,
+    options: ReadOptions,
+}
+
+impl Reader for ChatMarkdownReader {
+    fn feed(&mut self, bytes: &[u8], _: &mut Read) {
+        self.whole.feed(bytes);
+    }
+
+    fn finish(self: Box<Self>, out: &mut Read) {
+        let Some(bytes) = self.whole.finish(out) else { return };
+        let (document, zone) = (chatmd::decode(bytes), &self.options.zone);
+        let fallback = msgfile::session_of(&self.options.name);
+        let decoded = chatmd::messages_in(&document, &fallback, zone);
+        out.problems.extend(document.problems());
+        let session = document.session_in(zone);
+        let id = session.id.clone().map_or(fallback, SessionId::from);
+        let messages = chatmd::with_facts(&session, &id, decoded.messages);
+        keep(messages, self.options.full, out);
+    }
+}
+
+struct ChatMarkdownWriter {
+    messages: Vec<Message>,
+    options: WriteOptions,
+}
+
+impl Writer for ChatMarkdownWriter {
+    fn push(&mut self, message: &Message, _: &mut Written) {
+        self.messages.push(message.clone());
+    }
+
+    fn finish(self: Box<Self>, out: &mut Written) {
+        let (session, messages) = chatmd::without_facts(self.messages);
+        let WriteOptions { dialect, zone, .. } = &self.options;
+        let (text, losses) = chatmd::encode_in(&messages, &session, *dialect, zone);
+        out.bytes.extend(text.into_bytes());
+        out.losses.extend(without_derived_name(losses, &session, &messages));
+    }
+}
+
+/// Takes the name of the conversation from what is lost, where its file's name gives it back.
+fn without_derived_name(losses: Vec<Loss>, session: &Session, messages: &[Message]) -> Vec<Loss> {
+    let first = messages.first().map(|first| first.session_id.clone());
+    let is_derived = session.id.is_none() && first.is_none_or(|id| super::is_derived(&id));
+    let is_lost = |loss: &Loss| !(is_derived && loss.what == "session id");
+    losses.into_iter().filter(is_lost).collect()
+}
+
+/// The transcript.
+#[derive(Debug)]
+pub struct Transcript;
+
+impl Format for Transcript {
+    fn id(&self) -> &'static str {
+        "transcript"
+    }
+
+    fn about(&self) -> &'static str {
+        "transcript: one message of the model a line, as JSON (*.jsonl)"
+    }
+
+    fn endings(&self) -> &'static [&'static str] {
+        &[".jsonl"]
+    }
+
+    fn recognise(&self, head: &[u8], name: &str) -> Sure {
+        let head = Head::new(head);
+        if head.starts_with("{\"v\":") {
+            return Sure::Yes;
+        }
+        let is_ours = head.first_object().is_some_and(|fields| {
+            let string = |key| fields.get(key).and_then(analects_core::Raw::as_string);
+            let is_kind = string("type").is_some_and(|kind| KINDS.contains(&kind.as_str()));
+            is_kind && FOREIGN.iter().all(|key| fields.get(key).is_none())
+        });
+        match () {
+            _ if is_ours => Sure::Maybe,
+            _ if name.ends_with(".jsonl") => Sure::ByName,
+            _ => Sure::No,
+        }
+    }
+
+    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
+        Some(Box::new(TranscriptReader { lines: Lines::default(), full: options.full }))
+    }
+
+    fn writer(&self, _: &WriteOptions) -> Option<Box<dyn Writer>> {
+        Some(Box::new(TranscriptWriter))
+    }
+}
+
+/// What the records of a transcript are called.
+const KINDS: [&str; 12] = [
+    "system",
+    "user",
+    "assistant",
+    "tool_use",
+    "tool_result",
+    "progress",
+    "attachment",
+    "notification",
+    "summary",
+    "compact_boundary",
+    "tombstone",
+    "state",
+];
+
+/// Fields that records of other programs have and ours do not.
+const FOREIGN: [&str; 5] = ["sessionId", "message", "timestamp", "payload", "uuid"];
+
+struct TranscriptReader {
+    lines: Lines,
+    full: bool,
+}
+
+impl Reader for TranscriptReader {
+    fn feed(&mut self, bytes: &[u8], out: &mut Read) {
+        let full = self.full;
+        self.lines.feed(bytes, &mut |line| read_record(line, full, out));
+    }
+
+    fn finish(mut self: Box<Self>, out: &mut Read) {
+        let full = self.full;
+        self.lines.finish(&mut |line| read_record(line, full, out));
+    }
+}
+
+fn read_record(line: super::LineOf<'_>, full: bool, out: &mut Read) {
+    let Some(bytes) = line.bytes else {
+        out.problems.push(line.too_long());
+        return;
+    };
+    let read = read_line(bytes);
+    out.problems.extend(read.problems.into_iter().map(|problem| line.place(problem)));
+    keep(read.messages, full, out);
+}
+
+/// Keeps messages, without progress unless all is wanted.
+fn keep(messages: Vec<Message>, full: bool, out: &mut Read) {
+    for message in messages {
+        if !full && matches!(message.body, Body::Progress(_)) {
+            out.left_out += 1;
+        } else {
+            out.messages.push(message);
+        }
+    }
+}
+
+struct TranscriptWriter;
+
+impl Writer for TranscriptWriter {
+    fn push(&mut self, message: &Message, out: &mut Written) {
+        if message.unknown.get("crc").is_some() {
+            let why = "each line of a transcript has a checksum of its own under this name";
+            out.losses.push(Loss::of(&message.id, "crc", why));
+        }
+        out.bytes.extend(transcript::encode(message).into_bytes());
+    }
+
+    fn finish(self: Box<Self>, _: &mut Written) {}
+}
