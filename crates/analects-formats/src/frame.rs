@@ -35,7 +35,7 @@ pub use collect::{LINE_LIMIT, LineOf, Lines, WHOLE_LIMIT, Whole};
 pub use conversion::Conversion;
 pub use head::Head;
 pub use registry::{FORMATS, Target, detect, format, of_name};
-pub use texts::{ChatMarkdown, MessageFile, Transcript};
+pub use texts::{ChatMarkdown, ChatSession, MessageFile, Transcript};
 
 /// How much of a file's beginning [`Format::recognise`] is to be shown.
 pub const HEAD: usize = 64 << 10;

@@ -13,10 +13,11 @@
 //!    calls with their outputs, and a draft of changes to it.
 //! 3. [`chatmd`] is chat Markdown, the dialect of a note-taking plugin, read and edited likewise, and
 //!    written in three dialects; [`chatmd::session_json`] is that plugin's own JSON.
-//! 4. [`transcript`] is the store's format: one message a line, as JSON.
-//! 5. [`frame`] is what all formats have in common, which there are, and how a conversation goes from one to
+//! 4. [`openai`] and [`anthropic`] are conversations as these APIs take them.
+//! 5. [`transcript`] is the store's format: one message a line, as JSON.
+//! 6. [`frame`] is what all formats have in common, which there are, and how a conversation goes from one to
 //!    another.
-//! 6. [`Loss`] is what a conversation loses on its way into a format that has no place for it.
+//! 7. [`Loss`] is what a conversation loses on its way into a format that has no place for it.
 //!
 //! ```
 //! let file = b"# %% A question[^1]\n\n[^1]: [markdown]\n\nWhat is six times seven?\n";
@@ -35,10 +36,14 @@
 //!   pleasure to read.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+pub mod anthropic;
 pub mod chatmd;
 pub mod frame;
 mod loss;
 pub mod msgfile;
+pub mod openai;
+pub mod page;
+mod requests;
 pub mod transcript;
 
 use analects_core::{Message, Problem};

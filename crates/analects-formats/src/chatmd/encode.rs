@@ -11,6 +11,7 @@ use super::messages::{NOTE_ATTRIBUTES, TEXT, foreign_item, item_id};
 use super::plugin::soften;
 use super::reduce::{Reduced, Target, note_attributes, reduce, usual_shape};
 use super::{Dialect, Session, scan, session, time};
+use crate::frame::is_derived;
 use crate::loss::Loss;
 use crate::msgfile::encode::{open_fence, stored};
 
@@ -156,9 +157,7 @@ pub fn encode_in(
 ) -> (String, Vec<Loss>) {
     let target = Target::of(dialect, zone);
     let mut session = session.clone();
-    let first = messages.first().map(|first| first.session_id.to_string());
-    session.id = session.id.or(first).filter(|id| !id.is_empty());
-    let session_id = SessionId::from(session.id.clone().unwrap_or_default());
+    let session_id = named(&mut session, messages);
     let mut losses = Vec::new();
     report_sessions(messages, &session_id, &mut losses);
     let reduced = reduce(messages, &session_id, &target);
@@ -182,6 +181,17 @@ pub fn encode_in(
         }
     }
     (out, losses)
+}
+
+/// The conversation's name, which is written if its file does not give it one anyway.
+pub(super) fn named(session: &mut Session, messages: &[Message]) -> SessionId {
+    let own = session.id.take().filter(|id| !id.is_empty()).map(SessionId::from);
+    let first = messages.first().map(|first| first.session_id.clone());
+    let is_own = own.is_some();
+    let id = own.or(first).unwrap_or_default();
+    let is_written = !id.is_empty() && (is_own || !is_derived(&id));
+    session.id = is_written.then(|| id.to_string());
+    id
 }
 
 /// A conversation is one session; what belongs to another changes hands.

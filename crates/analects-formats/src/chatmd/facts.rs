@@ -5,6 +5,7 @@ use analects_core::{Body, Message, Raw, RawMap, SessionId, StateChange};
 use jiff::Timestamp;
 
 use super::Session;
+use crate::frame::is_derived;
 use crate::msgfile::messages::derived_id;
 
 /// The field of a state under which everything but the title stands.
@@ -23,7 +24,9 @@ pub fn with_facts(session: &Session, id: &SessionId, mut messages: Vec<Message>)
 
 /// Takes what is known of the conversation as a whole from its messages, if the first of them says it.
 pub fn without_facts(mut messages: Vec<Message>) -> (Session, Vec<Message>) {
-    let Some(session) = messages.first().and_then(read) else {
+    let others = messages.get(1).map(|next| next.session_id.clone());
+    let is_own = |record: &&Message| others.is_none_or(|session| session == record.session_id);
+    let Some(session) = messages.first().filter(is_own).and_then(read) else {
         return (Session::default(), messages);
     };
     let record = messages.remove(0);
@@ -32,7 +35,8 @@ pub fn without_facts(mut messages: Vec<Message>) -> (Session, Vec<Message>) {
     {
         first.parent_id = None;
     }
-    (Session { id: Some(record.session_id.to_string()), ..session }, messages)
+    let id = Some(record.session_id).filter(|id| !is_derived(id)).map(|id| id.to_string());
+    (Session { id, ..session }, messages)
 }
 
 fn record(session: &Session, id: &SessionId) -> Option<Message> {

@@ -17,6 +17,7 @@
 mod read;
 mod write;
 
+pub(crate) use read::Fields;
 pub(super) use write::can_say;
 
 use analects_core::{
@@ -26,7 +27,7 @@ use analects_core::{
 use super::content::{address, source};
 use crate::msgfile::messages::derived_id;
 
-pub use read::decode;
+pub use read::{decode, decode_named};
 pub use write::encode;
 
 /// The type of a message that stands for an item of a kind that is not known.
@@ -91,7 +92,7 @@ pub(super) fn said(block: &Block) -> Option<Block> {
 }
 
 /// A part of a content; `None` for a block that has no place there.
-fn write_part(block: &Block) -> Option<Raw> {
+pub(crate) fn write_part(block: &Block) -> Option<Raw> {
     match block {
         Block::Text(_) => Raw::parse(&block.to_json()).ok(),
         Block::Image(image) => {
@@ -111,7 +112,7 @@ fn write_part(block: &Block) -> Option<Raw> {
     }
 }
 
-fn read_part(part: &Raw) -> Block {
+pub(crate) fn read_part(part: &Raw) -> Block {
     if let Some(image) = read_image(part) {
         return Block::Image(image);
     }

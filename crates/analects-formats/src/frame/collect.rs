@@ -40,7 +40,7 @@ impl LineOf<'_> {
     /// What is wrong with a line that has too many bytes.
     pub fn too_long(&self) -> Problem {
         let text = format!("this line has more than {LINE_LIMIT} bytes");
-        self.place(Problem::error("line-too-long", text).hint("it is skipped"))
+        self.place(Problem::error("long-line", text).hint("it is skipped"))
     }
 }
 

@@ -1,9 +1,13 @@
 //! Which formats there are, and which one a file has.
 
-use super::{ChatMarkdown, Format, MessageFile, Sure, Transcript};
+use super::{ChatMarkdown, ChatSession, Format, MessageFile, Sure, Transcript};
+use crate::anthropic::Anthropic;
+use crate::openai::OpenAi;
+use crate::page::MarkdownPage;
 
 /// All formats. Where two are equally sure of a file, the first of them has it.
-pub static FORMATS: &[&dyn Format] = &[&MessageFile, &ChatMarkdown, &Transcript];
+pub static FORMATS: &[&dyn Format] =
+    &[&MessageFile, &ChatMarkdown, &Transcript, &ChatSession, &Anthropic, &OpenAi, &MarkdownPage];
 
 /// The format of that name.
 pub fn format(id: &str) -> Option<&'static dyn Format> {

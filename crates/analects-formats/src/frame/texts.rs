@@ -8,7 +8,7 @@ use super::{
     Format, Head, Lines, Read, ReadOptions, Reader, Sure, Whole, WriteOptions, Writer, Written,
 };
 use crate::Loss;
-use crate::chatmd::{self, Session};
+use crate::chatmd;
 use crate::msgfile::{self, Cell, CellKind, Document, Kind};
 use crate::transcript::{self, read_line};
 
@@ -227,16 +227,8 @@ impl Writer for ChatMarkdownWriter {
         let WriteOptions { dialect, zone, .. } = &self.options;
         let (text, losses) = chatmd::encode_in(&messages, &session, *dialect, zone);
         out.bytes.extend(text.into_bytes());
-        out.losses.extend(without_derived_name(losses, &session, &messages));
+        out.losses.extend(losses);
     }
-}
-
-/// Takes the name of the conversation from what is lost, where its file's name gives it back.
-fn without_derived_name(losses: Vec<Loss>, session: &Session, messages: &[Message]) -> Vec<Loss> {
-    let first = messages.first().map(|first| first.session_id.clone());
-    let is_derived = session.id.is_none() && first.is_none_or(|id| super::is_derived(&id));
-    let is_lost = |loss: &Loss| !(is_derived && loss.what == "session id");
-    losses.into_iter().filter(is_lost).collect()
 }
 
 /// The transcript.
@@ -351,4 +343,81 @@ impl Writer for TranscriptWriter {
     }
 
     fn finish(self: Box<Self>, _: &mut Written) {}
+}
+
+/// The chat plugin's own JSON.
+#[derive(Debug)]
+pub struct ChatSession;
+
+impl Format for ChatSession {
+    fn id(&self) -> &'static str {
+        "chat-session"
+    }
+
+    fn about(&self) -> &'static str {
+        "the chat plugin's own JSON: an object with items"
+    }
+
+    fn endings(&self) -> &'static [&'static str] {
+        &[".chat.json", ".json"]
+    }
+
+    fn recognise(&self, head: &[u8], name: &str) -> Sure {
+        let head = Head::new(head);
+        let is_item = head.has("type", "message")
+            || head.has("type", "seperator")
+            || head.has("type", "separator");
+        match () {
+            _ if head.starts_with("{") && head.has_value("items", "[") && is_item => Sure::Yes,
+            _ if head.starts_with("{") && head.has_value("items", "[") => Sure::Maybe,
+            _ if name.ends_with(".chat.json") => Sure::ByName,
+            _ => Sure::No,
+        }
+    }
+
+    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
+        Some(Box::new(ChatSessionReader { whole: Whole::default(), options: options.clone() }))
+    }
+
+    fn writer(&self, _: &WriteOptions) -> Option<Box<dyn Writer>> {
+        Some(Box::new(ChatSessionWriter { messages: Vec::new() }))
+    }
+}
+
+struct ChatSessionReader {
+    whole: Whole,
+    options: ReadOptions,
+}
+
+impl Reader for ChatSessionReader {
+    fn feed(&mut self, bytes: &[u8], _: &mut Read) {
+        self.whole.feed(bytes);
+    }
+
+    fn finish(self: Box<Self>, out: &mut Read) {
+        let Some(bytes) = self.whole.finish(out) else { return };
+        let name = msgfile::session_of(&self.options.name);
+        let (session, decoded) = chatmd::session_json::decode_named(&bytes, &name);
+        out.problems.extend(decoded.problems);
+        let id = session.id.clone().map_or(name, SessionId::from);
+        let messages = chatmd::with_facts(&session, &id, decoded.messages);
+        keep(messages, self.options.full, out);
+    }
+}
+
+struct ChatSessionWriter {
+    messages: Vec<Message>,
+}
+
+impl Writer for ChatSessionWriter {
+    fn push(&mut self, message: &Message, _: &mut Written) {
+        self.messages.push(message.clone());
+    }
+
+    fn finish(self: Box<Self>, out: &mut Written) {
+        let (session, messages) = chatmd::without_facts(self.messages);
+        let (text, losses) = chatmd::session_json::encode(&messages, &session);
+        out.bytes.extend(text.into_bytes());
+        out.losses.extend(losses);
+    }
 }

@@ -12,6 +12,11 @@ use crate::chatmd::Session;
 
 /// Reads the plugin's JSON: the conversation as a whole, and its messages.
 pub fn decode(bytes: &[u8]) -> (Session, Decoded) {
+    decode_named(bytes, &SessionId::default())
+}
+
+/// The same, with a name for the conversation if it has none of its own.
+pub fn decode_named(bytes: &[u8], name: &SessionId) -> (Session, Decoded) {
     let mut decoded = Decoded::default();
     let read = std::str::from_utf8(bytes).map_err(|error| error.to_string()).and_then(|text| {
         RawMap::parse(text.trim_start_matches('\u{feff}')).map_err(|error| error.to_string())
@@ -28,7 +33,7 @@ pub fn decode(bytes: &[u8]) -> (Session, Decoded) {
         }
     };
     let mut session = read_session(&mut fields);
-    let id = SessionId::from(session.id.clone().unwrap_or_default());
+    let id = session.id.clone().map_or(name.clone(), SessionId::from);
     if let Some(system) = read_system(&mut fields, &id) {
         decoded.messages.push(system);
     }
@@ -44,14 +49,14 @@ pub fn decode(bytes: &[u8]) -> (Session, Decoded) {
 }
 
 /// The fields of an object, from which those that are known are taken. Of a repeated one, the last counts.
-pub(super) struct Fields(Vec<(Raw, Raw)>);
+pub(crate) struct Fields(Vec<(Raw, Raw)>);
 
 impl Fields {
-    pub(super) fn of(map: &RawMap) -> Fields {
+    pub(crate) fn of(map: &RawMap) -> Fields {
         Fields(map.iter().map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 
-    pub(super) fn take<T>(&mut self, key: &str, read: impl FnOnce(&Raw) -> Option<T>) -> Option<T> {
+    pub(crate) fn take<T>(&mut self, key: &str, read: impl FnOnce(&Raw) -> Option<T>) -> Option<T> {
         let is_key = |name: &Raw| name.as_string().as_deref() == Some(key);
         let at = self.0.iter().rposition(|(name, _)| is_key(name))?;
         let value = read(&self.0[at].1)?;
@@ -59,7 +64,11 @@ impl Fields {
         Some(value)
     }
 
-    pub(super) fn rest(self) -> RawMap {
+    pub(crate) fn put(&mut self, key: &str, value: Raw) {
+        self.0.push((Raw::string(key), value));
+    }
+
+    pub(crate) fn rest(self) -> RawMap {
         let mut map = RawMap::new();
         self.0.into_iter().for_each(|(key, value)| map.push_raw(key, value));
         map

@@ -5,16 +5,14 @@ use analects_core::{Block, Body, Content, History, Json, Message, Raw, RawMap, S
 use super::read::{is_one_text, known_item, milliseconds};
 use super::{SHAPE, SYSTEM_ID, foreign_item, item_id, system_id, system_prompt, write_part};
 use crate::chatmd::Session;
-use crate::chatmd::encode::report_sessions;
+use crate::chatmd::encode::{named, report_sessions};
 use crate::chatmd::reduce::{Target, reduce};
 use crate::loss::Loss;
 
 /// Writes a conversation as the plugin's JSON, and says what of it has no place there.
 pub fn encode(messages: &[Message], session: &Session) -> (String, Vec<Loss>) {
     let mut session = session.clone();
-    let first = messages.first().map(|first| first.session_id.to_string());
-    session.id = session.id.or(first).filter(|id| !id.is_empty());
-    let id = SessionId::from(session.id.clone().unwrap_or_default());
+    let id = named(&mut session, messages);
     let mut losses = Vec::new();
     report_sessions(messages, &id, &mut losses);
     let reduced = reduce(messages, &id, &Target::Json);

@@ -1,0 +1,86 @@
+//! Which format a file has: by what it says first, by its name second.
+
+use super::*;
+
+fn check(head: &str, name: &str, expected: &str) {
+    let found = detect(head.as_bytes(), name).map_or("none", |format| format.id());
+    assert_eq!(found, expected, "{name}: {head}");
+}
+
+#[test]
+fn content_tells_whatever_the_name_is() {
+    for name in ["-", "x", "x.txt", "x.md", "x.json", "x.jsonl", "x.msg.md", "x.chat.md"] {
+        check("> ---\n> <USER />\n\nHi\n", name, "chatmd");
+        check("---\nchat: x\n---\n", name, "chatmd");
+        check("# %% Hi[^1]\n\n[^1]: [markdown]\n\nHello\n", name, "msgfile");
+        check("{\"v\":1,\"type\":\"user\",\"id\":\"m\",\"content\":\"Hi\"}\n", name, "transcript");
+        check("{\"type\":\"user\",\"id\":\"m\",\"content\":\"Hi\"}\n", name, "transcript");
+        check("{\"items\": [{\"type\": \"message\",", name, "chat-session");
+        check("{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}", name, "openai");
+        check("[{\"role\":\"user\",\"content\":\"Hi\"}]", name, "openai");
+        check("{\"role\":\"user\",\"content\":\"Hi\"}\n{\"role\"", name, "openai");
+        check("{\"system\":\"Be brief.\",\"messages\":[{\"role\":\"user\",", name, "anthropic");
+        check("{\"model\":\"claude-opus-4\",\"messages\":[{\"role\":\"user\",", name, "anthropic");
+        check(
+            "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",",
+            name,
+            "anthropic",
+        );
+    }
+}
+
+#[test]
+fn a_name_tells_where_the_content_does_not() {
+    check("", "x.msg.md", "msgfile");
+    check("", "x.chat.md", "chatmd");
+    check("", "x.jsonl", "transcript");
+    check("{", "x.chat.json", "chat-session");
+    check("garbage\n", "x.jsonl", "transcript");
+}
+
+#[test]
+fn what_says_nothing_has_no_format() {
+    for (head, name) in [
+        ("", "x"),
+        ("", "x.md"),
+        ("# A heading\n\nText.\n", "notes.md"),
+        ("x = 1\n\n# %%\nprint(x)\n", "script.py"),
+        ("{\"name\":\"package\"}", "package.json"),
+        ("\0\0\0\0", "x.bin"),
+    ] {
+        check(head, name, "none");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_hindrance() {
+    check("\u{feff}{\"messages\":[{\"role\":\"user\"", "x", "openai");
+    check("\u{feff}> ---\n> <USER />\n", "x", "chatmd");
+}
+
+#[test]
+fn names_of_new_files_tell_the_format_or_ask() {
+    let of = |name: &str| match of_name(name) {
+        Target::One(format) => format.id().to_string(),
+        Target::Several(formats) => {
+            formats.iter().map(|format| format.id()).collect::<Vec<_>>().join(" ")
+        }
+        Target::Unknown => "unknown".to_string(),
+    };
+    assert_eq!(of("a.msg.md"), "msgfile");
+    assert_eq!(of("a.chat.md"), "chatmd");
+    assert_eq!(of("a.md"), "msgfile chatmd markdown");
+    assert_eq!(of("a.jsonl"), "transcript");
+    assert_eq!(of("a.openai.jsonl"), "openai");
+    assert_eq!(of("a.json"), "chat-session anthropic openai");
+    assert_eq!(of("a.txt"), "unknown");
+}
+
+#[test]
+fn ids_are_unique() {
+    let mut ids: Vec<&str> = FORMATS.iter().map(|format| format.id()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), FORMATS.len());
+    assert!(format("nothing").is_none());
+}

@@ -1,0 +1,133 @@
+//! What the formats of API requests have in common: a conversation is a list of `messages`, each with a
+//! role, in an object with what else was asked for. Files hold one such object, one a line, or a bare list.
+//!
+//! A message is read, written again and compared, so that every value comes back: fields that nobody knows
+//! stay in `extra` under the format's name, and a message that would still come out otherwise is kept beside
+//! it, verbatim. Likewise a message is written and read again, and what differs is what is lost.
+
+mod difference;
+mod read;
+mod same;
+
+#[cfg(test)]
+pub(crate) use same::same;
+mod write;
+
+use analects_core::{Message, Raw, RawMap, SessionId, StateChange, StopReason};
+
+use crate::chatmd::session_json::Fields;
+use crate::msgfile::messages::derived_id;
+
+pub(crate) use read::RequestReader;
+pub(crate) use write::RequestWriter;
+
+/// One API's way to say messages.
+pub(crate) trait Wire: 'static {
+    /// The format's name, under which stands what only it knows.
+    const ID: &'static str;
+
+    /// Takes what is known of a message from its fields; `None` for a role that nobody knows.
+    fn read(fields: &mut Fields) -> Option<Message>;
+
+    /// The messages of the API that say this one: mostly one. They may leave out what has no place.
+    fn write(message: &Message) -> Vec<RawMap>;
+
+    /// Takes a message from the fields of the request itself.
+    fn read_top(_: &mut Fields) -> Option<Message> {
+        None
+    }
+
+    /// The field of the request itself that says the first message.
+    fn write_top(_: &Message) -> Option<(&'static str, Raw)> {
+        None
+    }
+}
+
+/// The type of a message of a role that nobody knows.
+const FOREIGN: &str = "api_message";
+/// The field of such a message that holds it.
+const ITEM: &str = "message";
+
+/// How a file holds its messages, where it is not the usual way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// A bare list of messages.
+    Array,
+    /// A list of conversations.
+    List,
+    /// One message a line.
+    Lines,
+}
+
+impl Shape {
+    const ALL: [(Shape, &'static str); 3] =
+        [(Shape::Array, "array"), (Shape::List, "list"), (Shape::Lines, "lines")];
+
+    fn word(self) -> &'static str {
+        Shape::ALL.iter().find(|(shape, _)| *shape == self).map_or("", |(_, word)| word)
+    }
+
+    fn of(word: &str) -> Option<Shape> {
+        Shape::ALL.iter().find(|(_, known)| *known == word).map(|(shape, _)| *shape)
+    }
+}
+
+/// What a request says beside its messages.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Facts {
+    shape: Option<Shape>,
+    /// The other fields of the object.
+    fields: RawMap,
+}
+
+impl Facts {
+    /// As a change of state, before the first message.
+    fn record<W: Wire>(&self, session: &SessionId) -> Message {
+        let mut facts = RawMap::new();
+        if let Some(shape) = self.shape {
+            facts.push("shape", Raw::string(shape.word()));
+        }
+        if !self.fields.is_empty() {
+            facts.push("fields", self.fields.to_raw());
+        }
+        let mut state = RawMap::new();
+        state.push(W::ID, facts.to_raw());
+        let change = StateChange { changes: state.to_raw(), is_snapshot: false };
+        let id = derived_id(session, &format!("{} request", W::ID));
+        Message { session_id: session.clone(), ..Message::new(id, change.into()) }
+    }
+
+    /// What a message says about a request, if it says nothing else.
+    fn of<W: Wire>(message: &Message) -> Option<Facts> {
+        let analects_core::Body::State(change) = &message.body else { return None };
+        let facts = change.changes.as_object()?.get(W::ID)?.as_object()?;
+        let shape = facts.get("shape").and_then(Raw::as_string);
+        let found = Facts {
+            shape: shape.and_then(|word| Shape::of(&word)),
+            fields: facts.get("fields").and_then(Raw::as_object).unwrap_or_default(),
+        };
+        (found.record::<W>(&message.session_id) == *message).then_some(found)
+    }
+}
+
+/// The name of a message, by its place.
+fn item_id<W: Wire>(session: &SessionId, ordinal: usize) -> String {
+    derived_id(session, &format!("{} {ordinal}", W::ID))
+}
+
+/// The field of `extra` for a message that cannot be said otherwise.
+fn verbatim_key<W: Wire>() -> String {
+    format!("{}_message", W::ID)
+}
+
+/// A list of values as one.
+pub(crate) fn array(items: impl IntoIterator<Item = Raw>) -> Raw {
+    let items: Vec<String> = items.into_iter().map(|item| item.as_str().to_string()).collect();
+    let json = format!("[{}]", items.join(","));
+    Raw::parse(&json).unwrap_or_else(|_| Raw::string(&json))
+}
+
+/// How an answer ended, as far as a record without that shows it.
+pub(crate) fn implied_stop(has_calls: bool) -> Option<StopReason> {
+    Some(if has_calls { StopReason::ToolUse } else { StopReason::EndTurn })
+}
