@@ -9,6 +9,7 @@ mod compact;
 mod completions;
 mod config;
 mod context;
+mod convert;
 mod drop;
 mod edit;
 mod fmt;
@@ -39,6 +40,7 @@ pub enum Command {
     Completions(completions::Args),
     Config(config::Args),
     Context(context::Args),
+    Convert(convert::Args),
     Drop(drop::Args),
     Edit(edit::Args),
     Fork(fork::Args),
@@ -67,6 +69,7 @@ impl Command {
             Command::Completions(args) => completions::run(&args),
             Command::Config(args) => config::run(&args),
             Command::Context(args) => context::run(&args),
+            Command::Convert(args) => convert::run(&args),
             Command::Drop(args) => drop::run(&args),
             Command::Edit(args) => edit::run(&args),
             Command::Fork(args) => fork::run(&args),
@@ -96,6 +99,7 @@ impl Command {
             Command::Man(_) | Command::Rewind(_) => false,
             Command::Compact(args) => args.json,
             Command::Context(args) => args.json,
+            Command::Convert(args) => args.json,
             Command::Drop(args) => args.json,
             Command::Edit(args) => args.json,
             Command::Tokens(args) => args.json,

@@ -21,6 +21,8 @@ enum File {
     Undecided(Vec<u8>),
     Lines(Lines),
     Whole(Whole),
+    /// It is no JSON; what comes of it is let go.
+    Other,
 }
 
 impl<W: Wire> RequestReader<W> {
@@ -35,6 +37,12 @@ impl<W: Wire> RequestReader<W> {
     fn decide(&mut self, is_end: bool, out: &mut Read) {
         let File::Undecided(bytes) = &mut self.file else { return };
         let start = text_start(bytes);
+        if bytes.get(start).is_some_and(|byte| !b"{[".contains(byte)) {
+            self.file = File::Other;
+            let problem = Problem::error("no-messages", "this is neither a JSON object nor a list");
+            out.problems.push(problem.hint(HINT));
+            return;
+        }
         let end = memchr::memchr(b'\n', &bytes[start..]).map(|end| start + end);
         if end.is_none() && !is_end && bytes.len() <= LINE_LIMIT {
             return;
@@ -55,6 +63,7 @@ impl<W: Wire> RequestReader<W> {
             File::Undecided(kept) => kept.extend_from_slice(bytes),
             File::Lines(lines) => lines.feed(bytes, &mut |line| self.parts.line(line, out)),
             File::Whole(whole) => whole.feed(bytes),
+            File::Other => {}
         }
     }
 }
@@ -76,7 +85,7 @@ impl<W: Wire> Reader for RequestReader<W> {
         self.decide(true, out);
         let mut parts = self.parts;
         match self.file {
-            File::Undecided(_) => {}
+            File::Undecided(_) | File::Other => {}
             File::Lines(mut lines) => lines.finish(&mut |line| parts.line(line, out)),
             File::Whole(whole) => {
                 if let Some(bytes) = whole.finish(out) {
@@ -188,7 +197,8 @@ impl<W: Wire> Parts<W> {
 
     fn conversation(&mut self, facts: Facts, top: Option<Message>, items: &[Raw], out: &mut Read) {
         let mut chain = self.start();
-        let is_empty = items.is_empty() && top.is_none() && self.conversations > 1;
+        // Where nothing was said, it must be said that somebody was there.
+        let is_empty = items.is_empty() && top.is_none();
         if facts != Facts::default() || is_empty {
             chain.add(facts.record::<W>(&chain.session), out);
         }

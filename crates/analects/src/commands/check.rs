@@ -1,13 +1,16 @@
 //! `check`: everything that is odd about files and folders.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use analects_core::{Problem, Span};
+use analects_core::{Problem, Span, chain};
+use analects_formats::frame::{self, Format, Read, ReadOptions};
 use analects_formats::msgfile::{Kind, ShowProblem};
-use analects_formats::transcript;
+use analects_formats::{chatmd, transcript};
 use analects_store::vfs::Disk;
 use analects_store::{LINE_LIMIT, Places, StoreError, check_transcript, cut_off};
+use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::reading;
@@ -21,19 +24,19 @@ const SKIPPED: [&str; 2] = ["node_modules", "target"];
 /// The size up to which a transcript is held in memory, so that its lines can be shown.
 const MOST_SHOWN: u64 = 32 << 20;
 
-/// Find what is wrong with message files and transcripts
+/// Find what is wrong with conversations, in any format
 ///
 /// Reads each file and reports every problem of its text, its messages and its agents, with its place, on
-/// stderr. Message files are *.msg.md, and *.md with a message section; transcripts are *.jsonl. A folder
-/// is searched for both; hidden folders, node_modules and target are left out, and links to folders are not
-/// followed.
+/// stderr. Message files are *.msg.md, and *.md with a message section; of other files, the content tells the
+/// format, as for convert. A folder is searched for *.md, *.jsonl and *.json; hidden folders, node_modules and
+/// target are left out, and links to folders are not followed.
 ///
 /// Errors and warnings make the exit code 1, and so does a file of another kind; hints alone do not. A path
 /// that is not there makes it 3; the others are checked all the same. Of each file, the first 50 problems are
 /// shown. Nothing is ever written.
 ///
-/// With --json, one line for each file with its path, its format (msgfile, transcript or unknown) and all of
-/// its problems.
+/// With --json, one line for each file with its path, its format (such as msgfile; unknown if nothing tells it)
+/// and all of its problems.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects check talk.msg.md
@@ -188,7 +191,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         let is_wanted = match kind.is_dir() {
             true => !is_skipped,
             // A link to a folder may lead back here.
-            false => entry.path().is_file() && (name.ends_with(".md") || name.ends_with(".jsonl")),
+            false => entry.path().is_file() && is_looked_at(&name),
         };
         if is_wanted {
             paths.push(entry.path());
@@ -198,20 +201,32 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
+/// Whether a file of a folder may hold a conversation.
+fn is_looked_at(name: &str) -> bool {
+    [".md", ".jsonl", ".json"].iter().any(|ending| name.ends_with(ending))
+}
+
 /// Reads a file that is of a kind we know; `None` for any other.
 fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
     let name = path.to_string_lossy().into_owned();
-    if name.ends_with(".jsonl") {
-        let (source, problems) = check_records(path)?;
-        return Ok(Some(Checked { path: name, format: "transcript", source, problems }));
-    }
-    if !name.ends_with(".md") {
-        is_file(path)?;
-        return Ok(None);
+    let is_markdown = name.ends_with(".md");
+    is_file(path)?;
+    if !is_markdown {
+        let format = frame::detect(&head(path)?, &name);
+        return match format {
+            Some(format) if format.id() == "transcript" => {
+                let (source, problems) = check_records(path)?;
+                Ok(Some(Checked { path: name, format: "transcript", source, problems }))
+            }
+            Some(format) => through_frame(path, name, format),
+            None => Ok(None),
+        };
     }
     let document = analects_store::read_message_file(path)?;
     if document.kind() == Kind::Plain {
-        return Ok(None);
+        let is_chat = chatmd::is_chat_markdown(document.source());
+        let format = frame::format("chatmd").filter(|_| is_chat);
+        return format.map_or(Ok(None), |format| through_frame(path, name, format));
     }
     let mut problems = reading::problems(&document, &name);
     if let Some(problem) = cut_off(&Disk, places, path) {
@@ -220,6 +235,43 @@ fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
     }
     let source = document.into_source();
     Ok(Some(Checked { path: name, format: "msgfile", source, problems }))
+}
+
+/// How a file begins.
+fn head(path: &Path) -> Result<Vec<u8>, Failure> {
+    let file = fs::File::open(path).map_err(|error| unreadable(path, error))?;
+    let mut head = Vec::new();
+    let read = file.take(frame::HEAD as u64).read_to_end(&mut head);
+    read.map_err(|error| unreadable(path, error))?;
+    Ok(head)
+}
+
+/// Checks a file of any format: what is odd about its text, and about the chain of its messages.
+fn through_frame(
+    path: &Path,
+    name: String,
+    format: &'static dyn Format,
+) -> Result<Option<Checked>, Failure> {
+    let options = ReadOptions { full: true, zone: TimeZone::system(), ..ReadOptions::named(&name) };
+    let Some(mut reader) = format.reader(&options) else { return Ok(None) };
+    let mut file = fs::File::open(path).map_err(|error| unreadable(path, error))?;
+    let is_shown = file.metadata().is_ok_and(|facts| facts.len() <= MOST_SHOWN);
+    let (mut found, mut source, mut buffer) = (Read::default(), Vec::new(), vec![0; 256 << 10]);
+    loop {
+        let count = file.read(&mut buffer).map_err(|error| unreadable(path, error))?;
+        if count == 0 {
+            break;
+        }
+        reader.feed(&buffer[..count], &mut found);
+        if is_shown {
+            source.extend_from_slice(&buffer[..count]);
+        }
+    }
+    reader.finish(&mut found);
+    let mut problems = found.problems;
+    problems.extend(chain(&found.messages).problems);
+    problems.sort_by_key(|problem| (problem.line, problem.column));
+    Ok(Some(Checked { path: name, format: format.id(), source, problems }))
 }
 
 /// What is wrong with a transcript, and its text to show the places in; a large one is gone over line by
@@ -256,9 +308,9 @@ fn unreadable(path: &Path, source: std::io::Error) -> Failure {
 }
 
 fn unknown(path: &Path) -> Checked {
-    let text = "this is neither a message file nor a transcript";
+    let text = "this is no conversation in a format that is known here";
     let problem = Problem::error("unknown-format", text)
-        .hint("expected *.msg.md, *.md with message_section in its frontmatter, or *.jsonl");
+        .hint("expected *.msg.md, *.md with message_section in its frontmatter, *.jsonl, or what convert reads");
     Checked {
         path: path.to_string_lossy().into_owned(),
         format: "unknown",

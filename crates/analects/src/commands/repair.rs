@@ -1,7 +1,10 @@
 //! `repair`: mends what happened to a transcript, into a new file.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use analects_formats::frame;
 use analects_formats::msgfile::ShowProblem;
 use analects_store::vfs::Disk;
 use analects_store::{LINE_LIMIT, OsIds, Repaired, repair_transcript};
@@ -16,6 +19,9 @@ use crate::ui;
 /// The old file is only read. What can be read goes to the new file, in order, with links that lead somewhere; calls
 /// without results get one that says so. Lines that are not in the new file as they were are kept, byte by byte, in a file
 /// beside it whose name ends in .rest. Repairing what was repaired changes nothing.
+///
+/// Other formats are text that can be mended in an editor, or belong to other programs: check says what is wrong with
+/// them, and convert makes a transcript of them.
 ///
 /// A conversation need not be repaired to go on: damage is skipped, and reported by check.
 #[derive(Debug, clap::Args)]
@@ -46,12 +52,7 @@ struct Done<'a> {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    if args.path.extension().is_some_and(|end| end == "md") {
-        let text = format!("{}: this is no transcript", args.path.display());
-        let hint =
-            "a message file is text, and nothing in it is beyond an editor: see analects check";
-        return Err(Failure::usage(text, hint));
-    }
+    refuse_other_formats(&args.path)?;
     let new = args.output.clone().unwrap_or_else(|| beside(&args.path));
     let repaired =
         repair_transcript(&Disk, &args.path, &new, LINE_LIMIT, &mut OsIds, Timestamp::now())?;
@@ -62,6 +63,41 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// Only a transcript can be damaged in ways that need a program: everything else is text for people, or
+/// belongs to another program.
+fn refuse_other_formats(path: &Path) -> Result<(), Failure> {
+    let name = path.to_string_lossy();
+    let format = match name.ends_with(".md") {
+        true => Some("msgfile"),
+        false => head(path).and_then(|head| frame::detect(&head, &name)).map(|format| format.id()),
+    };
+    let refuse = |hint: String| {
+        Err(Failure::usage(format!("{}: this is no transcript", path.display()), hint))
+    };
+    match format {
+        None | Some("transcript") => Ok(()),
+        Some("msgfile" | "chatmd") => refuse(
+            "a message file is text, and nothing in it is beyond an editor: see analects check"
+                .to_string(),
+        ),
+        Some("openai" | "anthropic" | "chat-session") => refuse(
+            "this is JSON, and what check says about it can be mended in an editor".to_string(),
+        ),
+        Some(other) => refuse(format!(
+            "a session of {other} is only read: convert it with analects convert {name} -o new.jsonl --lossy, \
+             and repair that"
+        )),
+    }
+}
+
+/// How a file begins; `None` if it cannot be read, about which the repair says more.
+fn head(path: &Path) -> Option<Vec<u8>> {
+    let mut head = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(frame::HEAD as u64).read_to_end(&mut head).ok()?;
+    Some(head)
 }
 
 fn beside(path: &Path) -> PathBuf {

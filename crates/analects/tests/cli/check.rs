@@ -113,8 +113,8 @@ fn another_kind_of_file_is_said_to_be_one() {
     sandbox.write("notes.md", "mine\n");
     sandbox.run(&["check", "notes.md"]).assert_failure(
         1,
-        "notes.md: error: this is neither a message file nor a transcript [unknown-format]\n  \
-         hint: expected *.msg.md, *.md with message_section in its frontmatter, or *.jsonl\n\
+        "notes.md: error: this is no conversation in a format that is known here [unknown-format]\n  \
+         hint: expected *.msg.md, *.md with message_section in its frontmatter, *.jsonl, or what convert reads\n\
          analects: checked 1 file: 1 error\n",
     );
 }

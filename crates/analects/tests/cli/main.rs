@@ -15,6 +15,7 @@ mod compact;
 mod completions;
 mod config;
 mod context;
+mod convert;
 mod diagnostics;
 #[cfg(target_os = "linux")]
 mod disk;

@@ -1,0 +1,188 @@
+//! A folder in, a folder out: the same names with other endings, and nothing outside of it.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use analects_formats::frame::{FORMATS, Format};
+
+use super::output::Output;
+use super::{Job, Source, is_dash};
+use crate::failure::{Failure, words};
+use crate::ui;
+
+/// Folders that hold what programs made.
+const SKIPPED: [&str; 2] = ["node_modules", "target"];
+
+/// Converts every file of a folder whose format is known.
+pub fn run(job: &Job<'_>) -> Result<(), Failure> {
+    let input = &job.args.input;
+    let Some(output) = job.args.output.as_deref().filter(|path| !is_dash(path)) else {
+        let text = format!("{}: a folder becomes a folder", input.display());
+        return Err(Failure::usage(text, "name it: -o OUT"));
+    };
+    fs::create_dir_all(output).map_err(|error| unusable(output, &error))?;
+    let mut walk = Walk { own: fs::canonicalize(output).ok(), files: Vec::new(), links: 0 };
+    walk.folder(input, Path::new(""))?;
+    let mut taken = HashSet::new();
+    let mut done = Done::default();
+    let count = walk.files.len();
+    for (at, relative) in walk.files.iter().enumerate() {
+        ui::progress(&format!("{} of {count} files: {}", at + 1, relative.display()));
+        done.take(one(job, input, output, relative, &mut taken), job.args.json)?;
+    }
+    ui::progress("");
+    done.conclude(input, walk.links, job.args.json)
+}
+
+/// What became of the files.
+#[derive(Default)]
+struct Done {
+    written: usize,
+    failed: usize,
+    unknown: usize,
+}
+
+impl Done {
+    fn take(&mut self, made: Result<Option<()>, Failure>, as_json: bool) -> Result<(), Failure> {
+        match made {
+            Ok(Some(())) => self.written += 1,
+            Ok(None) => self.unknown += 1,
+            Err(failure) => {
+                self.failed += 1;
+                ui::progress("");
+                ui::report(&failure, as_json);
+            }
+        }
+        Ok(())
+    }
+
+    fn conclude(&self, input: &Path, links: usize, as_json: bool) -> Result<(), Failure> {
+        let files = |count: usize| match count {
+            1 => "1 file".to_string(),
+            count => format!("{count} files"),
+        };
+        let mut text = format!("{}: {} written", input.display(), files(self.written));
+        if self.unknown > 0 {
+            text.push_str(&format!(", {} of no known format skipped", files(self.unknown)));
+        }
+        if links > 0 {
+            text.push_str(&format!(", {links} links not followed"));
+        }
+        if self.failed > 0 {
+            return Err(Failure::input(format!("{text}, {} not converted", files(self.failed))));
+        }
+        if !as_json {
+            ui::remark(&text);
+        }
+        Ok(())
+    }
+}
+
+/// Converts one file; `None` if nothing tells its format.
+fn one(
+    job: &Job<'_>,
+    input: &Path,
+    output: &Path,
+    relative: &Path,
+    taken: &mut HashSet<PathBuf>,
+) -> Result<Option<()>, Failure> {
+    let source = Source::open(&input.join(relative))?;
+    let Some(from) = job.format_of(&source) else { return Ok(None) };
+    let name = new_name(relative, from, job.to, taken);
+    make_folders(output, &name)?;
+    let output = Output::file(&output.join(&name), job.args.force)?;
+    let report = job.convert(source, output)?;
+    ui::progress("");
+    report.tell(job.args.json)?;
+    report.conclude().map(Some)
+}
+
+/// The name of the new file: the old one with another ending, or with one more if that name is taken.
+fn new_name(
+    relative: &Path,
+    from: &dyn Format,
+    to: &dyn Format,
+    taken: &mut HashSet<PathBuf>,
+) -> PathBuf {
+    let ending = to.endings().first().copied().unwrap_or_default();
+    let name = relative.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut endings: Vec<&str> = from.endings().to_vec();
+    endings.extend(FORMATS.iter().flat_map(|format| format.endings()));
+    endings.push(".json");
+    let fits =
+        endings.iter().filter(|ending| name.len() > ending.len() && name.ends_with(**ending));
+    let old = fits.map(|ending| ending.len()).max().unwrap_or(0);
+    let stem = &name[..name.len() - old];
+    let first = relative.with_file_name(format!("{stem}{ending}"));
+    if taken.insert(first.clone()) {
+        return first;
+    }
+    let second = relative.with_file_name(format!("{name}{ending}"));
+    taken.insert(second.clone());
+    second
+}
+
+/// Makes the folders above a new file. A link among them could lead anywhere, and is refused.
+fn make_folders(output: &Path, name: &Path) -> Result<(), Failure> {
+    let mut folder = output.to_path_buf();
+    for part in name.parent().into_iter().flat_map(Path::components) {
+        let Component::Normal(part) = part else { continue };
+        folder.push(part);
+        match fs::symlink_metadata(&folder) {
+            Ok(facts) if facts.is_dir() => {}
+            Ok(_) => {
+                let text = format!("{}: this is no folder", folder.display());
+                return Err(Failure::input(text).or_hint("links are not followed"));
+            }
+            Err(_) => fs::create_dir(&folder).map_err(|error| unusable(&folder, &error))?,
+        }
+    }
+    Ok(())
+}
+
+/// The files of a folder, by their names in it.
+struct Walk {
+    /// The folder that is written, which is not read.
+    own: Option<PathBuf>,
+    files: Vec<PathBuf>,
+    links: usize,
+}
+
+impl Walk {
+    fn folder(&mut self, root: &Path, start: &Path) -> Result<(), Failure> {
+        let mut waiting = vec![start.to_path_buf()];
+        while let Some(relative) = waiting.pop() {
+            let folder = root.join(&relative);
+            let mut entries = Vec::new();
+            for entry in fs::read_dir(&folder).map_err(|error| unusable(&folder, &error))? {
+                let entry = entry.map_err(|error| unusable(&folder, &error))?;
+                let kind = entry.file_type().map_err(|error| unusable(&folder, &error))?;
+                entries.push((entry.file_name(), kind));
+            }
+            entries.sort_by(|left, right| left.0.cmp(&right.0));
+            for (name, kind) in entries {
+                let path = relative.join(&name);
+                let shown = name.to_string_lossy();
+                if kind.is_symlink() {
+                    self.links += 1;
+                } else if kind.is_file() && !shown.starts_with('.') {
+                    self.files.push(path);
+                } else if kind.is_dir() && !shown.starts_with('.') && !SKIPPED.contains(&&*shown) {
+                    let is_own =
+                        self.own.is_some() && fs::canonicalize(root.join(&path)).ok() == self.own;
+                    if !is_own {
+                        waiting.push(path);
+                    }
+                }
+            }
+        }
+        self.files.sort();
+        Ok(())
+    }
+}
+
+fn unusable(path: &Path, error: &io::Error) -> Failure {
+    Failure::input(format!("{}: this folder cannot be used: {}", path.display(), words(error)))
+}

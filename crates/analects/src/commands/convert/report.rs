@@ -1,0 +1,140 @@
+//! What a conversion came to: what was lost, what could not be read, and whether it was written.
+
+use analects_core::{Problem, Severity};
+use analects_formats::Loss;
+use analects_formats::frame::{Conversion, Format};
+use analects_formats::msgfile::ShowProblem;
+use serde::Serialize;
+
+use crate::commands::reading;
+use crate::failure::Failure;
+use crate::ui;
+
+/// How many losses are listed for people.
+const SHOWN: usize = 50;
+
+/// What a conversion came to.
+pub struct Report {
+    path: String,
+    output: String,
+    from: &'static str,
+    to: &'static str,
+    lossy: bool,
+    /// `None` if the file was copied.
+    messages: Option<u64>,
+    left_out: usize,
+    problems: Vec<Problem>,
+    losses: Vec<Loss>,
+}
+
+/// The same, as JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    path: &'a str,
+    output: &'a str,
+    from: &'a str,
+    to: &'a str,
+    written: bool,
+    messages: Option<u64>,
+    left_out: usize,
+    losses: &'a [Loss],
+    problems: Vec<ShowProblem>,
+}
+
+impl Report {
+    pub fn new(
+        path: &str,
+        output: String,
+        from: &dyn Format,
+        to: &dyn Format,
+        lossy: bool,
+    ) -> Report {
+        Report {
+            path: path.to_string(),
+            output,
+            from: from.id(),
+            to: to.id(),
+            lossy,
+            messages: None,
+            left_out: 0,
+            problems: Vec::new(),
+            losses: Vec::new(),
+        }
+    }
+
+    /// Takes what a conversion found.
+    pub fn account(&mut self, conversion: Conversion) {
+        self.messages = Some(conversion.messages);
+        self.left_out = conversion.left_out;
+        self.problems = conversion.problems;
+        self.losses = conversion.losses;
+    }
+
+    /// Whether it is to be written: nothing is lost, or that is allowed.
+    pub fn is_allowed(&self) -> bool {
+        self.lossy || self.lost() == 0
+    }
+
+    /// How much is lost: what has no place, and what could not be read.
+    fn lost(&self) -> usize {
+        let is_error = |problem: &&Problem| problem.severity == Severity::Error;
+        self.losses.len() + self.problems.iter().filter(is_error).count()
+    }
+
+    /// Says what was found.
+    pub fn tell(&self, as_json: bool) -> Result<(), Failure> {
+        if as_json {
+            return ui::print_json_line(&Line {
+                path: &self.path,
+                output: &self.output,
+                from: self.from,
+                to: self.to,
+                written: self.is_allowed(),
+                messages: self.messages,
+                left_out: self.left_out,
+                losses: &self.losses,
+                problems: self.problems.iter().map(ShowProblem::from).collect(),
+            });
+        }
+        let serious = |problem: &&Problem| reading::is_serious(problem);
+        let serious: Vec<Problem> = self.problems.iter().filter(serious).cloned().collect();
+        ui::report_problems(&self.path, b"", &serious);
+        for loss in self.losses.iter().take(SHOWN) {
+            let whose = match loss.message.as_deref() {
+                Some("") => "a message without a name".to_string(),
+                Some(id) => format!("message {id}"),
+                None => "the conversation".to_string(),
+            };
+            ui::remark(&format!("{}: {whose} loses {}: {}", self.path, loss.what, loss.why));
+        }
+        if self.losses.len() > SHOWN {
+            let more = self.losses.len() - SHOWN;
+            ui::remark(&format!("{}: and {more} more; --json lists them all", self.path));
+        }
+        if self.left_out > 0 {
+            let records = match self.left_out {
+                1 => "1 record that is no conversation is".to_string(),
+                count => format!("{count} records that are no conversation are"),
+            };
+            ui::remark(&format!("{}: {records} left out; --full keeps them", self.path));
+        }
+        if self.messages == Some(0) {
+            ui::remark(&format!("{}: there is no message in it", self.path));
+        }
+        Ok(())
+    }
+
+    /// The failure, if it was not written.
+    pub fn conclude(&self) -> Result<(), Failure> {
+        if self.is_allowed() {
+            return Ok(());
+        }
+        let things = match self.lost() {
+            1 => "1 thing".to_string(),
+            count => format!("{count} things"),
+        };
+        let text =
+            format!("{}: {} cannot say {things} of it; nothing was written", self.path, self.to);
+        Err(Failure::input(text).or_hint("--lossy writes the rest"))
+    }
+}

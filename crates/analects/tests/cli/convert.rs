@@ -1,0 +1,400 @@
+//! `convert`: files, folders, streams, losses, and files that were made to hurt.
+
+use std::fs;
+#[cfg(target_os = "linux")]
+use std::io::Write;
+#[cfg(target_os = "linux")]
+use std::process::Stdio;
+
+use serde_json::Value;
+
+#[cfg(target_os = "linux")]
+use crate::sandbox::Run;
+use crate::sandbox::Sandbox;
+
+const CHAT: &str = "> ---\n> <USER author=\"me\" timestamp=\"2025-05-07T14:01:32Z\" />\n\nHello\n\n\
+    > ---\n> <ASSISTANT author=\"m\" />\n\nHi there\n";
+const LINE: &str =
+    "{\"v\":1,\"type\":\"user\",\"id\":\"m1\",\"session_id\":\"s\",\"content\":\"Hello\"}\n";
+const REQUEST: &str = "{\"model\":\"m\",\"messages\":[{\"role\":\"system\",\"content\":\"Be brief.\"},\
+    {\"role\":\"user\",\"content\":\"Hello\"}]}";
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_name_tells_the_format_of_the_new_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.md", CHAT);
+    let run = sandbox.run(&["convert", "talk.md", "-o", "talk.msg.md"]);
+    run.assert_answer("");
+    assert_eq!(sandbox.texts("talk.msg.md"), ["Hello", "Hi there"]);
+    let run = sandbox.run(&["convert", "talk.msg.md", "-o", "again.chat.md"]);
+    run.assert_answer("");
+    let run = sandbox.run(&["convert", "again.chat.md", "-o", "again.jsonl"]);
+    run.assert_answer("");
+    assert_eq!(sandbox.texts("again.jsonl"), ["Hello", "Hi there"]);
+    assert_eq!(
+        sandbox.run(&["check", "talk.msg.md", "again.chat.md", "again.jsonl"]).code,
+        Some(0)
+    );
+}
+
+#[test]
+fn without_a_file_it_is_stdout_and_a_dash_is_stdin() {
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.md", CHAT);
+    let run = sandbox.run(&["convert", "talk.md", "--to", "transcript"]);
+    assert_eq!((run.code, &*run.stderr, run.stdout.lines().count()), (Some(0), "", 2));
+    assert_eq!(json(run.stdout.lines().next().unwrap())["content"], "Hello");
+    for args in [
+        &["convert", "-", "--to", "transcript"][..],
+        &["convert", "-", "-o", "-", "--to", "transcript", "--from", "chatmd"],
+    ] {
+        let run = sandbox.run_with_stdin(args, CHAT);
+        assert_eq!((run.code, &*run.stderr, run.stdout.lines().count()), (Some(0), "", 2));
+    }
+}
+
+#[test]
+fn what_would_be_lost_stops_it_and_is_listed_by_message() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.jsonl", LINE.replace("\"content\"", "\"duration_ms\":5,\"content\""));
+    let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.chat.md"]);
+    run.assert_failure(
+        1,
+        "t.jsonl: message m1 loses duration_ms: there is no place for it\n\
+         analects: t.jsonl: chatmd cannot say 1 thing of it; nothing was written\n\
+         hint: --lossy writes the rest\n",
+    );
+    assert!(!sandbox.path("t.chat.md").exists());
+    let run = sandbox.run(&["convert", "t.jsonl", "--to", "chatmd"]);
+    assert_eq!((run.code, &*run.stdout), (Some(1), ""));
+    let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.chat.md", "--lossy"]);
+    assert_eq!((run.code, &*run.stdout), (Some(0), ""));
+    assert_eq!(run.stderr, "t.jsonl: message m1 loses duration_ms: there is no place for it\n");
+    assert!(sandbox.read("t.chat.md").contains("Hello"));
+    let run = sandbox.run(&["convert", "t.jsonl", "--to", "chatmd", "--lossy"]);
+    assert_eq!((run.code, &run.stdout), (Some(0), &sandbox.read("t.chat.md")));
+}
+
+#[test]
+fn losses_are_data() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.jsonl", LINE.replace("\"content\"", "\"duration_ms\":5,\"content\""));
+    let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.chat.md", "--json"]);
+    assert_eq!(run.code, Some(1));
+    let done = json(&run.stdout);
+    let expected = serde_json::json!({
+        "path": "t.jsonl", "output": "t.chat.md", "from": "transcript", "to": "chatmd",
+        "written": false, "messages": 1, "left_out": 0, "problems": [],
+        "losses": [{"message": "m1", "what": "duration_ms", "why": "there is no place for it"}],
+    });
+    assert_eq!(done, expected);
+    assert_eq!(json(&run.stderr)["error"]["kind"], "input");
+    let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.chat.md", "--json", "--lossy"]);
+    assert_eq!((run.code, &json(&run.stdout)["written"]), (Some(0), &Value::Bool(true)));
+    let run = sandbox.run(&["convert", "t.jsonl", "--to", "chatmd", "--json"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+}
+
+#[test]
+fn what_cannot_be_read_counts_as_lost() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.jsonl", format!("{LINE}{{\"v\":1,\"type\":\"us"));
+    let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.msg.md"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("[torn-line]"), "{}", run.stderr);
+    assert!(!sandbox.path("t.msg.md").exists());
+    let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.msg.md", "--lossy"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(sandbox.texts("t.msg.md"), ["Hello"]);
+}
+
+#[test]
+fn a_file_that_is_there_is_not_replaced() {
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.md", CHAT);
+    sandbox.write("talk.msg.md", "mine");
+    let run = sandbox.run(&["convert", "talk.md", "-o", "talk.msg.md"]);
+    run.assert_failure(
+        1,
+        "analects: talk.msg.md: there is a file of this name\n\
+         hint: name another one, or add --force; nothing was written\n",
+    );
+    assert_eq!(sandbox.read("talk.msg.md"), "mine");
+    sandbox.run(&["convert", "talk.md", "-o", "talk.msg.md", "--force"]).assert_answer("");
+    assert_eq!(sandbox.texts("talk.msg.md"), ["Hello", "Hi there"]);
+    let left: Vec<String> = names(&sandbox, ".");
+    assert_eq!(left, ["talk.md", "talk.msg.md"]);
+}
+
+/// The names in a folder, sorted.
+fn names(sandbox: &Sandbox, folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(sandbox.path(folder)).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.retain(|name| name != "home" && name != "stdin");
+    names.sort();
+    names
+}
+
+#[test]
+fn nothing_is_left_behind_by_a_failure() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.jsonl", LINE.replace("\"content\"", "\"duration_ms\":5,\"content\""));
+    sandbox.run(&["convert", "t.jsonl", "-o", "t.chat.md"]);
+    assert_eq!(names(&sandbox, "."), ["t.jsonl"]);
+}
+
+#[test]
+fn the_same_format_is_copied_byte_by_byte() {
+    let sandbox = Sandbox::new();
+    let odd = "Preamble.\r\n\r\n> -----\r\n> <user author='a'>\r\n\r\nHi  \n\n\n";
+    sandbox.write("odd.md", odd);
+    sandbox.run(&["convert", "odd.md", "-o", "copy.chat.md"]).assert_answer("");
+    assert_eq!(sandbox.read("copy.chat.md"), odd);
+    // A dialect is another way of writing.
+    let run = sandbox.run(&["convert", "odd.md", "--to", "chatmd", "--dialect", "v2", "--lossy"]);
+    assert!(run.stdout.contains("> ---\n>\n> <USER author=\"a\"/>"), "{}", run.stdout);
+}
+
+#[test]
+fn requests_come_back_by_way_of_a_message_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("r.json", REQUEST);
+    sandbox.run(&["convert", "r.json", "-o", "r.msg.md"]).assert_answer("");
+    let run = sandbox.run(&["convert", "r.msg.md", "--to", "openai"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    assert_eq!(json(&run.stdout), json(REQUEST));
+    let run = sandbox.run(&["convert", "r.json", "--to", "anthropic", "--lossy"]);
+    assert_eq!(run.code, Some(0));
+    let expected = serde_json::json!({
+        "system": "Be brief.", "messages": [{"role": "user", "content": "Hello"}],
+    });
+    assert_eq!(json(&run.stdout), expected);
+    assert!(run.stderr.contains("loses state"), "{}", run.stderr);
+}
+
+#[test]
+fn progress_is_kept_only_if_everything_is() {
+    let sandbox = Sandbox::new();
+    let progress =
+        "{\"v\":1,\"type\":\"progress\",\"id\":\"p\",\"session_id\":\"s\",\"parent_id\":\"m1\"}\n";
+    sandbox.write("t.jsonl", format!("{LINE}{progress}"));
+    let run = sandbox.run(&["convert", "t.jsonl", "-o", "a.msg.md"]);
+    assert_eq!(run.code, Some(0));
+    let said = "t.jsonl: 1 record that is no conversation is left out; --full keeps them\n";
+    assert_eq!(run.stderr, said);
+    sandbox.run(&["convert", "t.jsonl", "-o", "b.msg.md", "--full"]).assert_answer("");
+    assert_eq!(sandbox.messages("b.msg.md").messages.len(), 2);
+}
+
+#[test]
+fn wrong_use_is_explained() {
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.md", CHAT);
+    sandbox.write("notes.txt", "nothing");
+    for (args, code, said) in [
+        (&["convert", "talk.md"][..], 2, "the format to write is not named"),
+        (&["convert", "talk.md", "-o", "x.md"], 2, "fits several formats"),
+        (&["convert", "talk.md", "-o", "x.json"], 2, "fits several formats"),
+        (&["convert", "talk.md", "-o", "x"], 2, "does not tell the format"),
+        (&["convert", "talk.md", "--to", "opnai"], 2, "did you mean openai?"),
+        (&["convert", "talk.md", "--to", "openai", "--from", "markdown"], 2, "only be written"),
+        (&["convert", "talk.md", "--to", "openai", "--dialect", "v1"], 2, "--dialect"),
+        (&["convert", "gone.md", "--to", "openai"], 3, "gone.md"),
+        (&["convert", "notes.txt", "--to", "openai"], 1, "tells a format"),
+        (&["convert", "talk.md", "-o", "no/such/x.msg.md"], 3, "make its folder first"),
+    ] {
+        let run = sandbox.run(args);
+        assert_eq!((run.code, &*run.stdout), (Some(code), ""), "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains(said), "{args:?}: {}", run.stderr);
+    }
+    assert_eq!(names(&sandbox, "."), ["notes.txt", "talk.md"]);
+}
+
+#[test]
+fn a_folder_becomes_a_folder() {
+    let sandbox = Sandbox::new();
+    for folder in ["in/deep", "in/.hidden", "in/node_modules"] {
+        fs::create_dir_all(sandbox.path(folder)).unwrap();
+        sandbox.write(&format!("{folder}/x.md"), CHAT);
+    }
+    sandbox.write("in/a.md", CHAT);
+    sandbox.write("in/a.json", REQUEST);
+    sandbox.write("in/notes.txt", "nothing");
+    let run = sandbox.run(&["convert", "in", "-o", "out", "--to", "transcript"]);
+    assert_eq!((run.code, &*run.stdout), (Some(0), ""), "{}", run.stderr);
+    assert_eq!(run.stderr, "in: 3 files written, 1 file of no known format skipped\n");
+    assert_eq!(names(&sandbox, "out"), ["a.jsonl", "a.md.jsonl", "deep"]);
+    assert_eq!(names(&sandbox, "out/deep"), ["x.jsonl"]);
+    assert_eq!(sandbox.texts("out/deep/x.jsonl"), ["Hello", "Hi there"]);
+    // Once more: nothing is replaced.
+    let run = sandbox.run(&["convert", "in", "-o", "out", "--to", "transcript"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.ends_with("skipped, 3 files not converted\n"), "{}", run.stderr);
+    let run = sandbox.run(&["convert", "in", "-o", "out", "--to", "transcript", "--force"]);
+    assert_eq!(run.code, Some(0));
+    // What is in the target is not read, also if it lies in the source.
+    let run = sandbox.run(&["convert", "in", "-o", "in/new", "--to", "transcript"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let run = sandbox.run(&["convert", "in", "-o", "in/new", "--to", "transcript", "--force"]);
+    assert!(run.stderr.starts_with("in: 3 files written"), "{}", run.stderr);
+    assert_eq!(sandbox.run(&["convert", "in", "--to", "transcript"]).code, Some(2));
+    assert_eq!(sandbox.run(&["convert", "in", "-o", "y"]).code, Some(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn links_lead_nowhere() {
+    use std::os::unix::fs::symlink;
+    let sandbox = Sandbox::new();
+    for folder in ["in/sub", "out", "elsewhere"] {
+        fs::create_dir_all(sandbox.path(folder)).unwrap();
+    }
+    sandbox.write("in/sub/a.md", CHAT);
+    sandbox.write("elsewhere/b.md", CHAT);
+    symlink(sandbox.path("elsewhere"), sandbox.path("in/link")).unwrap();
+    symlink(sandbox.path("elsewhere/b.md"), sandbox.path("in/b.md")).unwrap();
+    symlink(sandbox.path("elsewhere"), sandbox.path("out/sub")).unwrap();
+    let run = sandbox.run(&["convert", "in", "-o", "out", "--to", "transcript"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("links are not followed"), "{}", run.stderr);
+    assert!(run.stderr.contains("2 links not followed"), "{}", run.stderr);
+    assert_eq!(names(&sandbox, "elsewhere"), ["b.md"]);
+    // A link in the place of the new file is replaced, not followed.
+    sandbox.write("victim", "mine");
+    symlink(sandbox.path("victim"), sandbox.path("t.jsonl")).unwrap();
+    let run = sandbox.run(&["convert", "in/sub/a.md", "-o", "t.jsonl"]);
+    assert_eq!(run.code, Some(1));
+    let run = sandbox.run(&["convert", "in/sub/a.md", "-o", "t.jsonl", "--force"]);
+    assert_eq!(run.code, Some(0));
+    assert_eq!(sandbox.read("victim"), "mine");
+}
+
+#[test]
+fn names_in_a_file_are_only_names() {
+    let sandbox = Sandbox::new();
+    let hostile = "../../x\\u001b]0;owned\\u0007\\n";
+    sandbox.write(
+        "h.json",
+        format!(
+            "{{\"id\":\"{hostile}\",\"title\":\"{hostile}\",\"items\":[{{\"type\":\"message\",\
+             \"id\":\"{hostile}\",\"author\":\"{hostile}\",\"message\":{{\"role\":\"user\",\
+             \"content\":\"{hostile}\"}}}}]}}"
+        ),
+    );
+    fs::create_dir(sandbox.path("in")).unwrap();
+    fs::copy(sandbox.path("h.json"), sandbox.path("in/h.json")).unwrap();
+    for to in ["msgfile", "chatmd", "transcript", "openai", "anthropic", "markdown"] {
+        let run = sandbox.run(&["convert", "in", "-o", "out", "--to", to, "--lossy"]);
+        assert_eq!(run.code, Some(0), "{to}: {}", run.stderr);
+        assert!(!run.stderr.contains(['\u{1b}', '\u{7}']), "{to}: {:?}", run.stderr);
+        let run = sandbox.run(&["convert", "h.json", "-o", "x.txt", "--force", "--to", to]);
+        assert!(!run.stderr.contains(['\u{1b}', '\u{7}']), "{to}: {:?}", run.stderr);
+        let args = ["convert", "h.json", "-o", "x.txt", "--force", "--lossy", "--json", "--to", to];
+        let run = sandbox.run(&args);
+        assert!(!run.stdout.contains(['\u{1b}', '\u{7}']), "{to}: {:?}", run.stdout);
+    }
+    assert_eq!(names(&sandbox, "."), ["h.json", "in", "out", "x.txt"]);
+    assert_eq!(names(&sandbox, "out").len(), 6);
+}
+
+/// The command with a limit on its memory, in kilobytes.
+#[cfg(target_os = "linux")]
+fn limited(sandbox: &Sandbox, limit: u32, args: &[&str]) -> std::process::Command {
+    let inner = sandbox.command(args);
+    let mut command = std::process::Command::new("sh");
+    command.arg("-c").arg(format!("ulimit -v {limit}; exec \"$0\" \"$@\""));
+    command.arg(inner.get_program()).args(inner.get_args()).current_dir(sandbox.path("."));
+    command.env("ANALECTS_HOME", sandbox.path("home")).stdin(Stdio::null());
+    command
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_line_of_a_gigabyte_takes_no_memory() {
+    let sandbox = Sandbox::new();
+    let file = fs::File::create(sandbox.path("big.jsonl")).unwrap();
+    file.set_len(1 << 30).unwrap();
+    drop(file);
+    let mut file = fs::File::options().append(true).open(sandbox.path("big.jsonl")).unwrap();
+    file.write_all(format!("\n{LINE}").as_bytes()).unwrap();
+    let args = ["convert", "big.jsonl", "-o", "big.msg.md", "--from", "transcript", "--lossy"];
+    let run: Run = limited(&sandbox, 600_000, &args).output().unwrap().into();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains("[long-line]"), "{}", run.stderr);
+    assert_eq!(sandbox.texts("big.msg.md"), ["Hello"]);
+    let args = ["convert", "big.jsonl", "--to", "msgfile", "--from", "openai"];
+    let run: Run = limited(&sandbox, 600_000, &args).output().unwrap().into();
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("[no-messages]"), "{}", run.stderr);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_gigabyte_that_has_to_be_read_as_a_whole_is_refused() {
+    let sandbox = Sandbox::new();
+    let mut command = limited(&sandbox, 2_000_000, &["convert", "-", "--to", "msgfile"]);
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"{\"messages\":[{\"role\":\"user\",\"content\":\"").unwrap();
+    let piece = vec![b'x'; 1 << 20];
+    for _ in 0..1024 {
+        stdin.write_all(&piece).unwrap();
+    }
+    drop(stdin);
+    let run: Run = child.wait_with_output().unwrap().into();
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("[file-too-large]"), "{}", run.stderr);
+}
+
+#[test]
+fn deep_json_does_no_harm() {
+    let sandbox = Sandbox::new();
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    sandbox.write("d.json", format!("{{\"messages\":[{{\"role\":\"user\",\"content\":{deep}}}]}}"));
+    for to in ["msgfile", "transcript", "anthropic", "chatmd", "markdown"] {
+        let run = sandbox.run(&["convert", "d.json", "--to", to, "--lossy"]);
+        assert_eq!(run.code, Some(0), "{to}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn check_knows_every_format() {
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.md", CHAT);
+    sandbox.write("r.json", REQUEST);
+    sandbox.write("bad.json", "{\"messages\":[{\"role\":\"robot\"}]}");
+    let run = sandbox.run(&["check", "--json", "talk.md", "r.json", "bad.json"]);
+    assert_eq!(run.code, Some(1));
+    let lines: Vec<Value> = run.stdout.lines().map(json).collect();
+    let formats: Vec<&str> = lines.iter().map(|line| line["format"].as_str().unwrap()).collect();
+    assert_eq!(formats, ["chatmd", "openai", "openai"]);
+    assert_eq!(lines[0]["problems"], serde_json::json!([]));
+    assert_eq!(lines[2]["problems"][0]["code"], "unknown-role");
+}
+
+#[test]
+fn repair_says_what_it_is_not_for() {
+    let sandbox = Sandbox::new();
+    sandbox.write("r.json", REQUEST);
+    sandbox.write("talk.md", CHAT);
+    for name in ["r.json", "talk.md"] {
+        let run = sandbox.run(&["repair", name]);
+        assert_eq!(run.code, Some(2));
+        assert!(run.stderr.contains("this is no transcript"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_page_for_reading_shows_who_said_what() {
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.md", CHAT);
+    let run = sandbox.run(&["convert", "talk.md", "--to", "markdown"]);
+    run.assert_answer(
+        "## User (me, 2025-05-07 14:01:32)\n\nHello\n\n## Assistant (m)\n\nHi there\n",
+    );
+}
