@@ -78,6 +78,13 @@ impl Raw {
     }
 }
 
+/// A value that serde_json has checked already is not checked again.
+impl From<&RawValue> for Raw {
+    fn from(value: &RawValue) -> Raw {
+        Raw::from_raw_value(value)
+    }
+}
+
 impl fmt::Debug for Raw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -38,6 +38,7 @@
 
 pub mod anthropic;
 pub mod chatmd;
+pub mod claude_code;
 pub mod frame;
 mod loss;
 pub mod msgfile;

@@ -1,0 +1,115 @@
+//! The fields of a record, borrowed from its line: most of them are never looked into, only passed on.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use analects_core::{Raw, RawMap};
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// The entries of a JSON object in their order. Where a key is repeated, the last one counts.
+#[derive(Debug, Default)]
+pub(super) struct Fields<'a> {
+    entries: Vec<(&'a RawValue, &'a RawValue)>,
+}
+
+impl<'a> Fields<'a> {
+    /// Splits a text that is one JSON object and nothing else.
+    pub(super) fn parse(text: &'a str) -> Option<Fields<'a>> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let fields = deserializer.deserialize_map(ObjectVisitor).ok()?;
+        deserializer.end().ok()?;
+        Some(fields)
+    }
+
+    pub(super) fn of(value: &'a RawValue) -> Option<Fields<'a>> {
+        value.get().starts_with('{').then(|| Fields::parse(value.get())).flatten()
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
+        self.position(key).map(|at| self.entries[at].1)
+    }
+
+    /// The string of a key, unless it is empty or holds a lone surrogate.
+    pub(super) fn string(&self, key: &str) -> Option<Cow<'a, str>> {
+        self.get(key).and_then(string).filter(|text| !text.is_empty())
+    }
+
+    pub(super) fn is_true(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|value| value.get() == "true")
+    }
+
+    pub(super) fn number(&self, key: &str) -> Option<u64> {
+        serde_json::from_str(self.get(key)?.get()).ok()
+    }
+
+    pub(super) fn object(&self, key: &str) -> Option<Fields<'a>> {
+        Fields::of(self.get(key)?)
+    }
+
+    /// Takes the last entry of a key out, since a message now says it.
+    pub(super) fn remove(&mut self, key: &str) {
+        if let Some(at) = self.position(key) {
+            self.entries.remove(at);
+        }
+    }
+
+    /// The string of a key, which is then taken out.
+    pub(super) fn take_string(&mut self, key: &str) -> Option<String> {
+        let text = self.string(key)?.into_owned();
+        self.remove(key);
+        Some(text)
+    }
+
+    /// Puts another value in the place of the last entry of a key, and gives all that is left.
+    pub(super) fn into_map(self, key: &str, value: Option<Raw>) -> RawMap {
+        let replaced = value.and_then(|value| Some((self.position(key)?, value)));
+        let mut map = RawMap::new();
+        for (at, (key, old)) in self.entries.iter().enumerate() {
+            let value = match &replaced {
+                Some((place, value)) if *place == at => value.clone(),
+                _ => Raw::from(*old),
+            };
+            map.push_raw(Raw::from(*key), value);
+        }
+        map
+    }
+
+    fn position(&self, key: &str) -> Option<usize> {
+        self.entries.iter().rposition(|(name, _)| is_key(name, key))
+    }
+}
+
+fn is_key(name: &RawValue, key: &str) -> bool {
+    let literal = name.get();
+    let plain = literal.len() == key.len() + 2 && &literal[1..literal.len() - 1] == key;
+    plain || (literal.contains('\\') && string(name).is_some_and(|name| name == key))
+}
+
+/// The text of a JSON string; `None` for anything else, and where a lone surrogate is in it.
+pub(super) fn string(value: &RawValue) -> Option<Cow<'_, str>> {
+    let inside = value.get().strip_prefix('"')?.strip_suffix('"')?;
+    if inside.contains('\\') {
+        serde_json::from_str(value.get()).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(inside))
+    }
+}
+
+struct ObjectVisitor;
+
+impl<'de> Visitor<'de> for ObjectVisitor {
+    type Value = Fields<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Fields<'de>, A::Error> {
+        let mut entries = Vec::with_capacity(16);
+        while let Some(entry) = access.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Fields { entries })
+    }
+}

@@ -1,0 +1,62 @@
+//! Whether a file is a session of Claude Code, by its first lines: endings and names lie.
+
+use super::fields::Fields;
+use crate::frame::{Head, Sure};
+
+/// How many lines are looked at. The first ones may be anything.
+const LINES: usize = 20;
+
+/// Types of records that have no name of their own.
+const BESIDE: [&str; 8] = [
+    "queue-operation",
+    "file-history-snapshot",
+    "last-prompt",
+    "permission-mode",
+    "ai-title",
+    "custom-title",
+    "pr-link",
+    "tag",
+];
+
+pub(super) fn recognise(head: &[u8], name: &str) -> Sure {
+    let text = String::from_utf8_lossy(head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head));
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).take(LINES);
+    let best = lines.map(|line| record(line.trim())).max().unwrap_or(Sure::No);
+    let is_cut = !text.contains('\n') && best == Sure::No;
+    match () {
+        _ if is_cut && is_beginning(head) => Sure::Yes,
+        _ if best == Sure::No && head.trim_ascii().is_empty() && is_place(name) => Sure::ByName,
+        _ => best,
+    }
+}
+
+/// How sure a whole line makes.
+fn record(line: &str) -> Sure {
+    let Some(fields) = Fields::parse(line) else { return Sure::No };
+    let has = |key| fields.get(key).is_some();
+    let Some(kind) = fields.string("type") else {
+        return if has("sessionId") && has("message") { Sure::Maybe } else { Sure::No };
+    };
+    let (is_foreign, is_chained) = (has("v") || has("payload"), has("parentUuid"));
+    let is_named = has("uuid") && (has("sessionId") || has("message") || has("leafUuid"));
+    match () {
+        _ if is_foreign => Sure::No,
+        _ if is_chained && has("uuid") || is_named => Sure::Yes,
+        _ if BESIDE.contains(&&*kind) && (has("sessionId") || has("messageId")) => Sure::Yes,
+        _ if kind == "summary" && has("leafUuid") => Sure::Yes,
+        _ if has("sessionId") && has("message") => Sure::Maybe,
+        _ => Sure::No,
+    }
+}
+
+/// Whether a line that is longer than what is shown of it begins like a record.
+fn is_beginning(head: &[u8]) -> bool {
+    let head = Head::new(head);
+    let is_chained = head.has_key("parentUuid") && head.has_key("sessionId");
+    head.starts_with("{") && (is_chained || (head.has_key("isSnapshotUpdate")))
+}
+
+/// Whether a file of that name is where Claude Code keeps them.
+fn is_place(name: &str) -> bool {
+    name.ends_with(".jsonl") && name.replace('\\', "/").contains(".claude/projects/")
+}

@@ -1,0 +1,117 @@
+//! Real sessions, where the files are at hand. They are not part of this project.
+
+use std::fs;
+use std::path::PathBuf;
+
+use analects_core::CountingIds;
+use serde_json::Value;
+
+use super::super::usage::{Tokens, Totals};
+use super::restore::{record, without_made_up};
+use super::*;
+use crate::{msgfile, transcript};
+
+/// The sample sessions by name, or a word about why there are none.
+fn samples(test: &str) -> Vec<(String, Vec<u8>)> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples");
+    let folders = ["claude-code", "malformed"].map(|folder| fs::read_dir(root.join(folder)));
+    let mut found: Vec<(String, Vec<u8>)> = Vec::new();
+    for entry in folders.into_iter().flatten().flatten() {
+        let path = entry.unwrap().path();
+        found.push((path.to_string_lossy().into_owned(), fs::read(&path).unwrap()));
+    }
+    found.sort();
+    if found.is_empty() {
+        let line =
+            format!("SKIPPED: claude_code::tests::samples::{test}: the samples are not here\n");
+        eprint!("{line}");
+        if let Some(path) = std::env::var_os("ANALECTS_SKIPS")
+            && let Ok(mut file) = fs::OpenOptions::new().append(true).create(true).open(path)
+        {
+            std::io::Write::write_all(&mut file, line.as_bytes()).unwrap();
+        }
+    }
+    found
+}
+
+#[test]
+fn by_way_of_a_message_file_a_session_is_the_same() {
+    for (name, bytes) in samples("by_way_of_a_message_file_a_session_is_the_same") {
+        for full in [false, true] {
+            let direct = read(&bytes, full).messages;
+            let file = msgfile::encode(&direct, &mut CountingIds::default());
+            let by_file = msgfile::messages(&msgfile::decode(file), &"other".into()).messages;
+            let text =
+                |messages: &[Message]| messages.iter().map(transcript::encode).collect::<String>();
+            assert_eq!(text(&by_file), text(&direct), "{name}");
+            let again = transcript::decode(text(&direct).as_bytes());
+            assert!(again.messages == direct, "{name}");
+        }
+    }
+}
+
+#[test]
+fn in_full_every_record_and_field_survives() {
+    for (name, bytes) in samples("in_full_every_record_and_field_survives") {
+        let text = String::from_utf8(bytes).unwrap();
+        let parse = |line| serde_json::Deserializer::from_str(line).into_iter::<Value>();
+        let records: Vec<Value> =
+            text.lines().flat_map(|line| parse(line).map_while(Result::ok)).collect();
+        let restored: Vec<Value> = read(&text, true).messages.iter().map(record).collect();
+        assert_eq!(restored.len(), records.len(), "{name}");
+        for (restored, original) in restored.into_iter().zip(records) {
+            assert_eq!(without_made_up(restored, &original), original, "{name}");
+        }
+    }
+}
+
+#[test]
+fn tools_of_real_sessions_keep_their_results() {
+    for (name, bytes) in samples("tools_of_real_sessions_keep_their_results") {
+        let real = name.contains("entire-");
+        if !real {
+            continue;
+        }
+        let got = read(&bytes, false);
+        let orphans = got.problems.iter().filter(|odd| odd.code == "call-without-result").count();
+        let chain = chain(&got.messages);
+        assert_eq!(chain.problems, vec![], "{name}");
+        assert!(chain.unpaired().len() <= orphans, "{name}: {:?}", chain.unpaired());
+        let tree = analects_core::Tree::of(&got.messages);
+        assert_eq!(tree.branches(None).len(), 1, "{name}");
+    }
+}
+
+#[test]
+fn the_two_readings_differ_in_what_is_beside_only() {
+    for (name, bytes) in samples("the_two_readings_differ_in_what_is_beside_only") {
+        let all = read(&bytes, true);
+        let spoken =
+            all.messages.iter().filter(|message| !matches!(message.body, Body::Progress(_)));
+        let some = read(&bytes, false);
+        assert!(spoken.eq(&some.messages), "{name}");
+        assert_eq!(all.messages.len(), some.messages.len() + some.left_out, "{name}");
+    }
+}
+
+#[test]
+fn usage_of_real_sessions_is_counted_once() {
+    let files = samples("usage_of_real_sessions_is_counted_once");
+    let mut totals = Totals::default();
+    for (_, bytes) in files.iter().filter(|(name, _)| name.contains("claude-code/")) {
+        read(bytes, true).messages.iter().for_each(|message| totals.add(message));
+    }
+    if files.is_empty() {
+        return;
+    }
+    // Counted by another program, which knows nothing of this one. 1064 records say something of usage.
+    let expected = Tokens {
+        answers: 479,
+        input: 326_637,
+        output: 9_133,
+        cache_creation: 2_602_131,
+        cache_creation_1h: 1_237_104,
+        cache_read: 40_986_687,
+    };
+    assert_eq!(totals.sum(), expected);
+}
