@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 
 mod chat_markdown;
+mod claude_code;
 mod message_file;
 mod message_json;
 mod mutate;
@@ -32,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     message_json::TARGET,
     message_file::TARGET,
     chat_markdown::TARGET,
+    claude_code::TARGET,
     streams::OPENAI_CHAT,
     streams::OPENAI_RESPONSES,
     streams::ANTHROPIC,

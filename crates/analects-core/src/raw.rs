@@ -24,7 +24,7 @@ impl Raw {
 
     pub(crate) fn from_raw_value(value: &RawValue) -> Raw {
         let text = value.get();
-        if text.bytes().any(|byte| byte == b'\n' || byte == b'\r') {
+        if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
             Raw(text.replace(['\n', '\r'], " ").into())
         } else {
             Raw(text.into())

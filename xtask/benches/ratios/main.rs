@@ -2,6 +2,7 @@
 //! [`ROWS`].
 
 mod chat_markdown;
+mod claude_code;
 mod command;
 mod context;
 mod message_file;
@@ -33,6 +34,8 @@ const ROWS: &[(&str, Measure)] = rows![
     chat_markdown::english_20k,
     chat_markdown::chinese_20k,
     chat_markdown::english_200,
+    claude_code::speed,
+    claude_code::memory,
     command::start_up,
     command::start_up_per_nothing,
     command::list,
@@ -66,6 +69,12 @@ fn main() -> ExitCode {
         std::env::args().find_map(|arg| Some(arg.strip_prefix("--load=")?.to_string()))
     {
         transcript::load_once(folder.as_ref());
+        return ExitCode::SUCCESS;
+    }
+    if let Some(size) =
+        std::env::args().find_map(|arg| arg.strip_prefix("--session=")?.parse().ok())
+    {
+        claude_code::read_once(size);
         return ExitCode::SUCCESS;
     }
     // Cargo adds an option of its own.

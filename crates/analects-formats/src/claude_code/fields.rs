@@ -54,6 +54,14 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Takes the last entry of a key out if it is this string.
+    pub(super) fn remove_same(&mut self, key: &str, said: &str) {
+        let is_same = |at: &usize| string(self.entries[*at].1).is_some_and(|text| text == said);
+        if let Some(at) = self.position(key).filter(is_same) {
+            self.entries.remove(at);
+        }
+    }
+
     /// The string of a key, which is then taken out.
     pub(super) fn take_string(&mut self, key: &str) -> Option<String> {
         let text = self.string(key)?.into_owned();

@@ -11,14 +11,15 @@ use serde_json::value::RawValue;
 
 use super::fields::{Fields, string};
 use super::kind::Kind;
+use super::links::Place;
 
 /// Makes a message of a record; its name and its place are not yet in it.
-pub(super) fn message(kind: Kind, fields: Fields<'_>, problems: &mut Vec<Problem>) -> Message {
-    let mut draft =
-        Draft { message: Message::new("", Body::Progress(Progress::default())), fields };
+pub(super) fn draft<'a>(kind: Kind, fields: Fields<'a>, problems: &mut Vec<Problem>) -> Draft<'a> {
+    let message = Message::new("", Body::Progress(Progress::default()));
+    let mut draft = Draft { kind, message, fields, left: None };
     draft.shared();
-    let inner = match kind {
-        Kind::User | Kind::Assistant | Kind::System | Kind::Summary => draft.inner(kind, problems),
+    draft.left = match kind {
+        Kind::User | Kind::Assistant | Kind::System | Kind::Summary => draft.inner(problems),
         Kind::Queued => draft.queued(problems),
         Kind::Boundary => draft.boundary(),
         Kind::Notice => draft.notice(problems),
@@ -26,15 +27,7 @@ pub(super) fn message(kind: Kind, fields: Fields<'_>, problems: &mut Vec<Problem
         Kind::Title => draft.title(),
         Kind::Beside => draft.beside(),
     };
-    let Draft { mut message, mut fields } = draft;
-    // Progress keeps its type, as all that is beside a conversation does.
-    let is_same = fields.string("type").as_deref() == Some(message.body.type_name());
-    if is_same && kind != Kind::Beside {
-        fields.remove("type");
-    }
-    let (key, value) = inner.map_or(("", None), |(key, value)| (key, Some(value)));
-    message.extra = fields.into_map(key, value);
-    message
+    draft
 }
 
 /// A line that is JSON and no object.
@@ -48,15 +41,42 @@ pub(super) fn time_text(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-struct Draft<'a> {
-    message: Message,
+/// A message in the making.
+pub(super) struct Draft<'a> {
+    kind: Kind,
+    pub message: Message,
+    /// What the message does not say so far.
     fields: Fields<'a>,
+    left: Left,
 }
 
 /// What is left of a field, to be put in its place.
 type Left = Option<(&'static str, Raw)>;
 
 impl<'a> Draft<'a> {
+    /// Gives the message its name and its place; what that says need not be kept.
+    pub(super) fn finish(mut self, id: String, session: &str, place: Place) -> Message {
+        // Progress keeps its type, as all that is beside a conversation does.
+        if self.kind != Kind::Beside {
+            self.fields.remove_same("type", self.message.body.type_name());
+        }
+        self.fields.remove_same("uuid", &id);
+        self.fields.remove_same("sessionId", session);
+        let is_boundary = matches!(self.message.body, Body::CompactBoundary(_));
+        let key = if is_boundary { "logicalParentUuid" } else { "parentUuid" };
+        place.parent.iter().for_each(|parent| self.fields.remove_same(key, parent));
+        place.agent.iter().for_each(|agent| self.fields.remove_same("agentId", agent));
+        let (key, value) = self.left.map_or(("", None), |(key, value)| (key, Some(value)));
+        Message {
+            id: id.into(),
+            parent_id: place.parent.map(Into::into),
+            session_id: session.into(),
+            agent_id: place.agent,
+            extra: self.fields.into_map(key, value),
+            ..self.message
+        }
+    }
+
     fn shared(&mut self) {
         if let Some(text) = self.fields.string("timestamp") {
             self.message.created_at = text.parse().ok();
@@ -86,7 +106,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The record's `message`.
-    fn inner(&mut self, kind: Kind, problems: &mut Vec<Problem>) -> Left {
+    fn inner(&mut self, problems: &mut Vec<Problem>) -> Left {
         let inner = self.fields.object("message");
         let was_object = inner.is_some();
         let mut inner = inner.unwrap_or_default();
@@ -95,7 +115,7 @@ impl<'a> Draft<'a> {
         let is_read = content.is_some();
         let content = content.unwrap_or_default();
         self.price();
-        let is_kept = match kind {
+        let is_kept = match self.kind {
             Kind::Assistant => {
                 self.answer(&mut inner, problems);
                 let stop_reason = inner.take_string("stop_reason").map(StopReason::from);

@@ -6,11 +6,11 @@ use analects_core::{Block, Body, Content, Message, Problem, Severity};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::fields::{Fields, string};
+use super::fields::Fields;
 use super::kind::Kind;
 use super::line::{Value, read_line};
 use super::links::{Known, Links, Place, Seeker, Stated, Step, hash};
-use super::message::{message, value};
+use super::message::{draft, value};
 use crate::frame::{LineOf, Lines, Read, ReadOptions, Reader};
 use crate::msgfile::session_of;
 
@@ -164,9 +164,8 @@ impl Records {
             return;
         }
         let id = noted.map_or_else(|| self.derived_id(), str::to_string);
-        let made = message(Kind::Beside, fields, &mut Vec::new());
-        let made = self.finished(made, id, place);
-        self.give(made, out);
+        let made = draft(Kind::Beside, fields, &mut Vec::new());
+        self.give(made.finish(id, &self.session(), place), out);
     }
 
     fn speech(&mut self, kind: Kind, fields: Fields<'_>, print: u32, out: &mut Read) {
@@ -187,50 +186,29 @@ impl Records {
         };
         let is_meta = fields.is_true("isMeta") || fields.get("sourceToolUseID").is_some();
         let mut odd = Vec::new();
-        let made = message(kind, fields, &mut odd);
+        let made = draft(kind, fields, &mut odd);
         for problem in odd {
             self.report(problem, out);
         }
         let id = uuid.unwrap_or_else(|| self.derived_id());
         if kind == Kind::Title {
-            let made = self.finished(made, id, Place::default());
-            self.give(made, out);
+            // It is about the whole, and follows nobody.
+            self.give(made.finish(id, &self.session(), Place::default()), out);
             return;
         }
-        let step = step(&made, is_meta);
+        let step = step(&made.message, is_meta);
         let side = is_side.then_some(agent.as_deref());
         let seeker = Seeker { id: &id, stated: place_of, side, step };
         let place = self.links.place(seeker, print);
         self.note_open(&place, parent.as_deref());
-        self.pair(&made, out);
-        let made = self.finished(made, id, place);
-        self.give(made, out);
+        self.pair(&made.message, out);
+        self.give(made.finish(id, &self.session(), place), out);
     }
 
     fn note_open(&mut self, place: &Place, parent: Option<&str>) {
         if place.is_open && self.open.len() < MOST {
             self.open.push((hash(parent.unwrap_or_default()), self.line));
         }
-    }
-
-    /// Puts a message into its place, and takes out of `extra` what that says.
-    fn finished(&mut self, mut made: Message, id: String, place: Place) -> Message {
-        let is_boundary = matches!(made.body, Body::CompactBoundary(_));
-        made.parent_id = place.parent.map(Into::into);
-        made.session_id = self.session().into();
-        drop_same(&mut made, "uuid", &id);
-        if let Some(parent) = made.parent_id.clone() {
-            let key = if is_boundary { "logicalParentUuid" } else { "parentUuid" };
-            drop_same(&mut made, key, &parent);
-        }
-        let session = made.session_id.clone();
-        drop_same(&mut made, "sessionId", &session);
-        if let Some(agent) = &place.agent {
-            drop_same(&mut made, "agentId", agent);
-        }
-        made.agent_id = place.agent;
-        made.id = id.into();
-        made
     }
 
     /// Gives a message, as soon as the compaction before it has its summary.
@@ -295,13 +273,13 @@ impl Records {
     }
 
     /// The session of the current record, or that of the one before, or one made of the file's name.
-    fn session(&mut self) -> String {
+    fn session(&self) -> String {
         let made = || session_of(&self.name).to_string();
         self.current.clone().unwrap_or_else(made)
     }
 
     /// A name for a record that has none: that of its place.
-    fn derived_id(&mut self) -> String {
+    fn derived_id(&self) -> String {
         let name = format!("{} {} {}", self.session(), self.line, self.nth);
         Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()).to_string()
     }
@@ -393,17 +371,4 @@ fn print_of(fields: &Fields<'_>) -> u32 {
     let length = fields.get("message").map_or(0, |message| message.get().len());
     let kind = fields.get("type").map_or("", |kind| kind.get());
     (hash(&format!("{kind} {length} {time}")) >> 32) as u32
-}
-
-/// Takes a field out of `extra` if it is the string that the message says already.
-fn drop_same(made: &mut Message, key: &str, said: &str) {
-    let is_same = made.extra.get(key).is_some_and(|raw| {
-        serde_json::from_str::<&RawValue>(raw.as_str())
-            .ok()
-            .and_then(string)
-            .is_some_and(|text| text == said)
-    });
-    if is_same {
-        made.extra.remove(key);
-    }
 }

@@ -5,6 +5,7 @@ use analects_core::{Body, Message, chain};
 use super::*;
 use crate::frame::Read;
 
+mod counts;
 mod pitfalls;
 mod restore;
 mod samples;
