@@ -13,7 +13,8 @@
 //!    calls with their outputs, and a draft of changes to it.
 //! 3. [`chatmd`] is chat Markdown, the dialect of a note-taking plugin, read and edited likewise, and
 //!    written in three dialects; [`chatmd::session_json`] is that plugin's own JSON.
-//! 4. [`openai`] and [`anthropic`] are conversations as these APIs take them.
+//! 4. [`openai`] and [`anthropic`] are conversations as these APIs take them; [`claude_code`] reads the
+//!    sessions of that program.
 //! 5. [`transcript`] is the store's format: one message a line, as JSON.
 //! 6. [`frame`] is what all formats have in common, which there are, and how a conversation goes from one to
 //!    another.

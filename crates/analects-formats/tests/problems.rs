@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use analects_core::{Problem, chain};
 use analects_formats::chatmd::{self, session_json};
-use analects_formats::{Decoded, decode, transcript};
+use analects_formats::claude_code::SessionReader;
+use analects_formats::{Decoded, Read, ReadOptions, Reader, decode, transcript};
 
 const PAGE: &str = include_str!("../../../docs/reference/problems.md");
 
@@ -102,6 +103,9 @@ fn problems(info: &str, text: &str) -> Vec<Problem> {
         None if info == "jsonl" => "talk.jsonl",
         None => "talk.msg.md",
     };
+    if name == "session" {
+        return session_problems(text);
+    }
     if name.ends_with(".jsonl") {
         return transcript::check(text.as_bytes()).problems;
     }
@@ -112,6 +116,14 @@ fn problems(info: &str, text: &str) -> Vec<Problem> {
     };
     let broken = chain(&decoded.messages).problems;
     decoded.problems.into_iter().chain(broken).collect()
+}
+
+fn session_problems(text: &str) -> Vec<Problem> {
+    let mut reader = Box::new(SessionReader::new(&ReadOptions::named("talk.jsonl")));
+    let mut read = Read::default();
+    reader.feed(text.as_bytes(), &mut read);
+    reader.finish(&mut read);
+    read.problems
 }
 
 fn chat_problems(text: &str) -> Decoded {

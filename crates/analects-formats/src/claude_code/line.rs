@@ -93,8 +93,9 @@ fn save_part(part: &str, each: &mut dyn FnMut(Value<'_>)) -> (usize, bool) {
     if rest.trim_ascii().is_empty() {
         return (found, true);
     }
-    let starts =
-        |beginning| memmem::find_iter(rest.as_bytes(), beginning).skip_while(|at| *at == 0);
+    let starts = |beginning| {
+        memmem::find_iter(rest.as_bytes(), beginning).filter(|at| *at > 0).take(MAX_TRIES)
+    };
     let mut starts: Vec<usize> = BEGINNINGS.into_iter().flat_map(starts).collect();
     starts.sort_unstable();
     for start in starts.into_iter().take(MAX_TRIES) {

@@ -248,7 +248,7 @@ impl Links {
 }
 
 /// A name as a number. Two names with the same one are as rare as anything, and cost a wrong link.
-pub(super) fn hash(name: &str) -> u64 {
+pub(super) fn hash<T: Hash + ?Sized>(name: &T) -> u64 {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
     hasher.finish()

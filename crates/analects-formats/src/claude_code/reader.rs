@@ -370,5 +370,5 @@ fn print_of(fields: &Fields<'_>) -> u32 {
     let time = fields.get("timestamp").map_or("", |time| time.get());
     let length = fields.get("message").map_or(0, |message| message.get().len());
     let kind = fields.get("type").map_or("", |kind| kind.get());
-    (hash(&format!("{kind} {length} {time}")) >> 32) as u32
+    (hash(&(kind, length, time)) >> 32) as u32
 }
