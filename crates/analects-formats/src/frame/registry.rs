@@ -1,13 +1,22 @@
 //! Which formats there are, and which one a file has.
 
-use super::{ChatMarkdown, ChatSession, Format, MessageFile, Sure, Transcript};
+use super::{ChatMarkdown, ChatSession, Format, MessageFile, Sure, Transcript, WriteOptions};
 use crate::anthropic::Anthropic;
+use crate::claude_code::ClaudeCode;
 use crate::openai::OpenAi;
 use crate::page::MarkdownPage;
 
 /// All formats. Where two are equally sure of a file, the first of them has it.
-pub static FORMATS: &[&dyn Format] =
-    &[&MessageFile, &ChatMarkdown, &Transcript, &ChatSession, &Anthropic, &OpenAi, &MarkdownPage];
+pub static FORMATS: &[&dyn Format] = &[
+    &MessageFile,
+    &ChatMarkdown,
+    &Transcript,
+    &ClaudeCode,
+    &ChatSession,
+    &Anthropic,
+    &OpenAi,
+    &MarkdownPage,
+];
 
 /// The format of that name.
 pub fn format(id: &str) -> Option<&'static dyn Format> {
@@ -40,12 +49,14 @@ pub enum Target {
 
 /// The format that a file of this name is to have.
 pub fn of_name(name: &str) -> Target {
-    let longest = FORMATS.iter().map(|format| ending(*format, name)).max().unwrap_or(0);
+    let is_written = |format: &&dyn Format| format.writer(&WriteOptions::default()).is_some();
+    let formats = || FORMATS.iter().copied().filter(is_written);
+    let longest = formats().map(|format| ending(format, name)).max().unwrap_or(0);
     if longest == 0 {
         return Target::Unknown;
     }
     let fits = |format: &&'static dyn Format| ending(*format, name) == longest;
-    let mut found: Vec<&'static dyn Format> = FORMATS.iter().copied().filter(fits).collect();
+    let mut found: Vec<&'static dyn Format> = formats().filter(fits).collect();
     if found.len() > 1 {
         return Target::Several(found);
     }
