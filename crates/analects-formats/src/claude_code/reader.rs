@@ -246,12 +246,12 @@ impl Records {
                 Block::ToolUse(call) => {
                     self.calls.insert(hash(&call.id), self.line);
                 }
-                Block::ToolResult(result) => {
-                    if self.calls.remove(&hash(&result.tool_use_id)).is_none() {
-                        let text = "no call before this result waits for one";
-                        let problem = Problem::warning("result-without-call", text);
-                        self.report(problem.hint("it is kept, and not sent"), out);
-                    }
+                Block::ToolResult(result)
+                    if self.calls.remove(&hash(&result.tool_use_id)).is_none() =>
+                {
+                    let text = "no call before this result waits for one";
+                    let problem = Problem::warning("result-without-call", text);
+                    self.report(problem.hint("it is kept, and not sent"), out);
                 }
                 _ => {}
             }
