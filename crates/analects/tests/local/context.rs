@@ -7,9 +7,10 @@ use std::net::TcpStream;
 use std::process::Stdio;
 
 use analects_client::{BaseUrl, Client, Key, Model, Options, Surroundings, Transport, resolve};
-use analects_context::{ProjectDocument, Tokenizer, count_tokens_from_usage};
+use analects_context::{Precision, ProjectDocument, Tokenizer, count_tokens_from_usage};
 use analects_core::{Agent, Block, Body, Content, Message, Raw, chain};
 use analects_local::Serving;
+use analects_providers::Api;
 use analects_runtime::{Asked, Conversation, FileConversation, drive};
 use analects_store::Places;
 use jiff::Timestamp;
@@ -21,7 +22,7 @@ fn model(serving: &Serving) -> Model {
     let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", serving.port)).unwrap();
     let transport = Transport::Http { base_url, key: Key::new(&serving.key), as_bearer: false };
     let model = resolve("local/smollm2", &Surroundings::default()).unwrap();
-    Model { transport, ..model }
+    Model { transport, api: Api::OpenAiChat, ..model }
 }
 
 fn post(serving: &Serving, path: &str, body: &Value) -> Value {
@@ -133,7 +134,7 @@ fn what_is_sent_is_normalised_and_counted_as_the_server_counts() {
         ..Asked::new(&client, &model, &agent)
     };
     let decoded = conversation.messages();
-    let plan = asked.plan(&chain(&decoded.messages), &Default::default(), Default::default());
+    let plan = asked.plan(&chain(&decoded.messages), &Default::default(), Precision::Exact);
     let request = plan.ready().unwrap().clone();
     let body = model.encode(&request).body;
     assert_eq!(analects_core::validate(analects_core::Rules::OpenAiChat, &body), []);
@@ -200,7 +201,7 @@ fn chat(machine: &Machine, args: &[&str]) -> Run {
     run
 }
 
-const SMALL: &str = "---\ndefault_agent: small\nagents:\n  small:\n    models: [local/smollm2]\n    context_window: 1000\n    max_output_tokens: 60\n    temperature: 0\n---\n";
+const SMALL: &str = "---\ndefault_agent: small\nagents:\n  small:\n    models: [local/smollm2]\n    context_window: 700\n    max_output_tokens: 40\n    temperature: 0\n---\n";
 
 #[test]
 fn a_long_conversation_is_compacted_by_the_real_model() {
@@ -237,7 +238,7 @@ fn a_long_conversation_is_compacted_by_the_real_model() {
 #[test]
 fn files_that_change_are_told_to_the_real_model() {
     let Some(machine) = Machine::with_model("freshness") else { return };
-    fs::write(machine.path("talk.msg.md"), SMALL.replace("60", "8").replace("1000", "4000"))
+    fs::write(machine.path("talk.msg.md"), SMALL.replace("40", "8").replace("700", "4000"))
         .unwrap();
     let notes = machine.path("notes.txt");
     fs::write(&notes, "The tea is green.").unwrap();

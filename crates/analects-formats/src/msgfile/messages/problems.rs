@@ -34,6 +34,10 @@ const PLAIN_KEYS: [&str; 20] = [
     "author",
 ];
 
+/// Attributes that name other cells.
+const MENTIONING_KEYS: [&str; 8] =
+    ["part", "parent", "from", "to", "summary_id", "kept_from", "target", "target_parent"];
+
 /// The problems of a document's messages and of their chain: those of [`messages`](super::messages)
 /// and [`chain`], in the order of the file.
 pub fn message_problems(document: &Document, session: &SessionId) -> Vec<Problem> {
@@ -97,7 +101,7 @@ fn is_plain(cell: Cell<'_>) -> bool {
 /// The names that a cell mentions, in its attributes and in its own name.
 fn mentioned(cell: Cell<'_>) -> Vec<String> {
     let meta = cell.meta().unwrap_or_default();
-    let attributes = ["part", "parent"].into_iter().filter_map(|key| meta.get(key));
+    let attributes = MENTIONING_KEYS.into_iter().filter_map(|key| meta.get(key));
     let mut names: Vec<String> = attributes.map(str::to_string).collect();
     let mut name = cell.id().unwrap_or_default();
     while let Some((longer, _)) = name.rsplit_once(['.', '-']) {
