@@ -19,6 +19,7 @@ mod convert;
 mod diagnostics;
 #[cfg(target_os = "linux")]
 mod disk;
+mod editors;
 mod expected;
 mod failures;
 mod fmt;
