@@ -182,6 +182,17 @@ impl LockedFile {
         self.try_edit(|document| Ok(change(document)))
     }
 
+    /// The same, growing in place where the change only adds to the end, however small the file is.
+    pub(crate) fn grow(
+        &mut self,
+        change: impl FnMut(&Document) -> Splice,
+    ) -> Result<(), StoreError> {
+        let large = std::mem::take(&mut self.large);
+        let grown = self.edit(change);
+        self.large = large;
+        grown
+    }
+
     /// The same for a change that may turn out to be impossible; then nothing is written.
     pub fn try_edit<E: From<StoreError>>(
         &mut self,

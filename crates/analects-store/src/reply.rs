@@ -42,7 +42,8 @@ impl Reply {
         make: impl Fn(&Document) -> NewCell,
     ) -> Result<Reply, StoreError> {
         let mut opened = None;
-        file.edit(|document| {
+        // The whole file is written once more at the end, and not at the beginning, too.
+        file.grow(|document| {
             let (stream, splice) = CellStream::open(document, make(document));
             opened = Some(stream);
             splice

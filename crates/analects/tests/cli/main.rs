@@ -16,15 +16,19 @@ mod completions;
 mod config;
 mod context;
 mod convert;
+#[cfg(target_os = "linux")]
+mod costs;
 mod diagnostics;
 #[cfg(target_os = "linux")]
 mod disk;
 mod editors;
+mod examples;
 mod expected;
 mod failures;
 mod fmt;
 mod get;
 mod help;
+mod hostile;
 mod kills;
 mod list;
 mod model;
@@ -34,6 +38,7 @@ mod outside_edits;
 #[cfg(target_os = "linux")]
 mod power;
 mod pseudo_terminal;
+mod recording;
 mod sandbox;
 mod server;
 #[cfg(target_os = "linux")]

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod context;
+mod examples;
 mod fetching;
 mod life;
 mod machine;

@@ -1,0 +1,62 @@
+//! The examples of the tour: nothing is wrong with them, and every verb that looks at them works.
+
+use crate::sandbox::Sandbox;
+use crate::server::{Server, answer};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+
+/// Every example: its name and its text.
+fn examples() -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(FOLDER).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.filter(|path| path.extension().is_some_and(|end| end == "md"));
+    let name = |path: &std::path::Path| path.file_name().unwrap().to_str().unwrap().to_string();
+    files.map(|path| (name(&path), std::fs::read_to_string(&path).unwrap())).collect()
+}
+
+#[test]
+fn nothing_is_wrong_with_the_examples() {
+    let sandbox = Sandbox::new();
+    let all = examples();
+    assert_eq!(all.len(), 3, "a new example needs a line in the tour");
+    for (name, text) in all {
+        sandbox.write(&name, &text);
+        assert_eq!(
+            sandbox.run(&["check", &name]).stderr,
+            "checked 1 file: no problems\n",
+            "{name}"
+        );
+        assert!(sandbox.run(&["list", &name]).stdout.contains("user"), "{name}");
+        assert_eq!(sandbox.run(&["fmt", "--check", &name]).code, Some(0), "{name}");
+        let run = sandbox.run(&["context", &name, "--json"]);
+        assert_eq!(run.code, Some(0), "{name}: {}", run.stderr);
+        let plan: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(
+            (&plan["fits"], &plan["model"]),
+            (&true.into(), &"local/smollm2".into()),
+            "{name}"
+        );
+        assert_eq!(sandbox.read(&name), text, "{name}");
+    }
+}
+
+#[test]
+fn every_example_waits_for_an_answer_and_takes_one() {
+    for (name, text) in examples() {
+        let server = Server::new(vec![answer(&["An answer."])]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write(&name, text.replace("local/smollm2", "openai/tiny"));
+        sandbox.run(&["chat", &name]).assert_answer("An answer.\n");
+        let request = server.request();
+        assert!(!request.contains("80 °C") && !request.contains("analects chat"), "{request}");
+        if name == "two-agents.msg.md" {
+            assert!(request.contains("You name one weakness"), "{request}");
+            assert!(request.contains("[writer]: People keep diaries"), "{request}");
+        }
+        assert_eq!(sandbox.texts(&name).last().unwrap(), "An answer.");
+        assert_eq!(
+            sandbox.run(&["check", &name]).stderr,
+            "checked 1 file: no problems\n",
+            "{name}"
+        );
+    }
+}
