@@ -1,7 +1,10 @@
 //! Any bytes are a message file that keeps them. A cell that is appended to it, whatever its text,
 //! reads back exactly and changes how no other cell reads.
 
-use analects_formats::msgfile::{Cell, Document, Kind, NewCell, append, decode_named, replace};
+use analects_formats::msgfile::{
+    Cell, Document, Kind, NewCell, append, decode_named, edit_text, fork, hide, replace, reveal,
+    rewind, set_attributes,
+};
 
 use crate::Target;
 
@@ -50,6 +53,9 @@ fn check(bytes: &[u8], name: &str) {
     let cell =
         NewCell { title: text.clone(), ..NewCell::reply(before.next_id(), "agent", text.as_str()) };
     edit(&before, name, &cell);
+    if before.is_utf8() {
+        verbs(&before, name, &text);
+    }
     let splice = append(&before, &cell.clone().with("note", text.as_str()));
     let after = decode_named(splice.apply(bytes), name);
     let readings_after = readings(&after);
@@ -74,6 +80,37 @@ fn edit(before: &Document, name: &str, cell: &NewCell) {
     assert!(found.get(at).is_some_and(|new| new.ends_with(&format!("{:?}", cell.content))));
     expected[at] = found[at].clone();
     assert_eq!(found, expected, "every other cell reads as before");
+}
+
+/// Hiding, rewinding, forking and editing keep what every cell says, or are refused.
+fn verbs(before: &Document, name: &str, text: &str) {
+    let says = |source: Vec<u8>| -> Vec<String> {
+        decode_named(source, name).cells().map(|cell| cell.content().into_owned()).collect()
+    };
+    let texts = says(before.source().to_vec());
+    let count = texts.len();
+    for at in [0, count / 2, count.saturating_sub(1)].into_iter().filter(|at| *at < count) {
+        for changes in [hide(before, at), reveal(before, at)] {
+            if let Ok(source) = set_attributes(before, &changes) {
+                assert_eq!(says(source), texts, "what is hidden still says the same");
+            }
+        }
+        if let Ok(rewound) = rewind(before, at) {
+            let after = says(rewound.source);
+            // An empty cell that waits at the end of a file is filled.
+            assert!(after.len() > count || texts[count - 1].is_empty());
+            assert_eq!(after[..after.len() - 1], texts[..after.len() - 1]);
+        }
+        if let Ok(copy) = fork(before, at) {
+            let after = says(copy);
+            assert_eq!(after[..=at], texts[..=at], "a copy says the same up to its cell");
+        }
+        if let Ok(edited) = edit_text(before, at, text) {
+            let mut after = says(edited.source);
+            assert_eq!(after.remove(at), text, "the new text stands above the old one");
+            assert_eq!(after, texts);
+        }
+    }
 }
 
 fn readings(document: &Document) -> Vec<String> {

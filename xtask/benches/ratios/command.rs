@@ -55,14 +55,53 @@ pub fn list() -> Row {
     Row { name: "list_of_10_000_cells", value, unit: "ms", bar: Bar::AtMost(30.0) }
 }
 
-fn list_once() -> Option<Duration> {
-    let folder = tempfile::tempdir().ok()?;
-    let path = folder.path().join("large.msg.md");
+/// A file of 10 000 cells.
+fn cells() -> String {
     let cells = (1..=10_000).map(|id| {
         let (marker, word) = if id % 2 == 1 { ("%%", "markdown") } else { ("%%%", "coder") };
         format!("# {marker} [^{id}]\n\n[^{id}]: [{word}]\n\nWhat was said, in a line or two.\n\n")
     });
-    std::fs::write(&path, cells.collect::<String>()).ok()?;
+    cells.collect()
+}
+
+/// The processor's time that a turn in a file of 10 000 cells takes beside the model: from the file to the
+/// request, and from a recorded answer to the disk.
+pub fn turn() -> Row {
+    let value = milliseconds(turn_once());
+    Row { name: "turn_in_10_000_cells", value, unit: "ms", bar: Bar::AtMost(50.0) }
+}
+
+fn turn_once() -> Option<Duration> {
+    const RUNS: u32 = 20;
+    let folder = tempfile::tempdir().ok()?;
+    let path = folder.path().join("large.msg.md");
+    let (text, recording) = (cells(), folder.path().join("answer.sse"));
+    let delta = "data: {\"choices\":[{\"delta\":{\"content\":\"A few words.\"}}]}\n\n";
+    std::fs::write(&recording, format!("{}data: [DONE]\n\n", delta.repeat(50))).ok()?;
+    let before = time_of_children()?;
+    for _ in 0..RUNS {
+        std::fs::write(&path, &text).ok()?;
+        let mut command = Command::new(program()?);
+        command.arg("chat").arg(&path).arg("-m").arg(format!("replay:{}", recording.display()));
+        command.arg("And now?").env("ANALECTS_HOME", folder.path());
+        quickest(1, command)?;
+    }
+    Some((time_of_children()? - before) / RUNS)
+}
+
+/// The processor's time of all processes that this one has waited for, in steps of 10 ms.
+fn time_of_children() -> Option<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name may hold anything; the fields after it are numbers.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(Duration::from_millis(10 * (ticks(13)? + ticks(14)?)))
+}
+
+fn list_once() -> Option<Duration> {
+    let folder = tempfile::tempdir().ok()?;
+    let path = folder.path().join("large.msg.md");
+    std::fs::write(&path, cells()).ok()?;
     let mut command = Command::new(program()?);
     command.arg("list").arg(path).env("ANALECTS_HOME", folder.path());
     quickest(20, command)

@@ -39,6 +39,7 @@ const ROWS: &[(&str, Measure)] = rows![
     command::start_up,
     command::start_up_per_nothing,
     command::list,
+    command::turn,
     transcript::append_without_sync,
     transcript::append_with_sync,
     transcript::tail,

@@ -213,6 +213,7 @@ fn chat_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> 
     if said.prompt.is_none() && document.unanswered().is_empty() {
         return Err(nothing_to_ask(Some(document)));
     }
+    choosing.check(path, document)?;
     let is_new = said.prompt.is_some() || wanted.model.is_some();
     let addressed = addressed(document).filter(|_| !is_new);
     let wanted = Wanted { agent: wanted.agent.or(addressed.as_deref()), ..wanted };

@@ -225,6 +225,7 @@ fn wrong_choices_are_told_before_anything_is_sent() {
     assert_eq!(run(&["--save", "omega"]).code, Some(2));
     assert_eq!(run(&["--temperature", "9", "omega"]).code, Some(2));
     assert_eq!(run(&["--max-tokens", "0", "omega"]).code, Some(2));
+    assert_eq!(sandbox.read("a.msg.md"), FILE);
     sandbox.write("open.msg.md", format!("{FILE}\n# %% [^5]\n\n[^5]: [markdown]\n\nomega\n"));
     let run = sandbox.run(&["chat", "open.msg.md", "-e", "5"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use analects_core::Agent;
 use analects_formats::msgfile::item::ItemError;
-use analects_formats::msgfile::{Choice, Document, Kind, Splice, decode_named, frontmatter};
+use analects_formats::msgfile::{
+    Choice, Document, Kind, Splice, decode_named, find_cells, frontmatter,
+};
 use analects_runtime::FileConversation;
 use analects_store::{LockedFile, StoreError};
 
@@ -98,17 +100,25 @@ impl Choosing {
         }
     }
 
+    /// Refuses a choice of cells that are not there, before anything is written because of it.
+    pub fn check(&self, path: &Path, document: &Document) -> Result<(), Failure> {
+        if self.save && self.choice().is_empty() {
+            return Err(Failure::usage(
+                "--save keeps a choice of cells, and there is none",
+                "choose cells with --include or --exclude",
+            ));
+        }
+        for list in self.include.iter().chain(&self.exclude) {
+            find_cells(document, list).map_err(|error| cells::explain(path, &error))?;
+        }
+        Ok(())
+    }
+
     /// Chooses the cells of a conversation in which everything has been said.
     pub fn choose(&self, path: &Path, conversation: &mut FileConversation) -> Result<(), Failure> {
         let choice = self.choice();
         if choice.is_empty() {
-            return match self.save {
-                true => Err(Failure::usage(
-                    "--save keeps a choice of cells, and there is none",
-                    "choose cells with --include or --exclude",
-                )),
-                false => Ok(()),
-            };
+            return Ok(());
         }
         let explain = |error: ItemError| cells::explain(path, &error);
         conversation.choose(choice).map_err(explain)?;
@@ -125,10 +135,7 @@ impl Choosing {
 
     /// Whether something that waits for an answer is still sent.
     fn leaves_a_question(&self, document: &Document) -> bool {
-        let excluded = self
-            .exclude
-            .iter()
-            .filter_map(|list| analects_formats::msgfile::find_cells(document, list).ok());
+        let excluded = self.exclude.iter().filter_map(|list| find_cells(document, list).ok());
         let excluded: Vec<usize> = excluded.flatten().collect();
         document.unanswered().iter().any(|cell| !excluded.contains(&(cell.ordinal() - 1)))
     }
