@@ -7,6 +7,7 @@
 mod answer;
 mod colour;
 mod diagnostic;
+mod markdown;
 mod safe;
 mod table;
 

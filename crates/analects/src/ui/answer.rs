@@ -2,15 +2,28 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use terminal_size::terminal_size_of;
+
 use super::colour::{Colour, Ink};
+use super::markdown::Markdown;
 use super::safe::safe_lines;
-use super::{quiet_if_closed, try_write};
+use super::{WIDTH, columns, quiet_if_closed, try_write};
 use crate::failure::Failure;
 
-/// An answer that is printed while it comes. To a terminal it goes without control characters, to
-/// anything else as it is. Thoughts go to stderr if that is a terminal, and nowhere else.
+/// Switches every style off.
+const PLAIN: &str = "\u{1b}[0m";
+
+/// How wide the terminal is.
+fn width() -> usize {
+    columns(terminal_size_of(io::stdout())).unwrap_or(WIDTH)
+}
+
+/// An answer that is printed while it comes. Where there is colour, its Markdown is made readable; to a
+/// terminal without, it goes without control characters, to anything else as it is. Thoughts go to
+/// stderr if that is a terminal, and nowhere else.
 pub struct Answer {
     to_terminal: bool,
+    markdown: Option<Markdown>,
     shows_thoughts: bool,
     /// Whether the last line of what was printed is complete, there and there.
     ends_line: bool,
@@ -23,6 +36,7 @@ impl Answer {
     pub fn new() -> Answer {
         Answer {
             to_terminal: io::stdout().is_terminal(),
+            markdown: Colour::of(&io::stdout()).is_on().then(|| Markdown::new(width())),
             shows_thoughts: io::stderr().is_terminal(),
             ends_line: true,
             ends_thought: true,
@@ -36,11 +50,28 @@ impl Answer {
             return;
         }
         self.end_thought();
+        if self.markdown.is_some() {
+            return self.print_markdown(|markdown| markdown.push(text));
+        }
         match self.to_terminal {
             true => self.write(&safe_lines(text)),
             false => self.write(text),
         }
         self.ends_line = text.ends_with('\n');
+    }
+
+    /// Prints what can be shown now. No style stays on while we wait, since others may write meanwhile
+    /// and the program may be ended.
+    fn print_markdown(&mut self, take: impl FnOnce(&mut Markdown) -> String) {
+        let Some(markdown) = &mut self.markdown else { return };
+        markdown.set_width(width());
+        let before = markdown.style_code().unwrap_or_default();
+        let shown = take(markdown);
+        let after = markdown.style_code().map_or("", |_| PLAIN);
+        self.ends_line = markdown.ends_line();
+        if !shown.is_empty() {
+            self.write(&format!("{before}{shown}{after}"));
+        }
     }
 
     /// Prints a piece of a thought, dim where there is colour.
@@ -57,6 +88,8 @@ impl Answer {
     /// printed, `result` says.
     pub fn end(&mut self) {
         self.end_thought();
+        self.print_markdown(Markdown::end);
+        self.markdown = self.markdown.as_ref().map(|_| Markdown::new(width()));
         if !self.ends_line {
             self.write("\n");
             self.ends_line = true;

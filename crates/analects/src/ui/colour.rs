@@ -32,6 +32,11 @@ impl Colour {
         Colour { on }
     }
 
+    /// Whether there is colour.
+    pub fn is_on(self) -> bool {
+        self.on
+    }
+
     pub fn paint(self, ink: Ink, text: &str) -> String {
         if !self.on || text.is_empty() {
             return text.to_string();

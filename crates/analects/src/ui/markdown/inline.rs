@@ -1,0 +1,280 @@
+//! Marks inside a line: emphasis, code, links. A mark is held back until its partner comes, so that one
+//! without a partner is shown as it stands; but never longer than a few words, and never past its line.
+
+use super::style::{Ink, Span, Style};
+
+/// How many bytes wait for the partner of a mark of emphasis, or of a bracket.
+const LONGEST_SPAN: usize = 240;
+/// How many for that of code.
+const LONGEST_CODE: usize = 400;
+/// How many for the end of a link's address.
+const LONGEST_LINK: usize = 1_000;
+
+/// The text of a line while it comes.
+#[derive(Debug)]
+pub struct Inline {
+    style: Style,
+    /// What waits for its partner.
+    pending: String,
+    /// The character before that.
+    before: Option<char>,
+}
+
+/// What stands at the start of a text.
+enum Step {
+    /// More must come before that is known.
+    Wait,
+    /// So many bytes that mean themselves.
+    Literal(usize),
+    /// So many bytes that stand for this.
+    Spans(usize, Vec<Span>),
+}
+
+impl Inline {
+    pub fn new(style: Style) -> Inline {
+        Inline { style, pending: String::new(), before: None }
+    }
+
+    /// Takes a character, which is no line end, and gives what can be shown.
+    pub fn push(&mut self, c: char) -> Vec<Span> {
+        let before = self.pending.len();
+        let completes_mark = self.pending.chars().next_back().is_some_and(is_special);
+        self.pending.push(c);
+        let crosses = |limit: usize| before < limit && self.pending.len() >= limit;
+        let is_too_long = [LONGEST_SPAN, LONGEST_CODE, LONGEST_LINK].into_iter().any(crosses);
+        // What waits is looked at again only when that may change something.
+        match before == 0 || is_special(c) || completes_mark || is_too_long {
+            true => self.work(false),
+            false => Vec::new(),
+        }
+    }
+
+    /// Gives what still waits: the line is over.
+    pub fn end(&mut self) -> Vec<Span> {
+        self.work(true)
+    }
+
+    fn work(&mut self, ends: bool) -> Vec<Span> {
+        let mut spans = Vec::new();
+        let mut rest = &self.pending[..];
+        while !rest.is_empty() {
+            let length = match step(rest, self.before, self.style, ends) {
+                Step::Wait => break,
+                Step::Literal(length) => {
+                    spans.push(Span::new(self.style, &rest[..length]));
+                    length
+                }
+                Step::Spans(length, inner) => {
+                    spans.extend(inner);
+                    length
+                }
+            };
+            self.before = rest[..length].chars().next_back();
+            rest = &rest[length..];
+        }
+        self.pending = rest.to_string();
+        spans
+    }
+}
+
+/// The spans of a text that is all there.
+pub fn spans(text: &str, style: Style) -> Vec<Span> {
+    let mut inline = Inline::new(style);
+    inline.pending = text.to_string();
+    inline.end()
+}
+
+fn is_special(c: char) -> bool {
+    matches!(c, '*' | '_' | '~' | '`' | '[' | ']' | '(' | ')' | '\\' | '!')
+}
+
+fn step(text: &str, before: Option<char>, style: Style, ends: bool) -> Step {
+    match text.chars().next() {
+        Some('\\') => escape(text, style, ends),
+        Some('`') => code(text, style, ends),
+        Some(mark @ ('*' | '_' | '~')) => emphasis(text, mark, before, style, ends),
+        Some('[') => link(text, 0, style, ends),
+        Some('!') => match text[1..].chars().next() {
+            Some('[') => link(text, 1, style, ends),
+            None if !ends => Step::Wait,
+            _ => Step::Literal(1),
+        },
+        Some(c) => {
+            let one = c.len_utf8();
+            Step::Literal(one + text[one..].find(is_special).unwrap_or(text.len() - one))
+        }
+        None => Step::Wait,
+    }
+}
+
+/// A backslash takes the meaning of the mark after it. Before anything else it stays, such as in the
+/// formulas of mathematics.
+fn escape(text: &str, style: Style, ends: bool) -> Step {
+    match text[1..].chars().next() {
+        Some(c @ ('*' | '_' | '`' | '~' | '#' | '|' | '>')) => {
+            Step::Spans(2, vec![Span::new(style, c)])
+        }
+        None if !ends => Step::Wait,
+        _ => Step::Literal(1),
+    }
+}
+
+/// How many of a mark stand at the start; nothing if more may come.
+fn run(text: &str, mark: char, ends: bool) -> Option<usize> {
+    let length = text.chars().take_while(|c| *c == mark).count();
+    (ends || length < text.len()).then_some(length)
+}
+
+/// The part of a text in which a partner is looked for.
+fn within(text: &str, longest: usize) -> &str {
+    &text[..text.floor_char_boundary(longest)]
+}
+
+/// Waits for a partner that may still come, or takes a mark for what it is.
+fn wait_or(literal: usize, text: &str, longest: usize, ends: bool) -> Step {
+    if ends || text.len() >= longest { Step::Literal(literal) } else { Step::Wait }
+}
+
+fn code(text: &str, style: Style, ends: bool) -> Step {
+    let Some(length) = run(text, '`', ends) else {
+        return wait_or(text.len(), text, LONGEST_CODE, ends);
+    };
+    let Some(inner) = closing_ticks(within(&text[length..], LONGEST_CODE), length, ends) else {
+        return wait_or(length, text, LONGEST_CODE, ends);
+    };
+    let content = &text[length..length + inner];
+    // A blank on either side is there for code that starts or ends with a tick.
+    let inside = content.strip_prefix(' ').and_then(|it| it.strip_suffix(' '));
+    let shown = inside.filter(|inside| !inside.trim().is_empty()).unwrap_or(content);
+    let style = Style { ink: Some(Ink::Cyan), ..style };
+    Step::Spans(length * 2 + inner, vec![Span::new(style, shown)])
+}
+
+/// Where the run of ticks starts that closes code.
+fn closing_ticks(text: &str, length: usize, ends: bool) -> Option<usize> {
+    let mut at = 0;
+    while let Some(next) = text[at..].find('`') {
+        let start = at + next;
+        let found = run(&text[start..], '`', ends)?;
+        if found == length {
+            return Some(start);
+        }
+        at = start + found;
+    }
+    None
+}
+
+fn emphasis(text: &str, mark: char, before: Option<char>, style: Style, ends: bool) -> Step {
+    let Some(length) = run(text, mark, ends) else {
+        return wait_or(text.len(), text, 4, ends);
+    };
+    let follows = text[length..].chars().next();
+    let is_word_before = match mark {
+        '_' => before.is_some_and(char::is_alphanumeric),
+        // Chinese and Japanese have no blanks between words.
+        _ => before.is_some_and(|c| c.is_ascii_alphanumeric()),
+    };
+    let can_open = follows.is_some_and(|c| !c.is_whitespace())
+        && !is_word_before
+        && before != Some(mark)
+        && if mark == '~' { length == 2 } else { length <= 3 };
+    if !can_open {
+        return Step::Literal(length);
+    }
+    let Some(inner) = closing_mark(within(&text[length..], LONGEST_SPAN), mark, length, ends)
+    else {
+        return wait_or(length, text, LONGEST_SPAN, ends);
+    };
+    let style = match (mark, length) {
+        ('~', _) => Style { struck: true, ..style },
+        (_, 1) => Style { italic: true, ..style },
+        (_, 2) => Style { bold: true, ..style },
+        _ => Style { bold: true, italic: true, ..style },
+    };
+    Step::Spans(length * 2 + inner, spans(&text[length..length + inner], style))
+}
+
+/// Where the marks start that close an emphasis.
+fn closing_mark(text: &str, mark: char, length: usize, ends: bool) -> Option<usize> {
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        if c == '\\' {
+            at += 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8);
+        } else if c == '`' {
+            let ticks = run(&text[at..], '`', ends)?;
+            let after = at + ticks;
+            match closing_ticks(&text[after..], ticks, ends) {
+                Some(inner) => at = after + inner + ticks,
+                // The mark that comes next may stand in code.
+                None if !ends && text.len() < LONGEST_SPAN => return None,
+                None => at = after,
+            }
+        } else if c == mark {
+            let found = run(&text[at..], mark, ends)?;
+            let after = at + found;
+            if closes(text, at, after, mark) && (found == length || (found == 3 && length < 3)) {
+                return Some(after - length);
+            }
+            at = after;
+        } else {
+            at += c.len_utf8();
+        }
+    }
+    None
+}
+
+/// Whether the marks between two places can close: something stands before them, and no word goes on
+/// after underscores.
+fn closes(text: &str, start: usize, end: usize, mark: char) -> bool {
+    let before = text[..start].chars().next_back();
+    let after = text[end..].chars().next();
+    let goes_on = mark == '_' && after.is_some_and(char::is_alphanumeric);
+    before.is_some_and(|c| !c.is_whitespace()) && !goes_on
+}
+
+/// `[text](address)`, from the bracket at `at`: shown as the text and the address, since nobody should
+/// follow what they cannot see.
+fn link(text: &str, at: usize, style: Style, ends: bool) -> Step {
+    let Some(close) = matching(within(&text[at..], LONGEST_SPAN), '[', ']') else {
+        return wait_or(at + 1, text, LONGEST_SPAN, ends);
+    };
+    let after = at + close + 1;
+    match text[after..].chars().next() {
+        Some('(') => {}
+        None if !ends => return Step::Wait,
+        _ => return Step::Literal(at + 1),
+    }
+    let Some(end) = matching(within(&text[after..], LONGEST_LINK), '(', ')') else {
+        return wait_or(at + 1, text, LONGEST_LINK, ends);
+    };
+    let label = &text[at + 1..at + close];
+    let target = text[after + 1..after + end].trim();
+    let mut shown = spans(label, Style { underlined: true, ..style });
+    let is_its_own_label = label == target && target.contains("://");
+    if !target.is_empty() && !is_its_own_label {
+        let blank = if shown.is_empty() { "" } else { " " };
+        shown.push(Span::new(Style { faint: true, ..style }, format!("{blank}({target})")));
+    }
+    Step::Spans(after + end + 1, shown)
+}
+
+/// Where the bracket is closed that stands at the start of a text.
+fn matching(text: &str, open: char, close: char) -> Option<usize> {
+    let mut depth = 0;
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            c if c == open => depth += 1,
+            c if c == close => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}

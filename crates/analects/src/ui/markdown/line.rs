@@ -1,0 +1,156 @@
+//! How a line of Markdown begins, decided from as few characters as it takes.
+
+/// What a line begins with. Numbers count bytes of the line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Begin {
+    Blank,
+    /// A heading; its text starts after `skip`.
+    Heading {
+        level: usize,
+        skip: usize,
+    },
+    /// The opening line of a code block, all of it.
+    Fence(Fence),
+    /// A line across the page.
+    Rule,
+    /// A quoted line; what is quoted starts after `skip`.
+    Quote {
+        skip: usize,
+    },
+    /// An item of a list; its text starts after `skip`, its mark at `indent`.
+    Item {
+        indent: usize,
+        skip: usize,
+    },
+    /// What may be a row of a table.
+    Row,
+    Text,
+}
+
+/// The opening line of a code block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fence {
+    pub mark: char,
+    pub length: usize,
+    pub language: String,
+}
+
+/// No line is undecided for longer than this.
+const LONGEST: usize = 300;
+
+/// What the line begins with; nothing while that is open. `ends` says that the line is complete.
+pub fn begin(line: &str, ends: bool) -> Option<Begin> {
+    if line.len() > LONGEST {
+        return Some(Begin::Text);
+    }
+    let body = line.trim_start_matches([' ', '\t']);
+    let indent = line.len() - body.len();
+    match body.chars().next() {
+        None => ends.then_some(Begin::Blank),
+        Some('#') => heading(body, indent, ends),
+        Some(mark @ ('`' | '~')) => fence(body, mark, ends),
+        Some('>') => quote(body, indent, ends),
+        Some('|') => Some(Begin::Row),
+        Some(mark @ ('-' | '*' | '_' | '+')) => rule_or_item(body, mark, indent, ends),
+        Some('0'..='9') => numbered_item(body, indent, ends),
+        Some(_) => Some(Begin::Text),
+    }
+}
+
+fn heading(body: &str, indent: usize, ends: bool) -> Option<Begin> {
+    let level = body.bytes().take_while(|byte| *byte == b'#').count();
+    match body[level..].chars().next() {
+        _ if level > 6 => Some(Begin::Text),
+        None if !ends => None,
+        None => Some(Begin::Heading { level, skip: indent + level }),
+        Some(' ' | '\t') => Some(Begin::Heading { level, skip: indent + level + 1 }),
+        Some(_) => Some(Begin::Text),
+    }
+}
+
+fn fence(body: &str, mark: char, ends: bool) -> Option<Begin> {
+    let length = body.chars().take_while(|c| *c == mark).count();
+    let info = &body[length..];
+    if length < 3 {
+        return (ends || !info.is_empty()).then_some(Begin::Text);
+    }
+    if mark == '`' && info.contains('`') {
+        return Some(Begin::Text);
+    }
+    let language = info.split_whitespace().next().unwrap_or_default().to_string();
+    ends.then_some(Begin::Fence(Fence { mark, length, language }))
+}
+
+fn quote(body: &str, indent: usize, ends: bool) -> Option<Begin> {
+    match body[1..].chars().next() {
+        None if !ends => None,
+        Some(' ') => Some(Begin::Quote { skip: indent + 2 }),
+        _ => Some(Begin::Quote { skip: indent + 1 }),
+    }
+}
+
+fn rule_or_item(body: &str, mark: char, indent: usize, ends: bool) -> Option<Begin> {
+    let is_rule_so_far = body.chars().all(|c| c == mark || c == ' ' || c == '\t');
+    let marks = body.chars().filter(|c| *c == mark).count();
+    let can_be_item = mark != '_';
+    match body[1..].chars().next() {
+        _ if is_rule_so_far && !ends => None,
+        _ if is_rule_so_far && marks >= 3 && mark != '+' => Some(Begin::Rule),
+        Some(' ' | '\t') if can_be_item => Some(Begin::Item { indent, skip: indent + 2 }),
+        None if can_be_item => Some(Begin::Item { indent, skip: indent + 1 }),
+        _ => Some(Begin::Text),
+    }
+}
+
+fn numbered_item(body: &str, indent: usize, ends: bool) -> Option<Begin> {
+    let digits = body.bytes().take_while(u8::is_ascii_digit).count();
+    let mut rest = body[digits..].chars();
+    match (rest.next(), rest.next()) {
+        _ if digits > 9 => Some(Begin::Text),
+        (None, _) | (Some('.' | ')'), None) => ends.then_some(Begin::Text),
+        (Some('.' | ')'), Some(' ' | '\t')) => {
+            Some(Begin::Item { indent, skip: indent + digits + 2 })
+        }
+        _ => Some(Begin::Text),
+    }
+}
+
+/// What a line inside a code block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inside {
+    /// Code, after so many bytes of quote marks.
+    Code(usize),
+    /// The end of the block.
+    Close,
+    /// The quote that the block stands in is over, and the block with it.
+    Over,
+}
+
+/// What a line is that stands in a code block, which stands in so many quotes.
+pub fn inside(line: &str, fence: &Fence, quotes: usize, ends: bool) -> Option<Inside> {
+    let mut rest = line;
+    for _ in 0..quotes {
+        let body = rest.trim_start_matches(' ');
+        match body.strip_prefix('>') {
+            Some(quoted) => rest = quoted,
+            None if body.is_empty() && !ends => return None,
+            None => return Some(Inside::Over),
+        }
+    }
+    if quotes > 0 {
+        if rest.is_empty() && !ends {
+            return None;
+        }
+        rest = rest.strip_prefix(' ').unwrap_or(rest);
+    }
+    let skip = line.len() - rest.len();
+    let body = rest.trim_start_matches([' ', '\t']);
+    let marks = body.chars().take_while(|c| *c == fence.mark).count();
+    let is_mark_so_far = body[marks..].trim_start_matches([' ', '\t']).is_empty();
+    match ends {
+        _ if !is_mark_so_far || line.len() > LONGEST => Some(Inside::Code(skip)),
+        true if marks >= fence.length => Some(Inside::Close),
+        true => Some(Inside::Code(skip)),
+        false => None,
+    }
+}
