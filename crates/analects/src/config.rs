@@ -21,7 +21,7 @@ use crate::ui;
 use read::{CompactAt, Layer, Owner};
 
 /// The words that stand for models of the person's choice.
-const POINTERS: [&str; 5] = ["default", "task", "reasoning", "quick", "compact"];
+pub const POINTERS: [&str; 5] = ["default", "task", "reasoning", "quick", "compact"];
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,7 +186,8 @@ impl Config {
         Failure::not_found(format!("there is no agent {name}")).or_hint(hint)
     }
 
-    fn agent_names(&self) -> Vec<String> {
+    /// The names of the agents that are configured.
+    pub fn agent_names(&self) -> Vec<String> {
         let defined = self.layers.iter().flat_map(|layer| &layer.agents);
         let defined = defined.map(|known| known.agent.name.clone());
         defined.chain(agent_file::names(&self.agents)).collect()

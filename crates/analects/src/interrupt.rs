@@ -1,28 +1,48 @@
 //! Ctrl-C: the first one asks the turn to end and keep what came, the second one ends the process.
 
 use std::io;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Once, mpsc};
 use std::thread;
 
 /// What a shell expects of a process that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
-/// Lets the second Ctrl-C end the process at once. A thread of its own watches for it, because the
-/// one that does the work may be stuck, such as in writing to a pipe that nobody reads. Without such
-/// a thread, the first one alone has an effect.
+/// How often Ctrl-C was pressed in this answer.
+static PRESSED: AtomicUsize = AtomicUsize::new(0);
+/// Whether that counts: not between two answers of a session.
+static COUNTS: AtomicBool = AtomicBool::new(false);
+static WATCH: Once = Once::new();
+
+/// An answer begins: the second Ctrl-C in it ends the process at once. A thread of its own watches for
+/// it, because the one that does the work may be stuck, such as in writing to a pipe that nobody
+/// reads. Without such a thread, the first one alone has an effect.
 pub fn exit_on_second() {
+    PRESSED.store(0, Ordering::SeqCst);
+    COUNTS.store(true, Ordering::SeqCst);
+    WATCH.call_once(watch);
+}
+
+/// No answer is coming: Ctrl-C ends nothing, and is the business of whoever reads the keys.
+pub fn rest() {
+    COUNTS.store(false, Ordering::SeqCst);
+    WATCH.call_once(watch);
+}
+
+fn watch() {
     let (ready, watching) = mpsc::channel();
     let watch = move || -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let mut signals = signals()?;
             let _ = ready.send(());
-            for _ in 0..2 {
-                if signals.recv().await.is_none() {
-                    return Ok(());
+            while signals.recv().await.is_some() {
+                let pressed = PRESSED.fetch_add(1, Ordering::SeqCst) + 1;
+                if pressed > 1 && COUNTS.load(Ordering::SeqCst) {
+                    std::process::exit(INTERRUPTED)
                 }
             }
-            std::process::exit(INTERRUPTED)
+            Ok(())
         })
     };
     if thread::Builder::new().spawn(watch).is_ok() {

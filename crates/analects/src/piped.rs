@@ -7,6 +7,11 @@ use crate::failure::{Failure, words};
 /// The most that is taken of a file or of stdin, in bytes; providers take less.
 pub const MAX_SIZE: u64 = 30_000_000;
 
+/// Whether somebody sits at the keys.
+pub fn is_terminal() -> bool {
+    io::stdin().is_terminal()
+}
+
 /// The text on stdin, without the line ends at its end; none where stdin is the terminal.
 pub fn piped() -> Result<String, Failure> {
     if io::stdin().is_terminal() {

@@ -19,6 +19,9 @@ const HTTP_PROXY: [&str; 3] = ["http_proxy", "ALL_PROXY", "all_proxy"];
 const HTTPS_PROXY: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
+/// The variables that name the program that texts are edited with.
+const EDITORS: [&str; 2] = ["VISUAL", "EDITOR"];
+
 /// The variable that names the model to ask if nobody names one.
 pub const DEFAULT_MODEL: &str = "ANALECTS_MODEL";
 
@@ -38,6 +41,8 @@ pub struct Surroundings {
     pub proxies: Proxies,
     /// The model that is asked if nobody names one.
     pub default_model: Option<String>,
+    /// The program that the person edits texts with.
+    pub editor: Option<String>,
     /// Where programs are.
     pub search_path: OsString,
     /// How long the server of a local model stays unused, if not as usual.
@@ -61,6 +66,7 @@ impl Surroundings {
             models,
             proxies,
             default_model: variable(DEFAULT_MODEL),
+            editor: first_of(&EDITORS).map(|(_, editor)| editor),
             search_path: env::var_os("PATH").unwrap_or_default(),
             lease: lease(),
         })

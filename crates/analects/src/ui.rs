@@ -71,6 +71,32 @@ pub fn remark(text: &str) {
     say(&safe(text));
 }
 
+/// Prints a text of the person again, each line marked.
+pub fn quote(text: &str) {
+    text.lines().for_each(|line| say(&safe(&format!("> {line}"))));
+}
+
+/// Asks for a line.
+pub fn prompt(mark: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = write!(stderr, "{mark}").and_then(|()| stderr.flush());
+}
+
+/// Whether lines can be edited on the terminal: it shows the keys and the answers, and can do more than
+/// print.
+pub fn can_edit_lines() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    !is_dumb
+        && io::stdin().is_terminal()
+        && io::stdout().is_terminal()
+        && io::stderr().is_terminal()
+}
+
+/// Whether what is said has colour.
+pub fn has_colour() -> bool {
+    Colour::of(&io::stderr()).is_on()
+}
+
 /// Prints lines of data.
 pub fn print_lines(lines: impl IntoIterator<Item = String>) -> Result<(), Failure> {
     let text: String = lines.into_iter().map(|line| safe(&line) + "\n").collect();

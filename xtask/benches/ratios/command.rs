@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use xtask::bench::{Bar, Row};
 
 /// The release build of the command, which lies two folders above this program.
-fn program() -> Option<PathBuf> {
+pub fn program() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?.parent()?.parent()?.join("analects");
     program.is_file().then_some(program)
 }

@@ -6,6 +6,7 @@ mod claude_code;
 mod command;
 mod context;
 mod message_file;
+mod terminal;
 mod transcript;
 mod wire;
 
@@ -40,6 +41,7 @@ const ROWS: &[(&str, Measure)] = rows![
     command::start_up_per_nothing,
     command::list,
     command::turn,
+    terminal::first_words,
     transcript::append_without_sync,
     transcript::append_with_sync,
     transcript::tail,

@@ -3,6 +3,7 @@
 mod asking;
 mod choosing;
 mod dry_run;
+mod interactive;
 mod manner;
 mod watch;
 mod who;
@@ -19,13 +20,14 @@ use jiff::Timestamp;
 use crate::config::Config;
 use crate::connection::{Connection, seconds};
 use crate::failure::Failure;
-use crate::piped::piped;
+use crate::piped::{is_terminal, piped};
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::{local, ui, writing};
 use asking::ask;
 pub use asking::in_words;
 use choosing::Choosing;
+pub use interactive::{Place, Session};
 pub use manner::{LimitArgs, Manner, vocabulary};
 pub use who::{Wanted, Who};
 
@@ -37,7 +39,8 @@ pub use who::{Wanted, Who};
 /// is kept in the transcript store.
 ///
 /// The prompt is the arguments, then what comes on stdin. Without a prompt, the cells at the end of
-/// FILE that nobody has answered yet are asked.
+/// FILE that nobody has answered yet are asked; if there are none, a session begins on a terminal:
+/// type one prompt after the other, /help for help.
 ///
 /// With --watch, such cells are asked whenever FILE is saved, as by an editor: type a line # %%, a question below it,
 /// and save. What fails is said and not asked again until the file is saved anew.
@@ -45,6 +48,7 @@ pub use who::{Wanted, Who};
 #[command(after_long_help = "Examples:
   analects chat talk.msg.md -m openai/gpt-5-mini \"What is a monad?\"
   analects chat talk.msg.md \"And in one sentence?\"
+  analects chat talk.msg.md
   git diff | analects chat review.msg.md \"Review this change\"
   analects chat talk.msg.md -f notes.txt \"What is missing in these notes?\"
   analects chat talk.msg.md --agent critic -e 2-4 \"And what do you think?\"
@@ -111,6 +115,15 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let last = args.continue_last;
     let mut manner = Manner::new(options, args.limits.limits(), &config, &surroundings);
     manner.streams = !args.choosing.no_stream;
+    let is_other = args.choosing.dry_run || args.watch;
+    if prompt.is_none() && !is_other && is_terminal() && !waits(file.as_deref()) {
+        let place = place(&surroundings, file, last)?;
+        let agent = agent.map(str::to_string);
+        let (model, choosing, files) = (args.model, args.choosing, args.files);
+        let session = Session { config, manner, choosing, place, model, agent, files };
+        let done = session.run(&surroundings);
+        return done.map_err(|failure| surroundings.explain(failure));
+    }
     let said = Said { prompt, files: args.files };
     let call = Call {
         surroundings: &surroundings,
@@ -120,10 +133,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
         manner: &manner,
     };
     let done = match file {
-        Some(_) if args.continue_last => Err(Failure::usage(
-            "-c goes on with the last conversation of the store, not with a file",
-            "leave out -c: a file always goes on where it ended",
-        )),
+        Some(_) if args.continue_last => Err(no_last_file()),
         Some(_) if args.watch && !words.is_empty() => Err(Failure::usage(
             "with --watch, questions are typed into the file",
             "leave out the prompt, or ask it first without --watch",
@@ -137,6 +147,39 @@ pub fn run(args: Args) -> Result<(), Failure> {
         None => chat_in_store(call, last, said),
     };
     done.map_err(|failure| surroundings.explain(failure))
+}
+
+fn no_last_file() -> Failure {
+    Failure::usage(
+        "-c goes on with the last conversation of the store, not with a file",
+        "leave out -c: a file always goes on where it ended",
+    )
+}
+
+/// Whether a file holds something that nobody has answered yet.
+fn waits(file: Option<&Path>) -> bool {
+    let document = file.map(analects_store::read_message_file);
+    document.is_some_and(|read| read.is_ok_and(|document| !document.unanswered().is_empty()))
+}
+
+/// Where a session at the terminal keeps its conversation.
+fn place(
+    surroundings: &Surroundings,
+    file: Option<PathBuf>,
+    continue_last: bool,
+) -> Result<Place, Failure> {
+    match file {
+        Some(_) if continue_last => Err(no_last_file()),
+        Some(path) => Ok(Place::File(path)),
+        None => {
+            let sessions = Sessions::of(surroundings);
+            let name = match continue_last {
+                true => sessions.find(None)?,
+                false => sessions.new_name(),
+            };
+            Ok(Place::Store { sessions, name })
+        }
+    }
 }
 
 /// Everything that a call knows before it looks at the conversation.

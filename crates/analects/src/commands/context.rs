@@ -65,6 +65,15 @@ pub struct Args {
     pub json: bool,
 }
 
+impl Args {
+    /// To look at a conversation whose next answer somebody is wanted for.
+    pub fn of(target: String, wanted: Wanted<'_>) -> Args {
+        let [model, agent] = [wanted.model, wanted.agent].map(|name| name.map(str::to_string));
+        let (include, exclude) = (Vec::new(), Vec::new());
+        Args { target, model, agent, include, exclude, request: false, json: false }
+    }
+}
+
 /// The plan, as JSON.
 #[derive(Debug, Serialize)]
 struct Shown<'a> {

@@ -76,12 +76,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let sessions = Sessions::of(&surroundings);
     let name = sessions.find(Some(&args.session))?;
     let at = args.at.as_deref().map(|word| sessions.message(&name, word)).transpose()?;
-    // A copy belongs where the original does.
-    let copy = ChainName { project: name.project.clone(), ..sessions.new_name() };
-    let session = Session::open(&*sessions.store, name.clone())?;
-    session.fork(at.as_deref(), copy.clone(), &mut OsIds, Timestamp::now())?;
+    let copy = copy(&sessions, &name, at.as_deref())?;
     match args.json {
         true => ui::print_json(&Forked { session_id: &copy.session, forked_from: &name.session }),
         false => ui::print_line(&copy.session),
     }
+}
+
+/// Copies a session up to a message, or all of it.
+pub fn copy(sessions: &Sessions, name: &ChainName, at: Option<&str>) -> Result<ChainName, Failure> {
+    // A copy belongs where the original does.
+    let copy = ChainName { project: name.project.clone(), ..sessions.new_name() };
+    let session = Session::open(&*sessions.store, name.clone())?;
+    session.fork(at, copy.clone(), &mut OsIds, Timestamp::now())?;
+    Ok(copy)
 }

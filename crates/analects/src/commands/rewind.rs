@@ -1,6 +1,6 @@
 //! `rewind`: goes back to an earlier message of a conversation.
 
-use analects_store::{OsIds, Session};
+use analects_store::{ChainName, OsIds, Session};
 use jiff::Timestamp;
 
 use super::cells;
@@ -44,10 +44,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let sessions = Sessions::of(&surroundings);
     let name = sessions.find(Some(&args.session))?;
     let message = sessions.message(&name, &args.message)?;
+    back_to(&sessions, name, &message)
+}
+
+/// Goes back to a message, and says how to undo that.
+pub fn back_to(sessions: &Sessions, name: ChainName, message: &str) -> Result<(), Failure> {
+    let session_id = name.session.to_string();
     let mut session = Session::open(&*sessions.store, name)?;
     let before = session.leaf().cloned();
-    session.rewind(&message, &mut OsIds, Timestamp::now())?;
-    let back = before.map(|leaf| format!("; to undo this, rewind to {}", &*leaf));
-    ui::remark(&format!("the session goes on from {}{}", &*message, back.unwrap_or_default()));
+    session.rewind(message, &mut OsIds, Timestamp::now())?;
+    let back =
+        before.map(|leaf| format!("; to undo this: analects rewind {session_id} {}", &*leaf));
+    ui::remark(&format!("the session goes on from {message}{}", back.unwrap_or_default()));
     Ok(())
 }

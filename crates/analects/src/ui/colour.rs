@@ -26,7 +26,7 @@ impl Colour {
         let on = is_wanted(
             set("NO_COLOR").is_some(),
             set("CLICOLOR_FORCE").is_some_and(|value| value != "0"),
-            set("TERM").is_some_and(|value| value == "dumb"),
+            is_dumb(),
             stream.is_terminal(),
         );
         Colour { on }
@@ -50,6 +50,11 @@ impl Colour {
         };
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
+}
+
+/// Whether the terminal can only print.
+pub fn is_dumb() -> bool {
+    env::var_os("TERM").is_some_and(|value| value == "dumb")
 }
 
 /// Who asks for no colour gets none; who insists gets it everywhere; else a terminal gets it.

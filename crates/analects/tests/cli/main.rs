@@ -29,6 +29,7 @@ mod fmt;
 mod get;
 mod help;
 mod hostile;
+mod interactive;
 mod kills;
 mod list;
 mod model;
@@ -39,6 +40,7 @@ mod outside_edits;
 mod power;
 mod pseudo_terminal;
 mod recording;
+mod rendering;
 mod sandbox;
 mod server;
 #[cfg(target_os = "linux")]

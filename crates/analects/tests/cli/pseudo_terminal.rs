@@ -1,4 +1,5 @@
-//! A real pseudo terminal, made by Python, with the command on it and somebody at its keys.
+//! A real pseudo terminal, made by Python, with the command on it and somebody at its keys. It is no
+//! emulator: what is tested is what reaches the terminal.
 #![cfg(unix)]
 
 use std::process::{Command, Stdio};
@@ -65,6 +66,106 @@ pub fn with_keys(
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.is_empty(), "{said}");
     // What is not UTF-8 did not come from us either.
+    let seen = String::from_utf8(output.stdout).unwrap();
+    Some((seen.replace("\r\n", "\n"), output.status.code().unwrap()))
+}
+
+/// Runs a command on a pseudo terminal, and takes steps one after the other, each when the terminal has
+/// shown, since the last one, what the step waits for; codes do not count. Who asks where the cursor is
+/// gets an answer. Nothing is written to the terminal while it has something to say, or both would wait.
+const CONVERSE: &str = r"
+import fcntl, json, os, pty, re, select, signal, struct, sys, termios, time
+steps = json.loads(open(sys.argv[1]).read())
+pid, terminal = pty.fork()
+def size(rows, columns):
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
+if pid == 0:
+    time.sleep(0.05)
+    os.execvp(sys.argv[2], sys.argv[2:])
+size(24, 60)
+seen, out, at, asked = b'', b'', 0, 0
+plain = ''
+ready = time.monotonic()
+while True:
+    more = bool(steps) and steps[0]['see'] in plain[at:]
+    writable = [terminal] if out else []
+    readable, writable, _ = select.select([terminal], writable, [], 0.05 if more else 30)
+    if not readable and not writable and not more:
+        os.kill(pid, signal.SIGKILL)
+        sys.exit('nothing came for 30 s; waiting for %r after %r' % (steps[:1], plain[-2000:]))
+    if readable:
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        seen += piece
+        plain = re.sub(r'\x1b\[[0-9;?]*[a-zA-Z]', '', seen.decode('utf-8', 'replace'))
+        while seen.count(b'\x1b[6n') > asked:
+            asked += 1
+            out += b'\x1b[5;1R'
+    elif out and writable:
+        out = out[os.write(terminal, out[:1024]):]
+    elif more:
+        step = steps.pop(0)
+        at += plain[at:].index(step['see']) + len(step['see'])
+        out += step.get('press', '').encode()
+        if 'size' in step:
+            size(*step['size'])
+        if 'shell' in step and os.system(step['shell']):
+            sys.exit('failed: ' + step['shell'])
+_, status = os.waitpid(pid, 0)
+sys.stdout.buffer.write(seen)
+if steps and steps[0]['see'] in plain[at:] and not steps[0].get('press'):
+    steps.pop(0)
+if steps:
+    sys.exit('never seen: %r in %r' % (steps[0]['see'], plain[-2000:]))
+sys.exit(os.waitstatus_to_exitcode(status))
+";
+
+/// What somebody at a terminal does once it shows something.
+pub struct Step {
+    see: String,
+    act: serde_json::Value,
+}
+
+/// Presses keys once the terminal shows this.
+pub fn press(see: &str, keys: impl Into<String>) -> Step {
+    Step { see: see.into(), act: serde_json::json!({ "press": keys.into() }) }
+}
+
+/// Makes the terminal another size.
+pub fn resize(see: &str, rows: u16, columns: u16) -> Step {
+    Step { see: see.into(), act: serde_json::json!({ "size": [rows, columns] }) }
+}
+
+/// Runs a line of the shell, in the sandbox.
+pub fn shell(see: &str, line: &str) -> Step {
+    Step { see: see.into(), act: serde_json::json!({ "shell": line }) }
+}
+
+/// What the terminal got, and the exit code, of a command that is gone through step by step; `None` where
+/// there is no Python to make a terminal.
+pub fn converse(sandbox: &Sandbox, command: &Command, steps: Vec<Step>) -> Option<(String, i32)> {
+    let steps = steps.into_iter().map(|mut step| {
+        step.act["see"] = step.see.into();
+        step.act
+    });
+    sandbox.write("steps.json", serde_json::Value::from_iter(steps).to_string());
+    let mut python = Command::new("python3");
+    python.arg("-c").arg(CONVERSE).arg("steps.json");
+    python.arg(command.get_program()).args(command.get_args());
+    python.current_dir(sandbox.path("")).stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => python.env(name, value),
+            None => python.env_remove(name),
+        };
+    }
+    let output = python.output().ok()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.is_empty(), "{said}");
     let seen = String::from_utf8(output.stdout).unwrap();
     Some((seen.replace("\r\n", "\n"), output.status.code().unwrap()))
 }

@@ -72,6 +72,16 @@ impl Choosing {
         Choice { include, exclude, asked: None }
     }
 
+    /// Refuses what is chosen for one prompt, where there are many.
+    pub fn for_session(&self) -> Result<(), Failure> {
+        if self.include.is_empty() && self.exclude.is_empty() && !self.save {
+            return Ok(());
+        }
+        let message =
+            "--include, --exclude and --save choose cells for one prompt, and a session has many";
+        Err(Failure::usage(message, "add a prompt, or hide cells with analects drop"))
+    }
+
     /// Refuses what only a file has.
     pub fn without_file(&self) -> Result<(), Failure> {
         let given = [

@@ -1,17 +1,18 @@
 //! `session resume`: goes on with a conversation of the store.
 
-use crate::commands::chat::{self, LimitArgs, Manner, Said, Wanted};
+use crate::commands::chat::{self, LimitArgs, Manner, Place, Said, Session, Wanted};
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::ui;
+use crate::{piped, ui};
 
 /// Go on with a session: say something, and keep the answer there
 ///
 /// The model sees what was said since the last compaction, and the summary of what came before. The prompt is the
-/// arguments, then what comes on stdin. Without --model, the model that answered last is asked.
+/// arguments, then what comes on stdin; without one, a session begins on a terminal. Without --model, the model that
+/// answered last is asked.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session resume last \"And why is that?\"
@@ -48,13 +49,19 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let prompt = chat::prompt(&args.prompt)?;
     let wanted = Wanted { model: args.model.as_deref(), agent: args.agent.as_deref() };
     let config = Config::read_for(wanted.model, wanted.agent, &surroundings)?;
-    let conversation = chat::open(&sessions, name)?;
+    let conversation = chat::open(&sessions, name.clone())?;
     // A conversation about another folder's files is easily taken for one about this folder's.
     let here = surroundings.folder.to_string_lossy();
     if let Some(folder) = conversation.state().cwd.as_deref().filter(|folder| *folder != here) {
         ui::remark(&format!("this session works in {folder}"));
     }
     let manner = Manner::new(options, args.limits.limits(), &config, &surroundings);
+    if prompt.is_none() && piped::is_terminal() {
+        let (place, model, agent) = (Place::Store { sessions, name }, args.model, args.agent);
+        let session = Session::new(config, manner, place, model, agent);
+        let done = session.run(&surroundings);
+        return done.map_err(|failure| surroundings.explain(failure));
+    }
     let said = Said { prompt, files: Vec::new() };
     let done = chat::go_on(&surroundings, &config, &manner, conversation, wanted, said);
     done.map_err(|failure| surroundings.explain(failure))

@@ -1,0 +1,89 @@
+//! What Tab offers: the commands, and the agents and models that can follow them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use reedline::{Completer, CompletionResult, Span, Suggestion};
+
+use super::slash::COMMANDS;
+
+/// The names that may follow a command.
+#[derive(Debug, Default, Clone)]
+pub struct Names {
+    pub agents: Vec<String>,
+    pub models: Vec<String>,
+}
+
+/// Offers commands and names.
+#[derive(Debug, Default, Clone)]
+pub struct Offers {
+    names: Arc<Mutex<Names>>,
+}
+
+impl Offers {
+    /// Sets the names that are offered from now on.
+    pub fn set(&self, names: Names) {
+        *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
+    }
+
+    /// What could stand in the place of the last word of a line, and where that starts.
+    fn offered(&self, line: &str) -> (usize, Vec<(String, String)>) {
+        let Some(rest) = line.strip_prefix('/') else { return (0, Vec::new()) };
+        let Some((command, word)) = rest.split_once(' ') else {
+            let begins = COMMANDS.iter().filter(|(name, ..)| name.starts_with(rest));
+            let offer =
+                |(name, _, about): &(&str, &str, &str)| (format!("/{name}"), (*about).to_string());
+            return (0, begins.map(offer).collect());
+        };
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = match command {
+            "agent" => &names.agents,
+            "model" => &names.models,
+            _ => return (0, Vec::new()),
+        };
+        let begins = known.iter().filter(|name| name.starts_with(word));
+        (line.len() - word.len(), begins.map(|name| (name.clone(), String::new())).collect())
+    }
+}
+
+impl Completer for Offers {
+    fn complete(&mut self, line: &str, position: usize) -> CompletionResult {
+        let (start, offered) = self.offered(line.get(..position).unwrap_or_default());
+        let suggestion = |(value, about): (String, String)| Suggestion {
+            value,
+            description: Some(about).filter(|about| !about.is_empty()),
+            span: Span::new(start, position),
+            append_whitespace: true,
+            ..Suggestion::default()
+        };
+        CompletionResult::fresh(offered.into_iter().map(suggestion).collect::<Vec<_>>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is offered, and for which part of the line.
+
+    use super::*;
+
+    #[test]
+    fn commands_agents_and_models_are_offered() {
+        let mut offers = Offers::default();
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_string()).collect();
+        offers.set(Names { agents: names(&["coder", "critic"]), models: names(&["openai/tiny"]) });
+        for (line, start, expected) in [
+            ("/co", 0, vec!["/context", "/compact"]),
+            ("/agent c", 7, vec!["coder", "critic"]),
+            ("/agent cr", 7, vec!["critic"]),
+            ("/model ", 7, vec!["openai/tiny"]),
+            ("/undo ", 0, vec![]),
+            ("hello /co", 0, vec![]),
+            ("", 0, vec![]),
+        ] {
+            let result = offers.complete(line, line.len());
+            let values: Vec<&str> =
+                result.suggestions().iter().map(|offer| offer.value.as_str()).collect();
+            assert_eq!(values, expected, "{line}");
+            assert!(result.suggestions().iter().all(|offer| offer.span.start == start), "{line}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What a person typed: something to say, or a command that starts with a slash.
+
+use analects_core::nearest;
+
+use crate::failure::Failure;
+
+/// A command of the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Slash {
+    /// Choose the agent that answers, or say which one does.
+    Agent(Option<String>),
+    /// Choose the model, or say which one answers.
+    Model(Option<String>),
+    Context,
+    Compact,
+    Undo,
+    Fork,
+    Retry,
+    /// Write the next prompt in an editor, which has this text already.
+    Edit(String),
+    Help,
+    Quit,
+}
+
+/// What a person typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Typed {
+    Nothing,
+    Prompt(String),
+    Command(Slash),
+}
+
+/// The commands: name, what may follow, what it does.
+pub const COMMANDS: [(&str, &str, &str); 10] = [
+    ("agent", "NAME", "let this agent answer; without NAME, say who answers and who could"),
+    ("model", "NAME", "ask this model; without NAME, say which one is asked"),
+    ("context", "", "show what would be sent with the next prompt"),
+    ("compact", "", "put a summary in the place of what was said so far"),
+    ("undo", "", "take back the last prompt and its answer"),
+    ("fork", "", "go on in a copy; the original stays as it is"),
+    ("retry", "", "ask again, after an error"),
+    ("edit", "TEXT", "write the next prompt in your editor ($VISUAL or $EDITOR)"),
+    ("help", "", "show this"),
+    ("quit", "", "end the session; Ctrl-D does the same"),
+];
+
+/// Reads what was typed. A path such as /usr/bin is no command, and neither is anything after a blank.
+pub fn parse(text: &str) -> Result<Typed, Failure> {
+    if text.trim().is_empty() {
+        return Ok(Typed::Nothing);
+    }
+    let Some((name, rest)) = command(text) else {
+        return Ok(Typed::Prompt(text.trim().to_string()));
+    };
+    let word = Some(rest.to_string()).filter(|rest| !rest.is_empty());
+    let command = match name {
+        "agent" => Slash::Agent(word),
+        "model" => Slash::Model(word),
+        "edit" => Slash::Edit(rest.to_string()),
+        "context" => alone(name, rest, Slash::Context)?,
+        "compact" => alone(name, rest, Slash::Compact)?,
+        "undo" => alone(name, rest, Slash::Undo)?,
+        "fork" => alone(name, rest, Slash::Fork)?,
+        "retry" => alone(name, rest, Slash::Retry)?,
+        "help" | "h" => alone(name, rest, Slash::Help)?,
+        "quit" | "exit" | "q" => alone(name, rest, Slash::Quit)?,
+        other => return Err(unknown(other)),
+    };
+    Ok(Typed::Command(command))
+}
+
+/// The name of a command, and what follows it.
+pub fn command(text: &str) -> Option<(&str, &str)> {
+    let text = text.strip_prefix('/')?;
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
+    is_name.then(|| (name, rest.trim()))
+}
+
+fn alone(name: &str, rest: &str, command: Slash) -> Result<Slash, Failure> {
+    match rest.is_empty() {
+        true => Ok(command),
+        false => Err(Failure::usage(format!("/{name} takes nothing after it"), SAY_IT)),
+    }
+}
+
+const SAY_IT: &str = "/help lists the commands; to say it to the model, begin with a blank";
+
+fn unknown(name: &str) -> Failure {
+    let near = nearest(name, COMMANDS.iter().map(|(name, ..)| *name));
+    let near = near.map_or(String::new(), |near| format!("did you mean /{near}? "));
+    Failure::usage(format!("there is no command /{name}"), format!("{near}{SAY_IT}"))
+}
+
+/// What `/help` shows.
+pub fn help() -> Vec<String> {
+    let mut lines: Vec<String> = COMMANDS
+        .iter()
+        .map(|(name, follows, about)| format!("  {:<14} {about}", format!("/{name} {follows}")))
+        .collect();
+    lines.extend(KEYS.map(str::to_string));
+    lines
+}
+
+const KEYS: [&str; 7] = [
+    "",
+    "  Enter          send; after \\ at the line's end, and in an open ``` block, a new line instead",
+    "  Alt-Enter      a new line",
+    "  Up, Ctrl-R     what was typed before; Tab completes commands, agents and models",
+    "  Ctrl-C         clear the line; while an answer comes, end it there and keep what came",
+    "  Ctrl-D         end the session",
+    "  Pasted text of many lines is shown as [pasted: N lines] and sent as it is.",
+];
+
+#[cfg(test)]
+mod tests {
+    //! What is a command, and what is said to the model.
+
+    use super::*;
+
+    fn typed(text: &str) -> Typed {
+        parse(text).unwrap()
+    }
+
+    #[test]
+    fn commands_are_told_from_prompts() {
+        for (text, command) in [
+            ("/agent", Slash::Agent(None)),
+            ("/agent coder ", Slash::Agent(Some("coder".into()))),
+            ("/model openai/gpt-5-mini", Slash::Model(Some("openai/gpt-5-mini".into()))),
+            ("/edit two\nlines", Slash::Edit("two\nlines".into())),
+            ("/undo ", Slash::Undo),
+            ("/exit", Slash::Quit),
+        ] {
+            assert_eq!(typed(text), Typed::Command(command), "{text}");
+        }
+        for text in ["/usr/bin is what?", "/", "//", "/ x", "1/2", "/a.b", "/学"] {
+            assert_eq!(typed(text), Typed::Prompt(text.into()));
+        }
+        assert_eq!(typed(" /help "), Typed::Prompt("/help".into()));
+        assert_eq!(typed(" \n\t"), Typed::Nothing);
+    }
+
+    #[test]
+    fn every_command_that_is_listed_is_known() {
+        for (name, ..) in COMMANDS {
+            assert!(matches!(typed(&format!("/{name}")), Typed::Command(_)), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_command_is_explained() {
+        let failure = parse("/contxt").unwrap_err();
+        assert_eq!(failure.message, "there is no command /contxt");
+        assert!(failure.hint.unwrap().starts_with("did you mean /context?"));
+        assert_eq!(parse("/undo it").unwrap_err().message, "/undo takes nothing after it");
+    }
+}

@@ -1,0 +1,83 @@
+//! Answers on a terminal: Markdown made readable where there is colour, and nothing changed anywhere else.
+#![cfg(unix)]
+
+use crate::pseudo_terminal::on_terminal;
+use crate::sandbox::{Sandbox, skip};
+use crate::server::{Server, Step, answer, done, piece, stream_head};
+
+const MARKDOWN: &str =
+    "# Title\n\nSome **bold** and `code`.\n\n|a|学|\n|-|-|\n|一二|x|\n\n```rust\nlet x = 1;\n```\n";
+
+/// The answer in pieces of a few bytes.
+fn pieces(text: &str) -> Vec<Step> {
+    let chars: Vec<char> = text.chars().collect();
+    let pieces = chars.chunks(3).map(|chunk| piece(&chunk.iter().collect::<String>()));
+    [stream_head()].into_iter().chain(pieces).chain([done()]).collect()
+}
+
+#[test]
+fn markdown_is_readable_on_a_terminal_with_colour() {
+    let server = Server::new(vec![pieces(MARKDOWN), pieces(MARKDOWN)]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    for args in
+        [&["ask", "-m", "openai/tiny", "x"][..], &["chat", "a.msg.md", "-m", "openai/tiny", "x"]]
+    {
+        let Some((seen, code)) = on_terminal(&sandbox, args, false) else {
+            return skip("rendering::markdown", "there is no Python to make a terminal");
+        };
+        assert_eq!(code, 0, "{seen}");
+        // Styles are switched off while we wait for more, and on again.
+        let seen = seen.replace("\u{1b}[0m\u{1b}[0;", "\u{1b}[0;");
+        for part in
+            ["\u{1b}[0;1mbold\u{1b}[0m", "\u{1b}[0;36mcode\u{1b}[0m", "\u{1b}[0;35mlet\u{1b}[0m"]
+        {
+            assert!(seen.contains(part), "{part:?} in {seen:?}");
+        }
+        assert!(!seen.contains("**") && !seen.contains("# Title"), "{seen}");
+        assert!(seen.contains("一二"), "{seen}");
+    }
+    assert_eq!(sandbox.texts("a.msg.md")[1], MARKDOWN, "the file has what came");
+}
+
+#[test]
+fn without_colour_nothing_is_changed() {
+    let server = Server::new((0..4).map(|_| pieces(MARKDOWN)).collect());
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let args = ["ask", "-m", "openai/tiny", "x"];
+    sandbox.run(&args).assert_answer(MARKDOWN);
+    let run = sandbox.command(&args).env("TERM", "dumb").output().unwrap();
+    assert_eq!(run.stdout, MARKDOWN.as_bytes());
+    let Some((seen, _)) = on_terminal(&sandbox, &args, true) else {
+        return skip("rendering::without_colour", "there is no Python to make a terminal");
+    };
+    assert_eq!(seen, MARKDOWN);
+    // Who insists gets it through a pipe, too.
+    let run = sandbox.command(&args).env("CLICOLOR_FORCE", "1").output().unwrap();
+    assert!(String::from_utf8(run.stdout).unwrap().contains("\u{1b}[0;1mbold"));
+}
+
+#[test]
+fn a_hostile_answer_commands_no_terminal_with_colour_either() {
+    let bad = "\u{1b}]52;c;AAAA\u{7}\u{1b}[2J\u{9b}31m\u{202e}x\u{200b}\u{8}\r";
+    let hostile = format!(
+        "# {bad}\n**{bad}** `{bad}` [{bad}]({bad})\n\n|{bad}|\n|-|\n|{bad}|\n\n```{bad}\n{bad}\n"
+    );
+    let server = Server::new(vec![answer(&[&hostile])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let Some((seen, code)) = on_terminal(&sandbox, &["ask", "-m", "openai/tiny", "x"], false)
+    else {
+        return skip("rendering::hostile", "there is no Python to make a terminal");
+    };
+    assert_eq!(code, 0, "{seen}");
+    let mut rest = &seen[..];
+    while let Some((_, after)) = rest.split_once('\u{1b}') {
+        let code =
+            after.strip_prefix('[').and_then(|code| code.split_once('m')).map(|(code, _)| code);
+        let ours = code.is_some_and(|code| code.bytes().all(|b| b.is_ascii_digit() || b == b';'));
+        assert!(ours, "{:?}", &after[..after.len().min(20)]);
+        rest = after;
+    }
+    let harmful =
+        |c: char| (c.is_control() && !"\n\u{1b}".contains(c)) || "\u{202e}\u{200b}".contains(c);
+    assert!(!seen.contains(harmful), "{seen:?}");
+}
