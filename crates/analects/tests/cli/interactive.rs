@@ -421,11 +421,39 @@ fn a_session_begins_only_where_it_makes_sense() {
         return;
     };
     assert_eq!(code, 2, "{seen}");
-    let record = ["chat", "-m", "openai/tiny", "--record", "r.sse"];
-    let Some((seen, code)) =
-        session(&sandbox, &record, vec![press("--record records one answer", "")])
-    else {
+    // What is for one prompt is refused.
+    let one = [("--record", "records one answer"), ("-e", "choose cells for one prompt")];
+    for (option, why) in one {
+        let args = ["chat", "a.msg.md", "-m", "openai/tiny", option, "1"];
+        let Some((seen, code)) = session(&sandbox, &args, vec![press(why, "")]) else { return };
+        assert_eq!(code, 2, "{seen}");
+    }
+    sandbox.write("plain.md", "# Notes\n");
+    let args = ["chat", "plain.md", "-m", "openai/tiny"];
+    let Some((seen, code)) = session(&sandbox, &args, vec![press("--force does", "")]) else {
         return;
     };
     assert_eq!(code, 2, "{seen}");
+}
+
+#[test]
+fn a_stored_session_is_resumed_and_a_plain_file_taken_by_force() {
+    let (sandbox, server) = sandbox(vec![answer(&["One."]), answer(&["Two."]), answer(&["3."])]);
+    sandbox.run(&["chat", "-m", "openai/tiny", "first"]).assert_answer("One.\n");
+    let steps = vec![press(PROMPT, "second\r"), press("Two.", ""), press(PROMPT, CTRL_D)];
+    let Some((seen, code)) = session(&sandbox, &["session", "resume", "last"], steps) else {
+        return;
+    };
+    assert_eq!(code, 0, "{seen}");
+    server.request();
+    let request = server.request();
+    assert!(request.contains("first") && request.contains("second"), "{request}");
+    sandbox.write("plain.md", "# Notes\n");
+    let args = ["chat", "plain.md", "--force", "-m", "openai/tiny"];
+    let steps = vec![press(PROMPT, "third\r"), press("3.", ""), press(PROMPT, CTRL_D)];
+    let Some((seen, code)) = session(&sandbox, &args, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    assert!(
+        sandbox.read("plain.md").contains("# Notes") && sandbox.read("plain.md").contains("third")
+    );
 }

@@ -15,7 +15,7 @@ mod slash;
 
 use std::path::PathBuf;
 
-use super::{Call, Choosing, Manner, Said, Wanted, Who};
+use super::{Call, Choosing, Manner, Said, Wanted, Who, choosing};
 use crate::config::{Config, POINTERS};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
@@ -79,6 +79,7 @@ enum Next {
 
 impl Running<'_> {
     fn run(mut self) -> Result<(), Failure> {
+        self.make_message_file()?;
         // Whoever cannot be asked is told before something is typed for them.
         let who = self.who()?;
         self.greet(&who);
@@ -105,6 +106,16 @@ impl Running<'_> {
             ui::remark(&way_back);
         }
         Ok(())
+    }
+
+    /// Makes a plain file one for messages, where the person wants that.
+    fn make_message_file(&self) -> Result<(), Failure> {
+        match &self.session.place {
+            Place::File(path) if self.session.choosing.force && path.is_file() => {
+                choosing::make_message_file(path, self.surroundings)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn greet(&self, who: &Who) {

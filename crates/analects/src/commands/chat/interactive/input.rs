@@ -121,7 +121,9 @@ fn editor(history: &History, offers: &Offers, pastes: Shared, ends: Ends) -> Ree
         .with_completer(Box::new(offers.clone()))
         .with_quick_completions(true)
         .with_partial_completions(true)
-        .with_menu(ReedlineMenu::EngineCompleter(Box::new(ColumnarMenu::default().with_name(MENU))))
+        .with_menu(ReedlineMenu::EngineCompleter(Box::new(
+            ColumnarMenu::default().with_name(MENU).with_marker(FIRST),
+        )))
         .with_edit_mode(Box::new(Keys { usual: Emacs::new(keys), pastes }));
     match earlier(history) {
         Some(earlier) => editor.with_history(Box::new(earlier)),

@@ -8,7 +8,7 @@ use analects_runtime::{FileConversation, StoredConversation};
 use analects_store::{ChainName, load, read_message_file};
 
 use crate::commands::chat::{
-    Call, Manner, Said, Wanted, Who, chat_in_file, go_on_with, in_words, open,
+    Call, Manner, Said, Wanted, Who, chat_in_file, go_on_with, in_words, open, open_file,
 };
 use crate::commands::compact::compact_here;
 use crate::commands::{cells, context, fork, reading, rewind};
@@ -83,7 +83,7 @@ impl Place {
     ) -> Result<Who, Failure> {
         match self {
             Place::File(path) => {
-                let conversation = FileConversation::open(path, &surroundings.places)?;
+                let conversation = open_file(path, surroundings)?;
                 let document = conversation.document();
                 let document = document.ok_or_else(|| Failure::ours("the file is not open"))?;
                 Who::of_file(document, wanted, &surroundings.models, config)
