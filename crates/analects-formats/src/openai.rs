@@ -84,4 +84,4 @@ impl Wire for Messages {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

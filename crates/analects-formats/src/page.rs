@@ -46,10 +46,15 @@ impl Writer for Page {
     fn push(&mut self, message: &Message, out: &mut Written) {
         let mut text = String::new();
         if let Body::State(_) = &message.body {
-            let title = chatmd::without_facts(vec![message.clone()]).0.title;
-            match title {
-                Some(title) => text.push_str(&format!("# {}\n", one_line(&title))),
-                None => return left_out(message, out),
+            let (session, rest) = chatmd::without_facts(vec![message.clone()]);
+            if !rest.is_empty() {
+                return left_out(message, out);
+            }
+            let title = session.title.map(|title| format!("# {}\n", one_line(&title)));
+            let preamble = session.preamble.map(|preamble| said(&preamble));
+            text = [title, preamble].into_iter().flatten().collect::<Vec<_>>().join("\n");
+            if text.is_empty() {
+                return;
             }
         } else {
             let Some(body) = body(message, out) else { return left_out(message, out) };

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use analects_core::{Problem, chain};
 use analects_formats::chatmd::{self, session_json};
 use analects_formats::claude_code::SessionReader;
+use analects_formats::frame::format;
 use analects_formats::{Decoded, Read, ReadOptions, Reader, decode, transcript};
 
 const PAGE: &str = include_str!("../../../docs/reference/problems.md");
@@ -112,6 +113,7 @@ fn problems(info: &str, text: &str) -> Vec<Problem> {
     let decoded = match name {
         "talk.chat.md" => chat_problems(text),
         "talk.chat.json" => session_json::decode(text.as_bytes()).1,
+        "talk.openai.json" => request_problems(text),
         name => decode(text.as_bytes(), name),
     };
     let broken = chain(&decoded.messages).problems;
@@ -124,6 +126,14 @@ fn session_problems(text: &str) -> Vec<Problem> {
     reader.feed(text.as_bytes(), &mut read);
     reader.finish(&mut read);
     read.problems
+}
+
+fn request_problems(text: &str) -> Decoded {
+    let mut read = Read::default();
+    let mut reader = format("openai").unwrap().reader(&ReadOptions::named("talk")).unwrap();
+    reader.feed(text.as_bytes(), &mut read);
+    reader.finish(&mut read);
+    Decoded { messages: read.messages, problems: read.problems }
 }
 
 fn chat_problems(text: &str) -> Decoded {

@@ -82,7 +82,8 @@ fn result(message: &Message, body: &ToolResult) -> RawMap {
 fn assistant(message: &Message, content: &Content) -> RawMap {
     let Content::Blocks(blocks) = content else { return said(message, "assistant", content) };
     let is_call = |block: &&Block| matches!(block, Block::ToolUse(_));
-    let texts: Vec<Block> = blocks.iter().filter(|block| !is_call(block)).cloned().collect();
+    let is_part = |block: &&Block| !is_call(block) && write_part(block).is_some();
+    let texts: Vec<Block> = blocks.iter().filter(is_part).cloned().collect();
     let calls: Vec<Raw> = blocks.iter().filter_map(call).collect();
     if calls.is_empty() {
         return said(message, "assistant", content);

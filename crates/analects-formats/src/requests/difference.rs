@@ -1,11 +1,9 @@
 //! What of a message is lost: what it says and what is read back do not say alike, by name.
 
-use analects_core::{Json, Message, Raw, RawMap};
+use analects_core::{Block, Body, Content, Json, Message, Raw, RawMap};
 
+use super::array;
 use crate::Loss;
-
-/// The type of what stands for several messages.
-pub(super) const SEVERAL: &str = "several";
 
 const NO_PLACE: &str = "there is no place for it";
 
@@ -18,21 +16,23 @@ pub(super) fn difference(wanted: &Message, read: &Message) -> Vec<Loss> {
     let mut lose = |what: String, why: &str| losses.push(Loss::of(&wanted.id, what, why));
     let fields = |message: &Message| RawMap::parse(&message.to_json()).unwrap_or_default();
     let (said, kept) = (fields(wanted), fields(read));
+    let (kind, other) = (wanted.body.type_name(), read.body.type_name());
+    if kind != other {
+        lose(kind.to_string(), &format!("it becomes a message of type {other}"));
+        let blocks = |message: &Message| array(blocks(message).iter().map(raw));
+        let (said, kept) = (blocks(wanted), blocks(read));
+        if said != kept {
+            content(&said, &kept, &mut lose);
+        }
+    }
+    // What a message of another type says otherwise has been compared block by block.
+    let is_done = |name: &str| name == "type" || (kind != other && BODY.contains(&name));
     for (key, value) in said.iter() {
         let name = key.as_string().unwrap_or_else(|| key.as_str().to_string());
         match kept.get(&name) {
             Some(same) if same == value => {}
-            _ if name == "type" && read.body.type_name() == SEVERAL => {
-                lose(wanted.body.type_name().to_string(), "it becomes several messages");
-            }
-            _ if name == "type" => {
-                let why = format!("it becomes a message of type {}", read.body.type_name());
-                lose(wanted.body.type_name().to_string(), &why);
-            }
-            _ if name == "id" => lose(name, "messages are named by their place"),
-            _ if name == "parent_id" => {
-                lose(name, "messages follow one another; branches have no place");
-            }
+            _ if is_done(&name) => {}
+            _ if name == "id" || name == "parent_id" => lose(name.clone(), place(&name)),
             Some(other) if name == "content" => content(value, other, &mut lose),
             other if name == "extra" => extra(value, other, &mut lose),
             Some(_) => lose(name, "it cannot be said as it is"),
@@ -41,13 +41,8 @@ pub(super) fn difference(wanted: &Message, read: &Message) -> Vec<Loss> {
     }
     for (key, _) in kept.iter() {
         let name = key.as_string().unwrap_or_default();
-        if said.get(&name).is_none() {
-            let why = match name.as_str() {
-                "parent_id" => "messages follow one another; branches have no place",
-                "id" => "messages are named by their place",
-                _ => "it cannot be said that there is none",
-            };
-            lose(name, why);
+        if said.get(&name).is_none() && !is_done(&name) {
+            lose(name.clone(), place(&name));
         }
     }
     if losses.is_empty() {
@@ -55,6 +50,37 @@ pub(super) fn difference(wanted: &Message, read: &Message) -> Vec<Loss> {
         losses.push(Loss::of(&wanted.id, "message", "it cannot be said as it is"));
     }
     losses
+}
+
+/// Fields of a body that say what its blocks say.
+const BODY: [&str; 4] = ["content", "block", "text", "stop_reason"];
+
+/// Why a field comes back otherwise that has to do with a message's place.
+fn place(name: &str) -> &'static str {
+    match name {
+        "parent_id" => "messages follow one another; branches have no place",
+        "id" => "messages are named by their place",
+        _ => "it cannot be said that there is none",
+    }
+}
+
+/// What a message says, as blocks.
+pub(super) fn blocks(message: &Message) -> Vec<Block> {
+    let content = match &message.body {
+        Body::ToolUse(call) => return vec![Block::ToolUse(call.clone())],
+        Body::ToolResult(result) => return vec![Block::ToolResult(result.clone())],
+        Body::Summary(summary) => Content::Text(summary.text.clone()),
+        body => body.content().cloned().unwrap_or_default(),
+    };
+    match content {
+        Content::Empty => Vec::new(),
+        Content::Text(text) => vec![Block::from_text(text)],
+        Content::Blocks(blocks) => blocks,
+    }
+}
+
+fn raw(block: &Block) -> Raw {
+    Raw::parse(&block.to_json()).unwrap_or_else(|_| Raw::empty_object())
 }
 
 fn extra(said: &Raw, kept: Option<&Raw>, lose: &mut impl FnMut(String, &str)) {

@@ -17,8 +17,9 @@ pub(crate) struct RequestReader<W> {
 }
 
 enum File {
-    /// It is not clear yet whether there is one value a line.
-    Undecided(Vec<u8>),
+    /// It is not clear yet whether there is one value a line: the bytes after the first blanks, and how many of
+    /// them were searched for a line end.
+    Undecided(Vec<u8>, usize),
     Lines(Lines),
     Whole(Whole),
     /// It is no JSON; what comes of it is let go.
@@ -27,15 +28,15 @@ enum File {
 
 impl<W: Wire> RequestReader<W> {
     pub(crate) fn new(name: &str) -> RequestReader<W> {
-        let parts =
-            Parts { name: name.to_string(), conversations: 0, open: None, style: PhantomData };
-        RequestReader { file: File::Undecided(Vec::new()), parts }
+        let (conversations, open, silent, style) = (0, None, None, PhantomData);
+        let parts = Parts { name: name.to_string(), conversations, open, silent, style };
+        RequestReader { file: File::Undecided(Vec::new(), 0), parts }
     }
 
     /// Decides as soon as the first line is complete: an object there, and nothing else, starts a file of
     /// lines.
     fn decide(&mut self, is_end: bool, out: &mut Read) {
-        let File::Undecided(bytes) = &mut self.file else { return };
+        let File::Undecided(bytes, searched) = &mut self.file else { return };
         let start = text_start(bytes);
         if bytes.get(start).is_some_and(|byte| !b"{[".contains(byte)) {
             self.file = File::Other;
@@ -43,7 +44,9 @@ impl<W: Wire> RequestReader<W> {
             out.problems.push(problem.hint(HINT));
             return;
         }
-        let end = memchr::memchr(b'\n', &bytes[start..]).map(|end| start + end);
+        let from = start.max(*searched);
+        let end = memchr::memchr(b'\n', &bytes[from..]).map(|end| from + end);
+        *searched = bytes.len();
         if end.is_none() && !is_end && bytes.len() <= LINE_LIMIT {
             return;
         }
@@ -60,7 +63,14 @@ impl<W: Wire> RequestReader<W> {
 
     fn pass(&mut self, bytes: &[u8], out: &mut Read) {
         match &mut self.file {
-            File::Undecided(kept) => kept.extend_from_slice(bytes),
+            File::Undecided(kept, _) => {
+                kept.extend_from_slice(bytes);
+                // Blanks before the first sign say nothing, however many there are.
+                let mark = if kept.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
+                if kept.len() > mark && kept[mark..].iter().all(u8::is_ascii_whitespace) {
+                    kept.truncate(mark);
+                }
+            }
             File::Lines(lines) => lines.feed(bytes, &mut |line| self.parts.line(line, out)),
             File::Whole(whole) => whole.feed(bytes),
             File::Other => {}
@@ -85,7 +95,7 @@ impl<W: Wire> Reader for RequestReader<W> {
         self.decide(true, out);
         let mut parts = self.parts;
         match self.file {
-            File::Undecided(_) | File::Other => {}
+            File::Undecided(..) | File::Other => {}
             File::Lines(mut lines) => lines.finish(&mut |line| parts.line(line, out)),
             File::Whole(whole) => {
                 if let Some(bytes) = whole.finish(out) {
@@ -102,6 +112,8 @@ struct Parts<W> {
     conversations: usize,
     /// The conversation whose messages stand on lines of their own.
     open: Option<Chain>,
+    /// The first conversation, if nothing was said in it. Unless there are others, that says nothing.
+    silent: Option<Chain>,
     style: PhantomData<W>,
 }
 
@@ -197,8 +209,15 @@ impl<W: Wire> Parts<W> {
 
     fn conversation(&mut self, facts: Facts, top: Option<Message>, items: &[Raw], out: &mut Read) {
         let mut chain = self.start();
+        let is_empty = items.is_empty() && top.is_none() && facts == Facts::default();
+        if is_empty && self.conversations == 1 {
+            self.silent = Some(chain);
+            return;
+        }
         // Where nothing was said, it must be said that somebody was there.
-        let is_empty = items.is_empty() && top.is_none();
+        if let Some(mut silent) = self.silent.take() {
+            silent.add(Facts::default().record::<W>(&silent.session), out);
+        }
         if facts != Facts::default() || is_empty {
             chain.add(facts.record::<W>(&chain.session), out);
         }
@@ -213,6 +232,9 @@ impl<W: Wire> Parts<W> {
         let mut chain = match self.open.take() {
             Some(chain) => chain,
             None => {
+                if let Some(mut silent) = self.silent.take() {
+                    silent.add(Facts::default().record::<W>(&silent.session), out);
+                }
                 let mut chain = self.start();
                 let facts = Facts { shape: Some(Shape::Lines), fields: RawMap::new() };
                 chain.add(facts.record::<W>(&chain.session), out);

@@ -2,13 +2,16 @@
 
 use std::marker::PhantomData;
 
-use analects_core::{Body, Message, MessageId, Raw, RawMap, SessionId};
+use analects_core::{Body, Content, Message, MessageId, Raw, RawMap, SessionId, User};
 
-use super::difference::{SEVERAL, difference};
+use super::difference::{blocks, difference};
 use super::read::{read_item, read_plain};
 use super::{FOREIGN, Facts, ITEM, Shape, Wire, item_id, verbatim_key};
 use crate::Loss;
 use crate::frame::{Writer, Written, is_derived};
+
+/// Marks what is read back of a message that became several.
+const SEVERAL: &str = "several";
 
 /// Writes a file of requests.
 pub(crate) struct RequestWriter<W> {
@@ -152,6 +155,10 @@ impl Conversation {
         if message.parent_id == before {
             read.parent_id = before;
         }
+        if read.unknown.remove(SEVERAL).is_some() {
+            let why = "it becomes several: results of tools are messages of their own";
+            losses.push(Loss::of(&message.id, "message", why));
+        }
         losses.extend(difference(message, &read));
     }
 
@@ -170,14 +177,16 @@ impl Conversation {
             }
         }
         let items = write_item::<W>(message);
-        let first = items.first()?;
-        let mut read = read_item::<W>(first);
+        let mut read = read_item::<W>(items.first()?);
         self.ordinal += 1;
         read = self.named::<W>(read, message);
         self.ordinal += items.len() - 1;
         if items.len() > 1 {
-            // What is read back is several messages, and none of them is this one.
-            read.body = Body::Other(analects_core::Other { type_name: Some(SEVERAL.to_string()) });
+            // None of what is read back is this message, but together they may say what it says.
+            let said = items.iter().flat_map(|item| blocks(&read_item::<W>(item)));
+            let said = Content::Blocks(said.collect());
+            read.body = Body::User(User { content: said, ..User::default() });
+            read.unknown.push(SEVERAL, Raw::empty_object());
         }
         self.items.extend(items);
         Some(read)
