@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 mod chat_markdown;
 mod claude_code;
+mod convert;
 mod message_file;
 mod message_json;
 mod mutate;
@@ -34,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     message_file::TARGET,
     chat_markdown::TARGET,
     claude_code::TARGET,
+    convert::TARGET,
     streams::OPENAI_CHAT,
     streams::OPENAI_RESPONSES,
     streams::ANTHROPIC,

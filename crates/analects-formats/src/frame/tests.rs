@@ -7,6 +7,7 @@ mod detection;
 mod hostile;
 mod laws;
 mod pieces;
+mod samples;
 mod values;
 
 /// The name under which all files are read here, so that names made from it are the same.

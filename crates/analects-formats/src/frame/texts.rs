@@ -1,6 +1,6 @@
 //! The project's own formats behind the frame: message file, chat Markdown, transcript.
 
-use analects_core::{Body, Ids, Message, SessionId};
+use analects_core::{Body, Ids, Message, Raw, SessionId};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -253,12 +253,16 @@ impl Format for Transcript {
         if head.starts_with("{\"v\":") {
             return Sure::Yes;
         }
-        let is_ours = head.first_object().is_some_and(|fields| {
-            let string = |key| fields.get(key).and_then(analects_core::Raw::as_string);
-            let is_kind = string("type").is_some_and(|kind| KINDS.contains(&kind.as_str()));
-            is_kind && FOREIGN.iter().all(|key| fields.get(key).is_none())
+        let first = head.first_object();
+        let is_foreign = first.as_ref().is_some_and(|fields| {
+            FOREIGN.iter().any(|key| fields.get(key).is_some()) || fields.get("type").is_none()
+        });
+        let is_ours = first.is_some_and(|fields| {
+            let kind = fields.get("type").and_then(Raw::as_string);
+            kind.is_some_and(|kind| KINDS.contains(&kind.as_str()))
         });
         match () {
+            _ if is_foreign => Sure::No,
             _ if is_ours => Sure::Maybe,
             _ if name.ends_with(".jsonl") => Sure::ByName,
             _ => Sure::No,

@@ -46,6 +46,8 @@ fn what_says_nothing_has_no_format() {
         ("# A heading\n\nText.\n", "notes.md"),
         ("x = 1\n\n# %%\nprint(x)\n", "script.py"),
         ("{\"name\":\"package\"}", "package.json"),
+        ("{\"type\":\"user\",\"sessionId\":\"s\",\"message\":{}}\n", "other.jsonl"),
+        ("{\"some\":\"record\"}\n", "other.jsonl"),
         ("\0\0\0\0", "x.bin"),
     ] {
         check(head, name, "none");

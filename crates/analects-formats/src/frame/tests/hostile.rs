@@ -25,11 +25,11 @@ fn json_nested_a_hundred_thousand_deep() {
     survives("{\"a\":".repeat(100_000).as_bytes());
     let deep = format!("{open}{close}");
     survives(format!("{{\"messages\":[{{\"role\":\"user\",\"content\":{deep}}}]}}").as_bytes());
+    let (open, close) = ("[".repeat(20_000), "]".repeat(20_000));
+    let deep = format!("{open}{close}");
     survives(
         format!("{{\"messages\":[{{\"role\":\"user\",\"x\":{deep}}}],\"y\":{deep}}}").as_bytes(),
     );
-    let (open, close) = ("[".repeat(20_000), "]".repeat(20_000));
-    let deep = format!("{open}{close}");
     survives(deep.as_bytes());
     survives(format!("{{\"items\":[{{\"type\":\"message\",\"x\":{deep}}}]}}").as_bytes());
     survives(format!("{{\"v\":1,\"type\":\"user\",\"id\":\"a\",\"x\":{deep}}}\n").as_bytes());

@@ -39,7 +39,7 @@ fn conversation() -> BoxedStrategy<Vec<Message>> {
 }
 
 /// The same with other names in place of those that were made from a file's name and a place in it.
-fn renamed(messages: &[Message]) -> Vec<Message> {
+pub(super) fn renamed(messages: &[Message]) -> Vec<Message> {
     let mut known: Vec<String> = Vec::new();
     let mut rename = |name: &str| {
         if !is_derived(&name.into()) {
@@ -53,7 +53,7 @@ fn renamed(messages: &[Message]) -> Vec<Message> {
     };
     let mut renamed = messages.to_vec();
     for message in &mut renamed {
-        message.session_id = rename(&message.session_id).into();
+        message.session_id = rename(&named(message.clone()).session_id).into();
         message.id = rename(&message.id).into();
         message.parent_id = message.parent_id.as_deref().map(|id| rename(id).into());
     }
@@ -61,7 +61,11 @@ fn renamed(messages: &[Message]) -> Vec<Message> {
 }
 
 /// Writes a conversation, reads it again, and checks what was said to be lost. Gives what was read.
-fn check(format: &dyn Format, conversation: &[Message], dialect: Dialect) -> (Vec<Message>, bool) {
+pub(super) fn check(
+    format: &dyn Format,
+    conversation: &[Message],
+    dialect: Dialect,
+) -> (Vec<Message>, bool) {
     let written = write_in(format, conversation, dialect);
     let back = read(format, &written.bytes).messages;
     let text = String::from_utf8_lossy(&written.bytes);
@@ -79,7 +83,8 @@ fn check(format: &dyn Format, conversation: &[Message], dialect: Dialect) -> (Ve
         written.losses.iter().any(|loss| loss.message.is_none() && loss.what == "session id");
     let bare = |message: &Message| {
         let name = |name: &str| if is_derived(&name.into()) { "" } else { name }.to_string();
-        let (session_id, id) = (name(&message.session_id).into(), name(&message.id).into());
+        let session = named(message.clone()).session_id;
+        let (session_id, id) = (name(&session).into(), name(&message.id).into());
         Message { parent_id: None, session_id, id, ..message.clone() }
     };
     let mut there: HashMap<String, usize> = HashMap::new();
