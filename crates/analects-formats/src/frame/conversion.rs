@@ -5,6 +5,9 @@ use analects_core::{Problem, Severity};
 use super::{Read, Reader, Writer, Written};
 use crate::Loss;
 
+/// How many problems are kept; of a file with more, they would take more memory than the file.
+const MOST: usize = 10_000;
+
 /// A conversion that is under way.
 pub struct Conversion {
     reader: Option<Box<dyn Reader>>,
@@ -15,8 +18,12 @@ pub struct Conversion {
     pub messages: u64,
     /// How many records were left out because they are no conversation.
     pub left_out: usize,
-    /// What is odd about the file that is read.
+    /// What is odd about the file that is read: the first of it, if there is very much.
     pub problems: Vec<Problem>,
+    /// How many of the problems are errors: what could not be read. All of them count.
+    pub errors: usize,
+    /// How many problems are not kept.
+    more: usize,
     /// What has no place in the file that is written.
     pub losses: Vec<Loss>,
 }
@@ -31,6 +38,8 @@ impl Conversion {
             messages: 0,
             left_out: 0,
             problems: Vec::new(),
+            errors: 0,
+            more: 0,
             losses: Vec::new(),
         }
     }
@@ -58,18 +67,29 @@ impl Conversion {
         }
         bytes.extend(written.bytes);
         self.losses.extend(written.losses);
+        if self.more > 0 {
+            let text = format!("there are {} more problems, which are not listed", self.more);
+            self.problems.push(Problem::warning("more-problems", text));
+        }
         bytes
     }
 
     /// Whether the other file says all that this one says: nothing has no place, and nothing could not be
     /// read.
     pub fn is_exact(&self) -> bool {
-        let is_error = |problem: &Problem| problem.severity == Severity::Error;
-        self.losses.is_empty() && !self.problems.iter().any(is_error)
+        self.losses.is_empty() && self.errors == 0
+    }
+
+    fn note(&mut self, problem: Problem) {
+        self.errors += usize::from(problem.severity == Severity::Error);
+        match self.problems.len() < MOST {
+            true => self.problems.push(problem),
+            false => self.more += 1,
+        }
     }
 
     fn pass_on(&mut self, read: Read) -> Vec<u8> {
-        self.problems.extend(read.problems);
+        read.problems.into_iter().for_each(|problem| self.note(problem));
         self.losses.extend(read.losses);
         self.left_out += read.left_out;
         self.messages += read.messages.len() as u64;

@@ -51,3 +51,16 @@ fn a_line_of_a_gigabyte_is_a_problem_and_no_memory() {
     let codes: Vec<(&str, usize)> = out.problems.iter().map(|p| (&*p.code, p.line)).collect();
     assert_eq!(codes, [("long-line", 1)]);
 }
+
+#[test]
+fn of_very_many_problems_the_first_are_kept_and_all_are_counted() {
+    let (from, to) = (format("transcript").unwrap(), format("markdown").unwrap());
+    let (reader, writer) =
+        (from.reader(&ReadOptions::named("x")), to.writer(&WriteOptions::default()));
+    let mut conversion = Conversion::new(reader.unwrap(), writer.unwrap());
+    conversion.feed("nonsense\n".repeat(12_000).as_bytes());
+    conversion.finish();
+    assert_eq!((conversion.errors, conversion.problems.len()), (12_000, 10_001));
+    assert_eq!(conversion.problems[10_000].code, "more-problems");
+    assert!(!conversion.is_exact());
+}

@@ -1,6 +1,6 @@
 //! What a conversion came to: what was lost, what could not be read, and whether it was written.
 
-use analects_core::{Problem, Severity};
+use analects_core::Problem;
 use analects_formats::Loss;
 use analects_formats::frame::{Conversion, Format};
 use analects_formats::msgfile::ShowProblem;
@@ -24,6 +24,8 @@ pub struct Report {
     messages: Option<u64>,
     left_out: usize,
     problems: Vec<Problem>,
+    /// How much could not be read.
+    errors: usize,
     losses: Vec<Loss>,
 }
 
@@ -58,6 +60,7 @@ impl Report {
             messages: None,
             left_out: 0,
             problems: Vec::new(),
+            errors: 0,
             losses: Vec::new(),
         }
     }
@@ -67,6 +70,7 @@ impl Report {
         self.messages = Some(conversion.messages);
         self.left_out = conversion.left_out;
         self.problems = conversion.problems;
+        self.errors = conversion.errors;
         self.losses = conversion.losses;
     }
 
@@ -77,8 +81,7 @@ impl Report {
 
     /// How much is lost: what has no place, and what could not be read.
     fn lost(&self) -> usize {
-        let is_error = |problem: &&Problem| problem.severity == Severity::Error;
-        self.losses.len() + self.problems.iter().filter(is_error).count()
+        self.losses.len() + self.errors
     }
 
     /// Says what was found.
