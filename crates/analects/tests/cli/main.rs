@@ -11,6 +11,7 @@ mod chaos;
 mod chat;
 mod check;
 mod choosing;
+mod claude_code;
 mod compact;
 mod completions;
 mod config;

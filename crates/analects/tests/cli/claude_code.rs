@@ -1,0 +1,125 @@
+//! Sessions of Claude Code with the command: recognised, converted, checked.
+
+use std::fs;
+use std::path::PathBuf;
+
+use analects_formats::transcript;
+
+use crate::sandbox::{Sandbox, skip};
+
+/// Two calls side by side, with a sign of life between, a title, and a snapshot.
+const SESSION: &str = concat!(
+    r#"{"type":"file-history-snapshot","messageId":"u1","snapshot":{},"isSnapshotUpdate":false}"#,
+    "\n",
+    r#"{"parentUuid":null,"isSidechain":false,"sessionId":"s1","version":"2.1.29","type":"user","uuid":"u1","timestamp":"2026-01-02T03:04:05.678Z","message":{"role":"user","content":"Read both."}}"#,
+    "\n",
+    r#"{"parentUuid":"u1","sessionId":"s1","type":"assistant","uuid":"a1","message":{"id":"msg_1","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t1","name":"Read","input":{"path":"a"}}],"usage":{"input_tokens":1,"output_tokens":1}}}"#,
+    "\n",
+    r#"{"parentUuid":"a1","sessionId":"s1","type":"assistant","uuid":"a2","message":{"id":"msg_1","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t2","name":"Read","input":{"path":"b"}}],"usage":{"input_tokens":1,"output_tokens":9}}}"#,
+    "\n",
+    r#"{"parentUuid":"a1","sessionId":"s1","type":"progress","uuid":"p1","data":{"type":"hook_progress"},"parentToolUseID":"t1"}"#,
+    "\n",
+    r#"{"parentUuid":"a1","sessionId":"s1","type":"user","uuid":"r1","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"one"}]},"toolUseResult":{"new":[1.50]}}"#,
+    "\n",
+    r#"{"parentUuid":"a2","sessionId":"s1","type":"user","uuid":"r2","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t2","content":"two"}]}}"#,
+    "\n",
+    r#"{"type":"custom-title","customTitle":"Both","sessionId":"s1"}"#,
+    "\n",
+    r#"{"parentUuid":"r1","sessionId":"s1","type":"assistant","uuid":"b1","message":{"id":"msg_2","role":"assistant","model":"m","content":[{"type":"text","text":"One and two."}]}}"#,
+);
+
+fn lines(text: &str) -> Vec<String> {
+    let messages = transcript::decode(text.as_bytes()).messages;
+    messages.iter().map(transcript::encode).collect()
+}
+
+#[test]
+fn a_session_by_way_of_a_message_file_is_the_session() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", SESSION);
+    for full in [&[][..], &["--full"]] {
+        let with = |args: &[&str]| {
+            let run = sandbox.run(&[args, full].concat());
+            assert_eq!(run.code, Some(0), "{}", run.stderr);
+            run
+        };
+        with(&["convert", "s.jsonl", "-o", "s.msg.md", "--force"]);
+        let by_file = with(&["convert", "s.msg.md", "--to", "transcript"]);
+        let direct = with(&["convert", "s.jsonl", "--to", "transcript"]);
+        assert_eq!(lines(&by_file.stdout), lines(&direct.stdout));
+        assert_eq!(lines(&direct.stdout).len(), if full.is_empty() { 7 } else { 9 });
+        assert!(direct.stdout.contains(r#""toolUseResult":{"new":[1.50]}"#));
+    }
+}
+
+#[test]
+fn what_is_left_out_is_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", SESSION);
+    let run = sandbox.run(&["convert", "s.jsonl", "-o", "s.msg.md"]);
+    let told = "s.jsonl: 2 records that are no conversation are left out; --full keeps them\n";
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (Some(0), "", told));
+    let text = sandbox.read("s.msg.md");
+    assert!(text.contains("Read both.") && text.contains("One and two."), "{text}");
+}
+
+#[test]
+fn a_torn_session_is_converted_on_request_only() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", &SESSION[..SESSION.len() - 10]);
+    let run = sandbox.run(&["convert", "s.jsonl", "-o", "s.msg.md"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("s.jsonl:9:1"), "{}", run.stderr);
+    assert!(!sandbox.path("s.msg.md").exists());
+    let run = sandbox.run(&["convert", "s.jsonl", "-o", "s.msg.md", "--lossy"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+}
+
+#[test]
+fn check_says_what_is_wrong_with_a_session_and_where() {
+    let sandbox = Sandbox::new();
+    sandbox.write("good.jsonl", SESSION);
+    let run = sandbox.run(&["check", "good.jsonl"]);
+    assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+    let foreign = r#"{"parentUuid":"lost","sessionId":"s0","type":"user","uuid":"x1","message":{"role":"user","content":"Hi"}}"#;
+    let other = r#"{"parentUuid":null,"sessionId":"s0","type":"user","uuid":"u1","message":{"role":"user","content":"Another"}}"#;
+    sandbox.write("bad.jsonl", format!("{SESSION}\n{foreign}\n{other}\n{{\"torn"));
+    let run = sandbox.run(&["check", "--json", "bad.jsonl"]);
+    assert_eq!(run.code, Some(1));
+    let found: serde_json::Value =
+        serde_json::from_str(run.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!(found["format"], "claude-code");
+    let codes: Vec<(String, u64)> = found["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|odd| (odd["code"].as_str().unwrap().to_string(), odd["line"].as_u64().unwrap()))
+        .collect();
+    for expected in [
+        ("foreign-session", 10),
+        ("unknown-parent", 10),
+        ("duplicate-message-id", 11),
+        ("torn-line", 12),
+    ] {
+        assert!(codes.contains(&(expected.0.to_string(), expected.1)), "{codes:?}");
+    }
+}
+
+#[test]
+fn all_real_sessions_go_through_the_command() {
+    let root =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples/claude-code");
+    let Ok(folder) = fs::read_dir(root) else {
+        return skip("claude_code::all_real_sessions_go_through_the_command", "no samples here");
+    };
+    let sandbox = Sandbox::new();
+    for entry in folder {
+        let path = entry.unwrap().path().to_string_lossy().into_owned();
+        let direct = sandbox.run(&["convert", &path, "--to", "transcript", "--full"]);
+        assert_eq!(direct.code, Some(0), "{path}: {}", direct.stderr);
+        let run = sandbox.run(&["convert", &path, "-o", "s.msg.md", "--full", "--force"]);
+        assert_eq!(run.code, Some(0), "{path}: {}", run.stderr);
+        let by_file = sandbox.run(&["convert", "s.msg.md", "--to", "transcript", "--full"]);
+        assert!(lines(&by_file.stdout) == lines(&direct.stdout), "{path}");
+    }
+}
