@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use analects_formats::frame::{Conversion, FORMATS, Format, ReadOptions, WriteOptions, detect};
 
 /// A file of each format that uses most of what it has.
-const SAMPLES: [(&str, &str, &str); 6] = [
+const SAMPLES: [(&str, &str, &str); 7] = [
     (
         "msgfile",
         "talk.msg.md",
@@ -40,6 +40,18 @@ const SAMPLES: [(&str, &str, &str); 6] = [
          {\"v\":1,\"type\":\"user\",\"id\":\"m3\",\"parent_id\":\"m2\",\"session_id\":\"s1\",\"content\":[\
          {\"type\":\"tool_result\",\"tool_use_id\":\"t1\",\"content\":\"Rain\",\"is_error\":false}]}\n\
          {\"v\":1,\"type\":\"user\",\"id\":\"m4\",\"parent_id\":\"m1\",\"session_id\":\"s1\",\"content\":\"A branch\"}\n",
+    ),
+    (
+        "claude-code",
+        "talk.jsonl",
+        "{\"parentUuid\":null,\"sessionId\":\"s1\",\"type\":\"user\",\"uuid\":\"m1\",\"cwd\":\"/work\",\
+         \"timestamp\":\"2026-11-15T18:17:00.000Z\",\"message\":{\"role\":\"user\",\"content\":\"Hello\"}}\n\
+         {\"parentUuid\":\"m1\",\"sessionId\":\"s1\",\"type\":\"assistant\",\"uuid\":\"m2\",\"message\":{\
+         \"id\":\"msg_1\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t1\",\
+         \"name\":\"f\",\"input\":{}}],\"usage\":{\"input_tokens\":1,\"output_tokens\":2}}}\n\
+         {\"parentUuid\":\"m2\",\"sessionId\":\"s1\",\"type\":\"user\",\"uuid\":\"m3\",\"message\":{\"role\":\"user\",\
+         \"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"t1\",\"content\":\"Rain\"}]}}\n\
+         {\"type\":\"custom-title\",\"customTitle\":\"Weather\",\"sessionId\":\"s1\"}\n",
     ),
     (
         "chat-session",

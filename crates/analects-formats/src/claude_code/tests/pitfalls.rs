@@ -227,7 +227,7 @@ fn a_line_that_is_too_long_is_refused_and_not_kept() {
     reader.feed(prompt("u2", "u1").as_bytes(), &mut out);
     reader.finish(&mut out);
     assert_eq!(seen(&out.messages), ["u1", "u2"]);
-    assert_eq!(codes(&out), [("line-too-long", 2)]);
+    assert_eq!(codes(&out), [("long-line", 2)]);
 }
 
 #[test]
