@@ -32,7 +32,7 @@ fn row(name: &'static str, bar: Bar, measured: Measured) -> Row {
 fn shared(number: usize) -> String {
     let (id, parent) = (name(number), name(number.wrapping_sub(1)));
     format!(
-        r#""parentUuid":"{parent}","isSidechain":false,"userType":"external","cwd":"/home/me/project","sessionId":"0197f3c2-0000-4000-8000-000000000000","version":"2.1.29","gitBranch":"main","slug":"quiet-green-tea","uuid":"{id}","timestamp":"2026-01-02T03:04:05.678Z""#
+        r#""parentUuid":"{parent}","isSidechain":false,"userType":"external","cwd":"/project","sessionId":"0197f3c2-0000-4000-8000-000000000000","version":"2.1.29","gitBranch":"main","slug":"quiet-green-tea","uuid":"{id}","timestamp":"2026-01-02T03:04:05.678Z""#
     )
 }
 

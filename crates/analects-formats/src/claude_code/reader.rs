@@ -62,7 +62,7 @@ struct Records {
     held: Vec<Message>,
     /// Calls without a result so far, and parents that were not there so far, by hash: their lines.
     calls: HashMap<u64, usize>,
-    open: Vec<(u64, usize)>,
+    open: Vec<Open>,
     /// How many records of each type were left out.
     left: BTreeMap<String, usize>,
     repeated: usize,
@@ -70,6 +70,15 @@ struct Records {
     /// The current line, and the number of values in it so far.
     line: usize,
     nth: usize,
+}
+
+/// A record whose parent was not there.
+#[derive(Debug)]
+struct Open {
+    parent: u64,
+    line: usize,
+    /// Whether it is beside the conversation, which then goes on all the same.
+    is_beside: bool,
 }
 
 impl Records {
@@ -158,7 +167,7 @@ impl Records {
         // What is repeated stays linked as it was.
         let noted = uuid.as_deref().filter(|_| known != Known::Repeated);
         let place = self.links.pass(noted, print, stated);
-        self.note_open(&place, parent.as_deref());
+        self.note_open(&place, parent.as_deref(), true);
         if !self.full {
             out.left_out += 1;
             return;
@@ -200,14 +209,15 @@ impl Records {
         let side = is_side.then_some(agent.as_deref());
         let seeker = Seeker { id: &id, stated: place_of, side, step };
         let place = self.links.place(seeker, print);
-        self.note_open(&place, parent.as_deref());
+        self.note_open(&place, parent.as_deref(), false);
         self.pair(&made.message, out);
         self.give(made.finish(id, &self.session(), place), out);
     }
 
-    fn note_open(&mut self, place: &Place, parent: Option<&str>) {
+    fn note_open(&mut self, place: &Place, parent: Option<&str>, is_beside: bool) {
         if place.is_open && self.open.len() < MOST {
-            self.open.push((hash(parent.unwrap_or_default()), self.line));
+            let parent = hash(parent.unwrap_or_default());
+            self.open.push(Open { parent, line: self.line, is_beside });
         }
     }
 
@@ -244,17 +254,19 @@ impl Records {
         for block in blocks {
             match block {
                 Block::ToolUse(call) => {
-                    self.calls.insert(hash(&call.id), self.line);
+                    self.calls.insert(hash(&*call.id), self.line);
                 }
-                Block::ToolResult(result)
-                    if self.calls.remove(&hash(&result.tool_use_id)).is_none() =>
-                {
-                    let text = "no call before this result waits for one";
-                    let problem = Problem::warning("result-without-call", text);
-                    self.report(problem.hint("it is kept, and not sent"), out);
-                }
+                Block::ToolResult(result) => self.answered(&result.tool_use_id, out),
                 _ => {}
             }
+        }
+    }
+
+    fn answered(&mut self, call: &str, out: &mut Read) {
+        if self.calls.remove(&hash(call)).is_none() {
+            let text = "no call before this result waits for one";
+            let problem = Problem::warning("result-without-call", text);
+            self.report(problem.hint("it is kept, and not sent"), out);
         }
     }
 
@@ -303,12 +315,16 @@ impl Records {
     }
 
     fn report_open(&mut self, out: &mut Read) {
-        for (parent, line) in std::mem::take(&mut self.open) {
-            if !self.links.has(parent) {
-                let text = "the record that this one follows is not in this file";
-                let hint = "the conversation starts here, as far as this file knows";
-                self.report_at(line, Problem::warning("unknown-parent", text).hint(hint), out);
+        for Open { parent, line, is_beside } in std::mem::take(&mut self.open) {
+            if self.links.has(parent) {
+                continue;
             }
+            let text = "the record that this one follows is not in this file";
+            let hint = match is_beside {
+                true => "a record got lost; what comes next follows the message before it",
+                false => "the conversation starts here, as far as this file knows",
+            };
+            self.report_at(line, Problem::warning("unknown-parent", text).hint(hint), out);
         }
         let mut calls: Vec<usize> = std::mem::take(&mut self.calls).into_values().collect();
         calls.sort_unstable();

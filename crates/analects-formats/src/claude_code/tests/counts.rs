@@ -139,6 +139,6 @@ fn what_others_write_is_not_taken() {
         assert_eq!(sure(head), Sure::No, "{head}");
     }
     let by_name = |name| ClaudeCode.recognise(b"", name);
-    assert_eq!(by_name("/home/me/.claude/projects/-work/0197.jsonl"), Sure::ByName);
+    assert_eq!(by_name("~/.claude/projects/-work/0197.jsonl"), Sure::ByName);
     assert_eq!(by_name("C:\\Users\\me\\.claude\\projects\\x\\0197.jsonl"), Sure::ByName);
 }
