@@ -134,7 +134,7 @@ fn wrapped(line: &Line) -> Vec<Line> {
             column += 1;
             let line = lines.last_mut().unwrap();
             match line.last_mut() {
-                Some((same, text)) if same == colour && !(text == "$ ") => text.push(c),
+                Some((same, text)) if same == colour && text != "$ " => text.push(c),
                 _ => line.push((*colour, c.to_string())),
             }
         }
