@@ -155,11 +155,8 @@ pub fn count_tokens_from_usage(messages: &[&Message]) -> Option<Used> {
 
 /// Whether a model said this, and not a program in its place.
 pub(crate) fn is_real(message: &Message) -> bool {
-    !message.is_api_error_message && message.model.as_deref() != Some(SYNTHETIC)
+    !message.is_api_error_message && message.model.as_deref() != Some(Message::SYNTHETIC)
 }
-
-/// The model that other programs name for what they say in its place.
-pub(crate) const SYNTHETIC: &str = "<synthetic>";
 
 /// Tokens read and written.
 fn total(usage: &TokenUsage) -> u64 {

@@ -7,7 +7,6 @@ use analects_core::{
 
 use super::{heard, pairs};
 use crate::plan::after_boundary;
-use crate::tokens::SYNTHETIC;
 
 /// What an item is to those who have to choose among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +85,7 @@ pub(crate) fn draft(chain: &Chain<'_>, agent: &Agent) -> Draft {
         if message.history == History::Summary && !has_summary(message) {
             draft.needs_summary.push(message.id.clone());
         }
-        if let Some(reason) = why_not_sent(message) {
+        if let Some(reason) = message.why_not_sent() {
             draft.left_out[at] = Some(reason);
             continue;
         }
@@ -108,39 +107,6 @@ pub(crate) fn draft(chain: &Chain<'_>, agent: &Agent) -> Draft {
     draft.items = order.finish();
     pairs::pair(&mut draft);
     draft
-}
-
-/// Why a message is not for the model.
-fn why_not_sent(message: &Message) -> Option<&'static str> {
-    match message.why_not_sent() {
-        Some(_) if message.history != History::Include => message.why_not_sent(),
-        Some(_) if message.is_api_error_message && is_from_model(message) => None,
-        Some(_) if is_for_model(message) => None,
-        reason => reason,
-    }
-}
-
-/// Whether an error is what a model returned, and not what a program wrote in its place.
-fn is_from_model(message: &Message) -> bool {
-    message.role() == Role::Assistant
-        && message.response_id.is_some()
-        && message.model.as_ref().is_some_and(|model| model != SYNTHETIC)
-}
-
-/// Whether an event was recorded so that the model reads it.
-fn is_for_model(message: &Message) -> bool {
-    let marked = |data: &Option<Raw>| {
-        let map = data.as_ref().and_then(Raw::as_object);
-        map.is_some_and(|map| map.get("for_model").is_some_and(|raw| raw.as_str() == "true"))
-    };
-    match &message.body {
-        Body::Attachment(attachment) => match attachment.kind {
-            AttachmentKind::Reminder | AttachmentKind::File | AttachmentKind::McpContext => true,
-            _ => marked(&attachment.data),
-        },
-        Body::Notification(notification) => marked(&notification.data),
-        _ => false,
-    }
 }
 
 fn has_summary(message: &Message) -> bool {

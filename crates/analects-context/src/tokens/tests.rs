@@ -33,7 +33,7 @@ fn usage_counts_what_a_cache_held() {
     let used = count_tokens_from_usage(&[&question, &answer, &later]).unwrap();
     assert_eq!((used.at, used.count, used.cached), (1, Count::exact(1115, Method::Usage), 1000));
     assert_eq!(count_tokens_from_usage(&[&question]), None);
-    let synthetic = Message { model: Some(SYNTHETIC.into()), ..answer.clone() };
+    let synthetic = Message { model: Some(Message::SYNTHETIC.into()), ..answer.clone() };
     let used = count_tokens_from_usage(&[&answer, &later, &synthetic]).unwrap();
     assert_eq!(used.at, 0);
 }

@@ -3,8 +3,20 @@
 
 use super::Chain;
 use crate::{
-    AttachmentKind, Block, Body, Content, History, Message, Raw, Sendable, Turn, sendable,
+    AttachmentKind, Block, Body, Content, History, Message, Raw, Role, Sendable, Turn, sendable,
 };
+
+/// Whether attachments of a kind are there for models to read.
+fn is_for_models(kind: &AttachmentKind) -> bool {
+    use AttachmentKind::{CodeOutput, File, McpContext, Reminder};
+    matches!(kind, CodeOutput | File | McpContext | Reminder)
+}
+
+/// Whether an event says itself that a model is to read it.
+fn is_marked(data: Option<&Raw>) -> bool {
+    let mark = data.and_then(Raw::as_object).and_then(|data| data.get("for_model").cloned());
+    mark.is_some_and(|mark| mark.as_str() == "true")
+}
 
 impl Message {
     /// Why a model does not read this message; `None` if it does.
@@ -12,7 +24,10 @@ impl Message {
         let speaks = match &self.body {
             Body::System(_) | Body::User(_) | Body::Assistant(_) => true,
             Body::ToolUse(_) | Body::ToolResult(_) | Body::Summary(_) => true,
-            Body::Attachment(attachment) => attachment.kind == AttachmentKind::CodeOutput,
+            Body::Attachment(attachment) => {
+                is_for_models(&attachment.kind) || is_marked(attachment.data.as_ref())
+            }
+            Body::Notification(notification) => is_marked(notification.data.as_ref()),
             _ => false,
         };
         match self.history {
@@ -21,11 +36,21 @@ impl Message {
                 Some("history=summary, and it has no summary yet")
             }
             _ if !speaks => Some("not part of what a model reads"),
-            _ if self.is_api_error_message => Some("reports an error"),
+            _ if self.is_api_error_message && !self.is_from_model() => Some("reports an error"),
             _ if self.has_nothing_to_send() => Some("empty"),
             _ => None,
         }
     }
+
+    /// Whether an error is what a model returned, and not what a program wrote in its place.
+    fn is_from_model(&self) -> bool {
+        self.role() == Role::Assistant
+            && self.response_id.is_some()
+            && self.model.as_ref().is_some_and(|model| model != Message::SYNTHETIC)
+    }
+
+    /// What programs name as the model of an answer that they gave themselves.
+    pub const SYNTHETIC: &str = "<synthetic>";
 
     /// What a model reads of this message.
     pub fn content_to_send(&self) -> Content {
