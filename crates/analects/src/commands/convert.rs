@@ -33,8 +33,8 @@ use report::Report;
 /// A folder becomes a folder: --to says the format, and every file of a format that is known gets the same name there,
 /// with another ending. Hidden folders, node_modules and target are left out; links are not followed.
 ///
-/// Formats to read and write: msgfile, chatmd, transcript, chat-session, anthropic, openai. To write: markdown, a page for
-/// people. See the reference of formats for what each can say.
+/// Formats to read and write: msgfile, chatmd, transcript, chat-session, anthropic, openai. To read: claude-code. To write:
+/// markdown, a page for people. See the reference of formats for what each can say.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects convert talk.md -o talk.msg.md

@@ -398,3 +398,26 @@ fn a_page_for_reading_shows_who_said_what() {
         "## User (me, 2025-05-07 14:01:32)\n\nHello\n\n## Assistant (m)\n\nHi there\n",
     );
 }
+
+#[test]
+fn the_help_names_every_format() {
+    let help = Sandbox::new().run(&["convert", "--help"]).stdout;
+    for format in analects_formats::frame::FORMATS {
+        assert!(help.contains(format.id()), "{} is not in the help", format.id());
+    }
+}
+
+#[test]
+fn a_session_of_claude_code_becomes_a_transcript() {
+    let sandbox = Sandbox::new();
+    let record = "{\"type\":\"user\",\"uuid\":\"u1\",\"parentUuid\":null,\"sessionId\":\"s1\",\"isSidechain\":false,\
+        \"timestamp\":\"2026-11-15T18:17:00.000Z\",\"message\":{\"role\":\"user\",\"content\":\"Hello\"}}\n";
+    sandbox.write("s1.jsonl", record);
+    let run = sandbox.run(&["convert", "s1.jsonl", "--to", "transcript"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    assert_eq!(json(&run.stdout)["id"], "u1");
+    let run = sandbox.run(&["repair", "s1.jsonl"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("analects convert s1.jsonl"), "{}", run.stderr);
+    assert_eq!(sandbox.run(&["check", "s1.jsonl"]).code, Some(0));
+}

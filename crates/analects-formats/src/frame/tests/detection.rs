@@ -15,6 +15,12 @@ fn content_tells_whatever_the_name_is() {
         check("# %% Hi[^1]\n\n[^1]: [markdown]\n\nHello\n", name, "msgfile");
         check("{\"v\":1,\"type\":\"user\",\"id\":\"m\",\"content\":\"Hi\"}\n", name, "transcript");
         check("{\"type\":\"user\",\"id\":\"m\",\"content\":\"Hi\"}\n", name, "transcript");
+        check(
+            "{\"type\":\"user\",\"uuid\":\"u\",\"parentUuid\":null,\"sessionId\":\"s\",\"message\":{\"role\":\
+             \"user\",\"content\":\"Hi\"}}\n",
+            name,
+            "claude-code",
+        );
         check("{\"items\": [{\"type\": \"message\",", name, "chat-session");
         check("{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}", name, "openai");
         check("[{\"role\":\"user\",\"content\":\"Hi\"}]", name, "openai");
@@ -46,7 +52,7 @@ fn what_says_nothing_has_no_format() {
         ("# A heading\n\nText.\n", "notes.md"),
         ("x = 1\n\n# %%\nprint(x)\n", "script.py"),
         ("{\"name\":\"package\"}", "package.json"),
-        ("{\"type\":\"user\",\"sessionId\":\"s\",\"message\":{}}\n", "other.jsonl"),
+        ("{\"type\":\"session_meta\",\"payload\":{}}\n", "other.jsonl"),
         ("{\"some\":\"record\"}\n", "other.jsonl"),
         ("\0\0\0\0", "x.bin"),
     ] {
