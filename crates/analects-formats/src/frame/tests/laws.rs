@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use analects_core::RawMap;
 use analects_core::testing::message;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -38,6 +39,15 @@ fn conversation() -> BoxedStrategy<Vec<Message>> {
     prop_oneof![loose, chain].boxed()
 }
 
+/// Extra fields in the order of their names: in JSON, order says nothing.
+fn in_order(extra: &RawMap) -> RawMap {
+    let mut entries: Vec<_> = extra.iter().collect();
+    entries.sort_by(|left, right| left.0.as_str().cmp(right.0.as_str()));
+    let mut ordered = RawMap::new();
+    entries.into_iter().for_each(|(key, value)| ordered.push_raw(key.clone(), value.clone()));
+    ordered
+}
+
 /// The same with other names in place of those that were made from a file's name and a place in it.
 pub(super) fn renamed(messages: &[Message]) -> Vec<Message> {
     let mut known: Vec<String> = Vec::new();
@@ -53,6 +63,7 @@ pub(super) fn renamed(messages: &[Message]) -> Vec<Message> {
     };
     let mut renamed = messages.to_vec();
     for message in &mut renamed {
+        message.extra = in_order(&message.extra);
         message.session_id = rename(&named(message.clone()).session_id).into();
         message.id = rename(&message.id).into();
         message.parent_id = message.parent_id.as_deref().map(|id| rename(id).into());
@@ -85,7 +96,8 @@ pub(super) fn check(
         let name = |name: &str| if is_derived(&name.into()) { "" } else { name }.to_string();
         let session = named(message.clone()).session_id;
         let (session_id, id) = (name(&session).into(), name(&message.id).into());
-        Message { parent_id: None, session_id, id, ..message.clone() }
+        let extra = in_order(&message.extra);
+        Message { parent_id: None, session_id, id, extra, ..message.clone() }
     };
     let mut there: HashMap<String, usize> = HashMap::new();
     for message in &back {
