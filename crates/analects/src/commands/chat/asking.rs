@@ -31,12 +31,16 @@ pub fn ask(
             seen => show(seen, &mut answer),
         };
         drive(&asked, conversation, &mut watch, interrupt::first()).await
-    })??;
-    if !manner.streams && !outcome.answer.is_api_error_message {
-        answer.print(&outcome.answer.text());
+    })?;
+    match &outcome {
+        Ok(outcome) if !manner.streams && !outcome.answer.is_api_error_message => {
+            answer.print(&outcome.answer.text());
+        }
+        _ => {}
     }
+    // Before an error is said, the line of what came ends.
     answer.end();
-    conclude(outcome, path)?;
+    conclude(outcome?, path)?;
     answer.result()
 }
 
