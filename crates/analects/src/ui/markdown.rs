@@ -90,8 +90,30 @@ impl Markdown {
 
     /// Takes a piece of the text, and gives what can be shown.
     pub fn push(&mut self, text: &str) -> String {
-        text.chars().for_each(|c| self.take(c));
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            let length = match self.take_words(rest) {
+                0 => {
+                    self.take(c);
+                    c.len_utf8()
+                }
+                length => length,
+            };
+            rest = &rest[length..];
+        }
         self.paint.take()
+    }
+
+    /// Takes what means nothing but itself at once, since most of a text is that; gives its length.
+    fn take_words(&mut self, text: &str) -> usize {
+        match &mut self.line {
+            Line::Text(inline) if !self.after_return => {
+                let Some(words) = inline.words(text) else { return 0 };
+                self.paint.write(words.style, &words.text);
+                words.text.len()
+            }
+            _ => 0,
+        }
     }
 
     /// Gives what is still held back: the text is over.

@@ -49,6 +49,15 @@ impl Inline {
         }
     }
 
+    /// What at the start of a text means nothing but itself: nothing while something waits.
+    pub fn words(&mut self, text: &str) -> Option<Span> {
+        let is_other = |c: char| is_special(c) || matches!(c, '\n' | '\r');
+        let words = &text[..text.find(is_other).unwrap_or(text.len())];
+        let last = words.chars().next_back().filter(|_| self.pending.is_empty())?;
+        self.before = Some(last);
+        Some(Span::new(self.style, words))
+    }
+
     /// Gives what still waits: the line is over.
     pub fn end(&mut self) -> Vec<Span> {
         self.work(true)
