@@ -260,5 +260,6 @@ fn a_configured_model_that_this_version_does_not_know_is_said_when_it_is_asked()
     let run = sandbox.run(&["chat", "a.msg.md", "hi"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     assert!(run.stderr.contains("unknown model \"somebody/new\""), "{}", run.stderr);
-    assert!(!sandbox.path("a.msg.md").exists());
+    // Nothing but what the person said is written, so that it need not be typed again.
+    assert_eq!(sandbox.texts("a.msg.md"), ["hi"]);
 }
