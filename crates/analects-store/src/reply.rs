@@ -13,8 +13,9 @@ use crate::{LockedFile, StoreError};
 const LINGER: Duration = Duration::from_millis(600);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How often a reply that somebody overwrote is put back.
-const MAX_RETURNS: usize = 10;
+/// How often a reply that somebody overwrote is put back. An editor that reads again as soon as it has written is
+/// often quicker than we are, so this takes some patience.
+const MAX_RETURNS: usize = 200;
 
 /// A reply in the making.
 #[derive(Debug)]
@@ -140,10 +141,10 @@ fn put(
             splice
         })?;
         if !somebody_writes || stays(file, &name)? {
-            break;
+            return Ok(());
         }
     }
-    Ok(())
+    Err(StoreError::Changing { path: file.path().to_path_buf() })
 }
 
 /// Whether a reply is still in the file after a while.
