@@ -8,9 +8,13 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+#[cfg(unix)]
+use crate::pseudo_terminal::on_terminal;
 #[cfg(target_os = "linux")]
 use crate::sandbox::Run;
 use crate::sandbox::Sandbox;
+#[cfg(unix)]
+use crate::sandbox::skip;
 
 const CHAT: &str = "> ---\n> <USER author=\"me\" timestamp=\"2025-05-07T14:01:32Z\" />\n\nHello\n\n\
     > ---\n> <ASSISTANT author=\"m\" />\n\nHi there\n";
@@ -420,4 +424,48 @@ fn a_session_of_claude_code_becomes_a_transcript() {
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("analects convert s1.jsonl"), "{}", run.stderr);
     assert_eq!(sandbox.run(&["check", "s1.jsonl"]).code, Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_terminal_sees_how_far_it_is_and_obeys_nothing() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("in")).unwrap();
+    let hostile = "{\"messages\":[{\"role\":\"user\",\"content\":\"\\u001b]0;owned\\u0007\"}]}";
+    sandbox.write("in/a.md", CHAT);
+    sandbox.write("in/b\u{1b}]0;owned\u{7}.json", hostile);
+    sandbox.write("b.json", hostile);
+    let args = ["convert", "in", "-o", "out", "--to", "transcript"];
+    let Some((seen, code)) = on_terminal(&sandbox, &args, true) else {
+        return skip(
+            "convert::a_terminal_sees_how_far_it_is",
+            "there is no Python to make a terminal",
+        );
+    };
+    assert_eq!(code, 0, "{seen}");
+    assert!(seen.contains("1 of 2 files: a.md"), "{seen:?}");
+    assert!(seen.ends_with("in: 2 files written\n"), "{seen:?}");
+    assert!(!seen.contains("\u{1b}]0;") && !seen.contains('\u{7}'), "{seen:?}");
+    for to in ["transcript", "msgfile", "markdown", "chatmd"] {
+        let args = ["convert", "b.json", "--to", to, "--lossy"];
+        let (seen, code) = on_terminal(&sandbox, &args, true).unwrap();
+        assert_eq!(code, 0, "{seen}");
+        assert!(seen.contains("owned"), "{seen:?}");
+        assert!(!seen.contains('\u{1b}') && !seen.contains('\u{7}'), "{to}: {seen:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.md", CHAT);
+    for lossy in [
+        &["convert", "talk.md", "--to", "transcript"][..],
+        &["convert", "talk.md", "--to", "transcript", "--lossy"],
+    ] {
+        let run: Run = sandbox.command(lossy).stdout(Sandbox::full()).output().unwrap().into();
+        assert_eq!(run.code, Some(1), "{}", run.stderr);
+        assert!(run.stderr.contains("cannot write to stdout"), "{}", run.stderr);
+    }
 }
