@@ -111,8 +111,10 @@ pub struct Compaction {
     agent_id: Option<String>,
     /// Instructions that would be gone, and still hold.
     instructions: Vec<Content>,
-    /// Tokens of what the summary stands for, and of the whole context.
+    /// Tokens of what the summary stands for, and of all messages, as they are counted here.
     replaced: Count,
+    all: Count,
+    /// Tokens of the whole context, as well as that is known.
     before: Count,
     asked: Asked,
 }
@@ -129,7 +131,8 @@ impl Compaction {
     /// with its window; `window` is that of the agent that goes on with the conversation.
     ///
     /// Kept are the most recent turns that fit into a fifth of the window, and what the user said last
-    /// without an answer, however long.
+    /// without an answer, however long. Whoever asks for it by hand wants it to happen: then it is a fifth of
+    /// the conversation, if that is less.
     pub fn plan(
         chain: &Chain<'_>,
         agent: &Agent,
@@ -139,7 +142,8 @@ impl Compaction {
         before: Count,
         counter: &mut Counter<'_>,
     ) -> Result<Compaction, NotNow> {
-        let cut = cut::cut(chain, agent, window, KEPT, counter)?;
+        let of = if trigger == CompactTrigger::Manual { window.min(before.tokens) } else { window };
+        let cut = cut::cut(chain, agent, window, (of as f64 * KEPT) as u64, counter)?;
         // Something must have happened since the last compaction, and something must be won.
         let new = chain.messages.len() - after_boundary(chain);
         let is_too_little = new < MESSAGES || (cut.tokens.tokens as f64) < WON * window as f64;
@@ -163,6 +167,7 @@ impl Compaction {
             agent_id: last.agent_id.clone(),
             instructions: cut.instructions,
             replaced: cut.tokens,
+            all: cut.all,
             before,
             asked: Asked {
                 model: writer.models.first().cloned().unwrap_or_default(),
@@ -212,6 +217,13 @@ impl Compaction {
         self
     }
 
+    /// Tokens of what is not replaced. What is known of the whole context, and what is counted of its parts,
+    /// need not agree, so it is the share that counts.
+    fn left(&self) -> u64 {
+        let share = self.replaced.tokens as f64 / self.all.tokens.max(1) as f64;
+        (self.before.tokens as f64 * (1.0 - share.min(1.0))) as u64
+    }
+
     /// The messages to append, in this order and in one go: the summary, then the boundary, then a copy of each
     /// instruction that the boundary hides and that still holds. `None` while requests are left.
     pub fn finish(
@@ -236,7 +248,7 @@ impl Compaction {
         let body =
             Summary { text: text.into(), from: Some(from), to: Some(to), count: Some(count) };
         let summary = stamped(Body::Summary(body), ids);
-        let tokens_after = self.before.tokens.saturating_sub(self.replaced.tokens) + after.tokens;
+        let tokens_after = self.left() + after.tokens;
         let boundary = CompactBoundary {
             trigger: Some(self.trigger.clone()),
             tokens_before: Some(self.before.tokens),

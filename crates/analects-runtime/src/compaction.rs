@@ -1,9 +1,14 @@
 //! Compaction with a real model: the requests are sent, the answers come back, and what is to be added to the
 //! conversation comes out. The conversation itself is only read here.
 
-use analects_client::{Client, ClientError, Model};
-use analects_context::{Counter, FileText, NotNow, Useless, attachments, summary_request};
-use analects_core::{Agent, Body, CompactTrigger, Fold, Message, MessageId, Request, StopReason};
+use analects_client::{Client, ClientError, Model, cost};
+use analects_context::{
+    Budget, Compaction, Count, Counter, FileText, NotNow, Useless, attachments, summary_request,
+};
+use analects_core::{
+    Agent, Body, Chain, CompactTrigger, Fold, Message, MessageId, Request, StopReason,
+};
+use analects_formats::Decoded;
 use analects_store::{OsIds, StoreError};
 use jiff::Timestamp;
 
@@ -15,6 +20,8 @@ const FILES: usize = 5;
 
 /// The part of its window that a model may fill with a summary.
 const SUMMARY: u64 = 8;
+/// No model has a smaller window than this.
+const SMALLEST: u64 = 256;
 
 /// What a compaction did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +60,29 @@ impl NotCompacted {
     pub fn is_failure(&self) -> bool {
         !matches!(self, NotCompacted::NotNow(_))
     }
+
+    /// The reason in words without addresses and paths: others may read the record.
+    pub fn public_message(&self) -> String {
+        match self {
+            NotCompacted::Failed(error) => error.public_message(),
+            other => other.to_string(),
+        }
+    }
+
+    /// Whether the model's side says that the request for the summary is too long.
+    fn is_too_long(&self) -> bool {
+        matches!(self, NotCompacted::Failed(error) if error.is_context_overflow())
+    }
+}
+
+/// A compaction that is worth it, before anybody is asked.
+pub(crate) struct Prepared {
+    decoded: Decoded,
+    trigger: CompactTrigger,
+    before: Count,
+    /// What fits, as far as that is known.
+    window: u64,
+    compaction: Compaction,
 }
 
 /// The messages of a compaction, not yet in the conversation.
@@ -61,6 +91,8 @@ pub(crate) struct Made {
     compacted: Compacted,
     /// The files that are shown again.
     files: Vec<FileText>,
+    /// What the model saw when it was made.
+    seen: Vec<Message>,
 }
 
 impl Made {
@@ -74,7 +106,7 @@ impl Made {
             }
         }
         conversation.set_notes(&notes);
-        conversation.add(self.messages, now)?;
+        conversation.compact(self.messages, &self.seen, now)?;
         Ok(self.compacted)
     }
 }
@@ -86,7 +118,10 @@ pub async fn compact(
     conversation: &mut dyn Conversation,
 ) -> Result<Compacted, NotCompacted> {
     let mut counter = asked.counter(&conversation.notes().calibration);
-    let made = make(asked, &*conversation, CompactTrigger::Manual, &mut counter).await?;
+    let trigger = CompactTrigger::Manual;
+    let prepared = prepare(asked, &*conversation, trigger, &mut counter);
+    let prepared = prepared.map_err(NotCompacted::NotNow)?;
+    let made = prepared.make(asked, &*conversation, &mut counter, &mut 0.0).await?;
     Ok(made.keep(conversation)?)
 }
 
@@ -105,47 +140,93 @@ pub fn undo_compaction(conversation: &mut dyn Conversation) -> Result<bool, Stor
     Ok(is_there)
 }
 
-/// Asks for the summary, in as many requests as it takes, and makes the messages to add.
-pub(crate) async fn make(
+/// Decides what a summary would stand for. Nothing is asked yet.
+pub(crate) fn prepare(
     asked: &Asked<'_>,
     conversation: &dyn Conversation,
     trigger: CompactTrigger,
     counter: &mut Counter<'_>,
-) -> Result<Made, NotCompacted> {
+) -> Result<Prepared, NotNow> {
     let decoded = conversation.messages();
+    let before = asked.count(&conversation.chain(&decoded), counter);
+    let mut window = budget(asked.agent, asked.model).window;
+    if trigger == CompactTrigger::Reactive {
+        // It is smaller than was thought: what was refused does not fit.
+        window = window.min(before.tokens / 4 * 3).max(SMALLEST);
+    }
     let chain = conversation.chain(&decoded);
-    let before = asked.count(&chain, counter);
-    let (model, writer) = writer(asked, before.tokens);
-    let (agent, window) = (asked.asking(), budget(asked.agent, asked.model).window);
-    let is_last_resort = trigger == CompactTrigger::Reactive;
-    let mut compaction = analects_context::Compaction::plan(
-        &chain, &agent, window, &writer, trigger, before, counter,
-    )
-    .map_err(NotCompacted::NotNow)?;
-    let mut failed = None;
-    while let Some(request) = compaction.next_request() {
-        let answer = match answer(asked.client, model, &request).await {
-            Ok(answer) => compaction.answer(&answer, counter).map_err(NotCompacted::Useless),
-            Err(error) => Err(NotCompacted::Failed(error)),
-        };
-        if let Err(why) = answer {
-            failed = Some(why);
-            break;
+    let compaction = planned(asked, &chain, window, trigger.clone(), before, counter)?;
+    Ok(Prepared { decoded, trigger, before, window, compaction })
+}
+
+fn planned(
+    asked: &Asked<'_>,
+    chain: &Chain<'_>,
+    window: u64,
+    trigger: CompactTrigger,
+    before: Count,
+    counter: &mut Counter<'_>,
+) -> Result<Compaction, NotNow> {
+    let (_, writer) = writer(asked, before.tokens, window);
+    Compaction::plan(chain, &asked.asking(), window, &writer, trigger, before, counter)
+}
+
+impl Prepared {
+    /// Asks for the summary, in as many requests as it takes, and makes the messages to add. `spent` grows by what
+    /// the answers cost, also if it comes to nothing.
+    pub async fn make(
+        mut self,
+        asked: &Asked<'_>,
+        conversation: &dyn Conversation,
+        counter: &mut Counter<'_>,
+        spent: &mut f64,
+    ) -> Result<Made, NotCompacted> {
+        let decoded = std::mem::take(&mut self.decoded);
+        let chain = conversation.chain(&decoded);
+        let mut done = self.ask(asked, counter, spent).await;
+        // If even that is too long, the window is smaller still.
+        while done.as_ref().is_err_and(NotCompacted::is_too_long) && self.window / 2 >= SMALLEST {
+            self.window /= 2;
+            let trigger = self.trigger.clone();
+            match planned(asked, &chain, self.window, trigger, self.before, counter) {
+                Ok(compaction) => self.compaction = compaction,
+                Err(_) => break,
+            }
+            done = self.ask(asked, counter, spent).await;
         }
+        let is_makeshift = done.is_err();
+        match done {
+            // The prompt does not fit as it is, so any summary is better than none.
+            Err(_) if self.trigger == CompactTrigger::Reactive => {
+                self.compaction = self.compaction.without_model(&chain, counter);
+            }
+            Err(why) => return Err(why),
+            Ok(()) => {}
+        }
+        let now = Timestamp::now();
+        let messages = self.compaction.finish(counter, &mut OsIds, now);
+        let mut messages = messages.ok_or(NotCompacted::NotNow(NotNow::NothingToGain))?;
+        let files = with_files(conversation, self.window, &mut messages, counter, now);
+        let compacted = told(&messages, is_makeshift, files.len());
+        let seen = chain.messages.into_iter().cloned().collect();
+        Ok(Made { messages, compacted, files, seen })
     }
-    let is_makeshift = failed.is_some();
-    match failed {
-        // The prompt does not fit as it is, so any summary is better than none.
-        Some(_) if is_last_resort => compaction = compaction.without_model(&chain, counter),
-        Some(why) => return Err(why),
-        None => {}
+
+    async fn ask(
+        &mut self,
+        asked: &Asked<'_>,
+        counter: &mut Counter<'_>,
+        spent: &mut f64,
+    ) -> Result<(), NotCompacted> {
+        let (model, _) = writer(asked, self.before.tokens, self.window);
+        while let Some(request) = self.compaction.next_request() {
+            let answer = answer(asked.client, model, &request).await;
+            let answer = answer.map_err(NotCompacted::Failed)?;
+            *spent += cost(model, answer.usage.as_ref()).unwrap_or(0.0);
+            self.compaction.answer(&answer, counter).map_err(NotCompacted::Useless)?;
+        }
+        Ok(())
     }
-    let now = Timestamp::now();
-    let messages = compaction.finish(counter, &mut OsIds, now);
-    let mut messages = messages.ok_or(NotCompacted::NotNow(NotNow::NothingToGain))?;
-    let files = with_files(conversation, window, &mut messages, counter, now);
-    let compacted = told(&messages, is_makeshift, files.len());
-    Ok(Made { messages, compacted, files })
 }
 
 /// Adds the files worked on last, as far as there is room for them.
@@ -188,10 +269,12 @@ fn told(messages: &[Message], is_makeshift: bool, files: usize) -> Compacted {
     compacted
 }
 
-/// Who writes the summary: the model that is set for it, if all of it fits there, else the one that answers.
-fn writer<'a>(asked: &Asked<'a>, tokens: u64) -> (&'a Model, Agent) {
+/// Who writes the summary: the model that is set for it, if all of it fits there, else the one that answers, into
+/// which no more than `window` fits.
+fn writer<'a>(asked: &Asked<'a>, tokens: u64, window: u64) -> (&'a Model, Agent) {
     let of = |model: &Model, agent: &Agent| {
         let budget = budget(agent, model);
+        let budget = Budget::new(budget.window.min(window), budget.reserved);
         Agent {
             models: vec![model.name.clone()],
             context_window: budget.window,
@@ -202,7 +285,9 @@ fn writer<'a>(asked: &Asked<'a>, tokens: u64) -> (&'a Model, Agent) {
     };
     let own = of(asked.model, asked.agent);
     let Some(model) = asked.summariser else { return (asked.model, own) };
-    let other = of(model, &Agent::default());
+    let usual = Agent::default();
+    let known = budget(&usual, model);
+    let other = Agent { context_window: known.window, ..of(model, &usual) };
     let room = other.context_window.saturating_sub(other.max_output_tokens);
     if tokens < room || other.context_window >= own.context_window {
         (model, other)
@@ -216,6 +301,7 @@ pub(crate) async fn summary_of(
     asked: &Asked<'_>,
     conversation: &dyn Conversation,
     id: &MessageId,
+    spent: &mut f64,
 ) -> Result<String, ClientError> {
     let decoded = conversation.messages();
     let missing = || ClientError::Unsupported("the message to summarise is gone");
@@ -223,6 +309,7 @@ pub(crate) async fn summary_of(
     let reserved = budget(asked.agent, asked.model).reserved.max(1);
     let request = summary_request(&asked.model.name, reserved, message);
     let answer = answer(asked.client, asked.model, &request).await?;
+    *spent += cost(asked.model, answer.usage.as_ref()).unwrap_or(0.0);
     let text = answer.text();
     match text.trim() {
         "" => Err(ClientError::Unsupported("the model gave no summary")),

@@ -38,6 +38,20 @@ pub trait Conversation {
     /// nothing, each following the one before.
     fn add(&mut self, messages: Vec<Message>, now: Timestamp) -> Result<(), StoreError>;
 
+    /// Adds a summary, its boundary and what belongs to them, made for what was `seen`. If that is no longer what
+    /// the model would see first, nothing is changed: [`StoreError::Refused`]. What was said since is kept.
+    fn compact(
+        &mut self,
+        made: Vec<Message>,
+        seen: &[Message],
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// What a person would call a message: its cell, or its id.
+    fn name_of(&self, message: &MessageId) -> String {
+        message.to_string()
+    }
+
     /// Keeps the summary of a message of which nothing else may be sent.
     fn summarise(
         &mut self,

@@ -14,12 +14,15 @@ use analects_store::StoreError;
 use jiff::Timestamp;
 
 use crate::asked::Asked;
-use crate::compaction::{self, Compacted};
+use crate::compaction::{self, Compacted, NotCompacted};
 use crate::turn::{Answered, Effect, Ending, Input, Planned, Turn};
 use crate::{Conversation, files, tools};
 
 /// How often a growing answer is brought to the disk.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
+
+/// The tokens of an answer that is worth asking for.
+const SHORTEST: u64 = 16;
 
 /// What a person may want to see of a turn while it goes on.
 #[derive(Debug)]
@@ -29,7 +32,7 @@ pub enum Seen<'a> {
     /// The model is told that a file changed.
     Reminded(&'a str),
     /// A message gets its summary.
-    Summarising(&'a MessageId),
+    Summarising(&'a str),
     /// A summary of the conversation is asked for.
     Compacting(&'a CompactTrigger),
     /// It stands for the earlier part from now on.
@@ -83,7 +86,7 @@ pub async fn drive(
             Effect::Plan => work.plan(),
             Effect::Summarise(messages) => work.summarise(&messages).await?,
             Effect::Compact(trigger) => work.compact(trigger).await?,
-            Effect::Ask => work.ask().await?,
+            Effect::Ask => work.ask(turn.left_to_spend()).await?,
             Effect::Record => work.record()?,
             Effect::RunTools => work.run_tools()?,
             Effect::End(ending) => return Ok(work.end(ending)),
@@ -167,61 +170,99 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
         })
     }
 
-    /// What the question alone costs.
+    /// What the question costs, and the shortest answer.
     fn least_cost(&self) -> Option<f64> {
+        self.cost_with(SHORTEST)
+    }
+
+    /// What the question and an answer of so many tokens cost.
+    fn cost_with(&self, output_tokens: u64) -> Option<f64> {
+        let count = self.plan.count;
         let usage = TokenUsage {
-            input_tokens: Some(self.plan.count.tokens),
-            output_tokens: Some(0),
+            input_tokens: Some(count.tokens.saturating_add(count.error_bound)),
+            output_tokens: Some(output_tokens),
             ..TokenUsage::default()
         };
         cost(self.asked.model, Some(&usage))
     }
 
+    /// How many tokens an answer may have that costs no more than this, together with the question.
+    fn affordable(&self, left: f64, wanted: Option<u64>) -> Option<u64> {
+        const MANY: u64 = 1_000_000;
+        let question = self.cost_with(0)?;
+        let per_token = (self.cost_with(MANY)? - question) / MANY as f64;
+        let tokens = ((left - question).max(0.0) / per_token.max(f64::MIN_POSITIVE)) as u64;
+        Some(tokens.max(1).min(wanted.unwrap_or(u64::MAX)))
+    }
+
     async fn summarise(&mut self, messages: &[MessageId]) -> Result<Input, StoreError> {
+        let mut spent = 0.0;
         for id in messages {
-            (self.watch)(Seen::Summarising(id));
-            let asked = compaction::summary_of(self.asked, self.conversation, id);
+            let name = self.conversation.name_of(id);
+            (self.watch)(Seen::Summarising(&name));
+            let asked = compaction::summary_of(self.asked, &*self.conversation, id, &mut spent);
             let summary = match self.stop.unless(asked).await {
                 None => return Ok(Input::Stopped),
                 Some(Ok(summary)) => summary,
                 Some(Err(error)) => {
                     self.error = Some(error);
-                    return Ok(Input::Summarised(Some(id.clone())));
+                    return Ok(Input::Summarised(Some(id.clone()), spent));
                 }
             };
             self.conversation.summarise(id, &summary, Timestamp::now())?;
         }
-        Ok(Input::Summarised(None))
+        Ok(Input::Summarised(None, spent))
     }
 
     async fn compact(&mut self, trigger: CompactTrigger) -> Result<Input, StoreError> {
-        (self.watch)(Seen::Compacting(&trigger));
-        let (asked, counter) = (self.asked, &mut self.counter);
-        let made = compaction::make(asked, &*self.conversation, trigger.clone(), counter);
-        let Some(made) = self.stop.unless(made).await else { return Ok(Input::Stopped) };
-        let made = match made {
-            Ok(made) => made,
-            Err(not) if not.is_failure() => {
-                let text = not.to_string();
-                (self.watch)(Seen::NotCompacted(&text));
-                let failed = vec![analects_context::compaction_failed(&text)];
-                self.conversation.add(failed, Timestamp::now())?;
-                return Ok(Input::Compacted(false));
+        let is_refused = trigger == CompactTrigger::Reactive;
+        let prepared = compaction::prepare(
+            self.asked,
+            &*self.conversation,
+            trigger.clone(),
+            &mut self.counter,
+        );
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(why) => {
+                // Nobody asked for it, unless the prompt was refused.
+                if is_refused {
+                    (self.watch)(Seen::NotCompacted(&why.to_string()));
+                }
+                return Ok(Input::Compacted(0.0));
             }
-            Err(_) => return Ok(Input::Compacted(false)),
         };
-        let compacted = made.keep(self.conversation)?;
-        (self.watch)(Seen::Compacted(&compacted));
-        Ok(Input::Compacted(true))
+        (self.watch)(Seen::Compacting(&trigger));
+        let mut spent = 0.0;
+        let making = prepared.make(self.asked, &*self.conversation, &mut self.counter, &mut spent);
+        let Some(made) = self.stop.unless(making).await else { return Ok(Input::Stopped) };
+        let kept = made.and_then(|made| Ok(made.keep(self.conversation)?));
+        match kept {
+            Ok(compacted) => (self.watch)(Seen::Compacted(&compacted)),
+            Err(NotCompacted::Store(error)) if !matches!(error, StoreError::Refused { .. }) => {
+                return Err(error);
+            }
+            Err(not) => {
+                (self.watch)(Seen::NotCompacted(&not.to_string()));
+                let failed = analects_context::compaction_failed(&not.public_message());
+                if matches!(not, NotCompacted::Failed(_) | NotCompacted::Useless(_)) {
+                    self.conversation.add(vec![failed], Timestamp::now())?;
+                }
+            }
+        }
+        Ok(Input::Compacted(spent))
     }
 
-    async fn ask(&mut self) -> Result<Input, StoreError> {
+    async fn ask(&mut self, left_to_spend: Option<f64>) -> Result<Input, StoreError> {
         if self.answer.take().is_some() {
             (self.watch)(Seen::GoesOn);
         }
         let (began, clock) = (Timestamp::now(), Instant::now());
         let mut fold = Fold::default();
-        let request = self.plan.request.clone();
+        let mut request = self.plan.request.clone();
+        if let Some(left) = left_to_spend {
+            request.max_output_tokens = self.affordable(left, request.max_output_tokens);
+        }
         let asking = self.asked.client.stream(self.asked.model, &request);
         let end = match self.stop.unless(asking).await {
             Some(Ok(mut stream)) => {
@@ -323,13 +364,18 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
             (Ending::TooMany(_) | Ending::TooCostly { .. } | Ending::PriceUnknown, _) => {
                 Some(over_limit(&ending, self.asked.limits.cost))
             }
+            (Ending::NoSummary(id), error) => {
+                Some(no_summary(&self.conversation.name_of(id), error.as_ref()))
+            }
             (_, error) => error,
         };
         let stopped = ending == Ending::Stopped;
+        // What would have been odd about a request that was never made interests nobody.
+        let problems = if stopped && self.answer.is_none() { Vec::new() } else { self.problems };
         let nothing = || self.asked.base(Timestamp::now(), Duration::ZERO);
         let answer = self.answer.unwrap_or_else(nothing);
         let answer = as_error_if_empty(answer, error.as_ref());
-        Outcome { answer, error, stopped, ending, problems: self.problems }
+        Outcome { answer, error, stopped, ending, problems }
     }
 }
 
@@ -337,6 +383,15 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
 fn not_sent(too_large: TooLarge) -> ClientError {
     let error = ApiError::new(ApiErrorKind::ContextOverflow, too_large.to_string());
     ClientError::NotSent { error, hint: too_large.hint() }
+}
+
+/// The error of a message of which only a summary may be sent.
+fn no_summary(name: &str, error: Option<&ClientError>) -> ClientError {
+    let why = error.map(|error| format!(": {error}")).unwrap_or_default();
+    let text = format!("only a summary of {name} may be sent, and there is none to be had{why}");
+    let hint = "write one as summary=\"…\" on the cell, or set its history to include or none";
+    let kind = error.map_or(ApiErrorKind::BadRequest, ClientError::kind);
+    ClientError::NotSent { error: ApiError::new(kind, text), hint }
 }
 
 /// The error of a turn that may not take more than it took.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_context::{Calibration, FileFreshness};
-use analects_core::{Agent, Block, Body, Content, Message, MessageId, Problem, Raw, Source, User};
+use analects_core::{
+    Agent, Block, Body, Content, Message, MessageId, Problem, Raw, SessionId, Source, User,
+};
 use analects_formats::Decoded;
 use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{self, Attribute, Choice, Document, NewCell, Splice};
@@ -157,6 +159,31 @@ impl FileConversation {
     }
 }
 
+/// The change that adds messages at the end of a file.
+fn added_to(document: &Document, session: &SessionId, messages: &[Message]) -> Splice {
+    let made = msgfile::added(document, session, messages, &mut OsIds);
+    let splice = msgfile::append_all(document, &made.cells);
+    if made.residue.is_empty() {
+        return splice;
+    }
+    let mut bytes = splice.apply(document.source());
+    for line in &made.residue {
+        bytes = msgfile::add_residue(&document.with_source(bytes), line);
+    }
+    Splice::whole(document.source(), bytes)
+}
+
+/// A boundary that keeps nothing keeps what was said since it was planned.
+fn keep_from(made: &mut [Message], first_since: Option<&MessageId>) {
+    for message in made {
+        if let Body::CompactBoundary(boundary) = &mut message.body
+            && boundary.kept_from.is_none()
+        {
+            boundary.kept_from = first_since.cloned();
+        }
+    }
+}
+
 /// The source of a document in which the cells say what was chosen.
 fn chosen(document: &Document, choice: &Choice) -> Result<Vec<u8>, ItemError> {
     msgfile::set_attributes(document, &choice.changes(document)?)
@@ -262,19 +289,39 @@ impl Conversation for FileConversation {
     }
 
     fn add(&mut self, messages: Vec<Message>, _: Timestamp) -> Result<(), StoreError> {
+        // What is sent next is planned anew, and so is what it asks.
+        self.asked = OnceCell::new();
         let session = msgfile::session_of(&self.path.to_string_lossy());
-        self.file()?.edit(|document| {
-            let made = msgfile::added(document, &session, &messages, &mut OsIds);
-            let splice = msgfile::append_all(document, &made.cells);
-            if made.residue.is_empty() {
-                return splice;
+        self.file()?.edit(|document| added_to(document, &session, &messages))
+    }
+
+    fn compact(
+        &mut self,
+        mut made: Vec<Message>,
+        seen: &[Message],
+        _: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.asked = OnceCell::new();
+        let (path, session) =
+            (self.path.clone(), msgfile::session_of(&self.path.to_string_lossy()));
+        self.file()?.try_edit(|document| {
+            let decoded = file_messages(document, &path);
+            let now_seen = analects_core::chain(&decoded.messages).messages;
+            let is_same =
+                |(now, then): (&&Message, &Message)| now.id == then.id && now.body == then.body;
+            if now_seen.len() < seen.len() || !now_seen.iter().zip(seen).all(is_same) {
+                let why = "the conversation was changed while its summary was being written".into();
+                return Err(StoreError::Refused { path: path.clone(), why });
             }
-            let mut bytes = splice.apply(document.source());
-            for line in &made.residue {
-                bytes = msgfile::add_residue(&document.with_source(bytes), line);
-            }
-            Splice::whole(document.source(), bytes)
+            keep_from(&mut made, now_seen.get(seen.len()).map(|message| &message.id));
+            Ok(added_to(document, &session, &made))
         })
+    }
+
+    fn name_of(&self, message: &MessageId) -> String {
+        let session = msgfile::session_of(&self.path.to_string_lossy());
+        let cell = self.document().and_then(|doc| msgfile::cell_of(doc, &session, message));
+        cell.map_or_else(|| message.to_string(), |name| format!("cell {name}"))
     }
 
     fn summarise(

@@ -195,17 +195,30 @@ impl Conversation for StoredConversation {
     }
 
     fn add(&mut self, messages: Vec<Message>, now: Timestamp) -> Result<(), StoreError> {
-        let is_compaction =
-            messages.iter().any(|message| matches!(message.body, Body::CompactBoundary(_)));
         let hides = messages.iter().any(|message| matches!(message.body, Body::Tombstone(_)));
-        if !is_compaction && !hides {
-            return self.append(messages, now);
+        self.append(messages, now)?;
+        if hides {
+            self.so_far = analects_store::load(&*self.store, &self.name)?;
+        }
+        Ok(())
+    }
+
+    /// Whatever somebody else says meanwhile is another branch, so what was seen is still there.
+    fn compact(
+        &mut self,
+        mut made: Vec<Message>,
+        _: &[Message],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        // A compaction comes with the state as a whole, so what is new in that goes first.
+        if self.wanted.is_some() {
+            self.append(Vec::new(), now)?;
         }
         let mut session = Session::open(&*self.store, self.name.clone())?;
-        // A compaction comes with the state as a whole, so what is new in that goes first.
-        session.append(self.new_state().into_iter().collect(), &mut OsIds, now)?;
-        session.compact(messages, &mut OsIds, now)?;
-        self.wanted = None;
+        if let Some(first) = made.first_mut() {
+            first.parent_id.clone_from(&self.so_far.leaf);
+        }
+        session.compact(made, &mut OsIds, now)?;
         self.so_far = session.load()?;
         Ok(())
     }

@@ -35,10 +35,11 @@ pub enum Input {
     Reminded,
     /// What would be sent is known.
     Planned(Planned),
-    /// Summaries of single messages were asked for: the message whose summary failed, if one did.
-    Summarised(Option<MessageId>),
-    /// A compaction came to its end: whether it changed what is sent.
-    Compacted(bool),
+    /// Summaries of single messages were asked for: the message whose summary failed, if one did, and what
+    /// they cost.
+    Summarised(Option<MessageId>, f64),
+    /// A compaction came to its end: what it cost. Whether it worked out, the next plan shows.
+    Compacted(f64),
     /// The model answered, as well as it did.
     Answered(Answered),
     /// The answer is on disk.
@@ -183,10 +184,18 @@ impl Turn {
             (_, Input::Stopped) => self.end(Ending::Stopped),
             (State::Reminding, Input::Reminded) => self.plan(),
             (State::Planning, Input::Planned(planned)) => self.planned(planned),
-            (State::Summarising, Input::Summarised(None)) => self.plan(),
-            (State::Summarising, Input::Summarised(Some(id))) => self.end(Ending::NoSummary(id)),
+            (State::Summarising, Input::Summarised(failed, cost)) => {
+                self.spent += cost;
+                match failed {
+                    Some(id) => self.end(Ending::NoSummary(id)),
+                    None => self.plan(),
+                }
+            }
             // If it did not work out, what is sent is trimmed; or it is refused again, for good.
-            (State::Compacting, Input::Compacted(_)) => self.plan(),
+            (State::Compacting, Input::Compacted(cost)) => {
+                self.spent += cost;
+                self.plan()
+            }
             (State::Asking, Input::Answered(answered)) => self.answered(&answered),
             (State::Recording(after), Input::Recorded) => self.recorded(after),
             (State::RunningTools, Input::ToolsRan(true)) => self.plan(),
@@ -210,6 +219,10 @@ impl Turn {
 
     fn planned(&mut self, planned: Planned) -> Effect {
         let Planned { mut needs_summary, is_full, fits, least_cost } = planned;
+        // Summaries cost as much as a question, and are asked for first.
+        if let Some(ending) = self.over_limits(least_cost) {
+            return self.end(ending);
+        }
         if let Some(first) = needs_summary.first().cloned() {
             if std::mem::replace(&mut self.summarised, true) {
                 return self.end(Ending::NoSummary(first));
@@ -223,11 +236,13 @@ impl Turn {
         if !fits {
             return self.end(Ending::TooLarge);
         }
-        if let Some(ending) = self.over_limits(least_cost) {
-            return self.end(ending);
-        }
         self.asked += 1;
         self.go(State::Asking, Effect::Ask)
+    }
+
+    /// What may still be spent; `None` if there is no limit.
+    pub fn left_to_spend(&self) -> Option<f64> {
+        Some((self.limits.cost? - self.spent).max(0.0))
     }
 
     fn over_limits(&self, least_cost: Option<f64>) -> Option<Ending> {

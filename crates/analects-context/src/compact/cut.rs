@@ -17,24 +17,25 @@ pub(super) struct Cut<'a> {
     pub said: Vec<Said>,
     /// What they take.
     pub tokens: Count,
+    /// What all messages take.
+    pub all: Count,
     /// Instructions among what is no longer seen.
     pub instructions: Vec<Content>,
     /// The first message that is kept.
     pub kept_from: Option<MessageId>,
 }
 
-/// Cuts before the most recent whole turns that fit into a share of the window.
+/// Cuts before the most recent whole turns that take no more than `room`.
 pub(super) fn cut<'a>(
     chain: &Chain<'a>,
     agent: &Agent,
     window: u64,
-    share: f64,
+    room: u64,
     counter: &mut Counter<'_>,
 ) -> Result<Cut<'a>, NotNow> {
     let items = draft(chain, agent).items;
     let counts: Vec<Count> =
         items.iter().map(|item| counter.content(&item.content) + counter.per_turn()).collect();
-    let room = (window as f64 * share) as u64;
     let kept = kept(&items, &counts, room, after_boundary(chain));
     let tokens: u64 = counts[kept..].iter().map(|count| count.tokens).sum();
     if tokens > room.max(window / 2) {
@@ -51,6 +52,7 @@ pub(super) fn cut<'a>(
         messages: gone.clone().filter_map(|item| chain.messages.get(item.at).copied()).collect(),
         said: gone.map(Said::of).collect(),
         tokens: counts[..kept].iter().copied().sum(),
+        all: counts.iter().copied().sum(),
         instructions: hidden.map(|message| message.content_to_send()).collect(),
         kept_from: items
             .get(kept)

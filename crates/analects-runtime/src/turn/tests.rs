@@ -42,17 +42,15 @@ fn a_question_and_its_answer() {
 #[test]
 fn a_full_context_is_compacted_once_before_a_question() {
     let full = || Input::Planned(Planned { fits: true, is_full: true, ..Planned::default() });
-    for made_room in [true, false] {
-        let inputs = [Input::Reminded, full(), Input::Compacted(made_room), full()];
-        let expected = [
-            Effect::Remind,
-            Effect::Plan,
-            Effect::Compact(CompactTrigger::Auto),
-            Effect::Plan,
-            Effect::Ask,
-        ];
-        assert_eq!(effects(Limits::default(), inputs), expected);
-    }
+    let inputs = [Input::Reminded, full(), Input::Compacted(0.0), full()];
+    let expected = [
+        Effect::Remind,
+        Effect::Plan,
+        Effect::Compact(CompactTrigger::Auto),
+        Effect::Plan,
+        Effect::Ask,
+    ];
+    assert_eq!(effects(Limits::default(), inputs), expected);
 }
 
 #[test]
@@ -63,7 +61,7 @@ fn a_prompt_that_is_too_long_is_compacted_once_and_asked_again() {
         Input::Reminded,
         planned(),
         refused(),
-        Input::Compacted(true),
+        Input::Compacted(0.0),
         planned(),
         refused(),
         Input::Recorded,
@@ -93,9 +91,9 @@ fn a_summary_is_asked_for_once() {
     let asked = effects(Limits::default(), begin.clone()).pop();
     assert_eq!(asked, Some(Effect::Summarise(vec!["m".into()])));
     let none = || Ending::NoSummary("m".into());
-    let failed = Input::Summarised(Some("m".into()));
+    let failed = Input::Summarised(Some("m".into()), 0.0);
     assert_eq!(ends(Limits::default(), begin.clone().into_iter().chain([failed])), none());
-    let kept_nothing = [Input::Summarised(None), lacking()];
+    let kept_nothing = [Input::Summarised(None, 0.0), lacking()];
     assert_eq!(ends(Limits::default(), begin.into_iter().chain(kept_nothing)), none());
 }
 
@@ -142,6 +140,13 @@ fn the_cost_is_kept_within_its_limit() {
         Input::ToolsRan(true),
         costs(Some(0.5)),
     ];
+    assert_eq!(ends(limits, inputs), too_costly(0.75, 0.5));
+    // A summary costs, too, and is not asked for where that is too much.
+    let full = |least_cost| {
+        Input::Planned(Planned { is_full: true, fits: true, least_cost, ..Planned::default() })
+    };
+    assert_eq!(ends(limits, [Input::Reminded, full(Some(1.5))]), too_costly(0.0, 1.5));
+    let inputs = [Input::Reminded, full(Some(0.5)), Input::Compacted(0.75), costs(Some(0.5))];
     assert_eq!(ends(limits, inputs), too_costly(0.75, 0.5));
 }
 
@@ -208,8 +213,8 @@ proptest! {
             let input = match effect {
                 Effect::Remind => Input::Reminded,
                 Effect::Plan => Input::Planned(plans.next().unwrap_or_default()),
-                Effect::Summarise(_) => Input::Summarised(None),
-                Effect::Compact(_) => Input::Compacted(true),
+                Effect::Summarise(_) => Input::Summarised(None, 0.0),
+                Effect::Compact(_) => Input::Compacted(0.0),
                 Effect::Ask => {
                     asked += 1;
                     Input::Answered(answers.next().unwrap_or_default())
@@ -231,8 +236,8 @@ proptest! {
         let inputs = [
             Input::Reminded,
             planned(),
-            Input::Summarised(None),
-            Input::Compacted(false),
+            Input::Summarised(None, 0.0),
+            Input::Compacted(0.0),
             answered(),
             Input::Recorded,
             Input::ToolsRan(true),

@@ -178,3 +178,122 @@ async fn what_teaches_counting_is_kept_with_a_session() {
     let calibration = place.open().notes().calibration;
     assert!(calibration.knows("tiny") && calibration.factor("tiny") > 1.0);
 }
+
+/// The window is smaller than anybody knew: what fits is found out, and the conversation goes on.
+#[tokio::test]
+async fn a_window_smaller_than_was_thought_is_found_out() {
+    for place in Place::both() {
+        // About 400 tokens, where 200 000 are expected.
+        let server = Server::start(|question| {
+            let length: usize = question.text().len();
+            match length > 3200 {
+                true => Reply::too_long(),
+                false => talker(question),
+            }
+        });
+        let model = server.model();
+        let mut conversation = place.open();
+        for round in 0..10 {
+            conversation.say(&format!("Question {round}?"), jiff::Timestamp::now()).unwrap();
+            let answer = "The river is long and wide. ".repeat(30);
+            conversation.finish(Message::assistant("", answer)).unwrap();
+        }
+        drop(conversation);
+        let agent = analects_core::Agent::of_model("tiny", "openai/tiny");
+        let client = Client::new(Options::default());
+        let asked = Asked::new(&client, &model, &agent);
+        let mut conversation = place.open();
+        conversation.say("And now?", jiff::Timestamp::now()).unwrap();
+        let never = std::future::pending();
+        let outcome =
+            analects_runtime::drive(&asked, &mut *conversation, &mut |_| {}, never).await.unwrap();
+        assert_eq!(outcome.ending, Ending::Done, "{:?}", outcome.error);
+        let sent = server.last().text();
+        assert!(sent.contains(SUMMARY) && sent.contains("And now?"), "{sent}");
+    }
+}
+
+/// What a person types while the summary is written stays, and is asked.
+#[tokio::test]
+async fn what_is_typed_while_a_summary_is_written_is_not_lost() {
+    let place = Place::file();
+    let path = place.path();
+    let server = Server::start(move |question| {
+        if question.wants_summary() {
+            let mut file = std::fs::read_to_string(&path).unwrap();
+            if !file.contains("Typed meanwhile") {
+                file.push_str("\n# %%\n\nTyped meanwhile?\n");
+                std::fs::write(&path, file).unwrap();
+            }
+        }
+        talker(question)
+    });
+    let model = server.model();
+    for prompt in ["one?", "two?", "three?"] {
+        place.say(&model, prompt).await;
+    }
+    let client = Client::new(Options::default());
+    let agent = agent();
+    compact(&Asked::new(&client, &model, &agent), &mut *place.open()).await.unwrap();
+    let seen = place.seen();
+    assert!(seen[0].contains(SUMMARY));
+    assert_eq!(seen.last().unwrap(), "Typed meanwhile?");
+}
+
+/// A conversation that was changed where the summary stands for it is not compacted.
+#[tokio::test]
+async fn a_summary_of_what_was_changed_meanwhile_is_not_kept() {
+    let place = Place::file();
+    let path = place.path();
+    let server = Server::start(move |question| {
+        if question.wants_summary() {
+            let file = std::fs::read_to_string(&path).unwrap();
+            std::fs::write(&path, file.replace("one?", "something else?")).unwrap();
+        }
+        talker(question)
+    });
+    let model = server.model();
+    for prompt in ["one?", "two?", "three?"] {
+        place.say(&model, prompt).await;
+    }
+    let client = Client::new(Options::default());
+    let agent = agent();
+    let asked = Asked::new(&client, &model, &agent);
+    let not = compact(&asked, &mut *place.open()).await.unwrap_err();
+    assert!(not.to_string().contains("was changed while its summary"), "{not}");
+    assert_eq!(place.seen().len(), 6);
+}
+
+/// Two processes go on with one session: the compaction of one does not swallow what the other says.
+#[tokio::test]
+async fn a_compaction_follows_what_it_was_made_of() {
+    let [_, place] = Place::both();
+    let server = Server::start(talker);
+    let model = server.model();
+    for prompt in ["one?", "two?", "three?"] {
+        place.say(&model, prompt).await;
+    }
+    let mut slow = place.open();
+    place.say(&model, "from the other?").await;
+    let client = Client::new(Options::default());
+    let agent = agent();
+    compact(&Asked::new(&client, &model, &agent), &mut *slow).await.unwrap();
+    let decoded = slow.messages();
+    let chain = slow.chain(&decoded);
+    assert!(chain.messages.iter().all(|message| !message.text().contains("from the other")));
+}
+
+#[tokio::test]
+async fn a_note_about_a_failed_compaction_has_no_address() {
+    let place = Place::file();
+    let server = Server::start(|question| match question.wants_summary() {
+        true => Reply::Status(400, serde_json::json!({ "error": { "message": "no" } })),
+        false => Reply::text("The river flows to the sea. ".repeat(8)),
+    });
+    let model = server.model();
+    for round in 0..12 {
+        place.say(&model, &format!("Question {round} about a river?")).await;
+    }
+    let file = std::fs::read_to_string(place.path()).unwrap();
+    assert!(file.contains("compaction_failed") && !file.contains("127.0.0.1"), "{file}");
+}

@@ -160,7 +160,8 @@ impl<'s> Session<'s> {
 
     /// Puts a summary in the place of what came before: the summary, its boundary, and what else belongs to
     /// them, all in one and each following the one before. With the boundary goes the state as a whole, so that
-    /// nothing earlier has to be read again. Hiding the boundary undoes this.
+    /// nothing earlier has to be read again. The first follows its own parent, if it has one. Hiding the boundary
+    /// undoes this.
     pub fn compact(
         &mut self,
         mut made: Vec<Message>,
@@ -172,7 +173,7 @@ impl<'s> Session<'s> {
             let state = self.load()?.state;
             made.insert(boundary, Message::new("", state.snapshot().into()));
         }
-        for message in &mut made {
+        for message in made.iter_mut().skip(1) {
             message.parent_id = None;
         }
         self.append(made, ids, now)

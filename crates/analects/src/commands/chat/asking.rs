@@ -56,7 +56,7 @@ fn show(seen: Seen<'_>, answer: &mut ui::Answer) {
         Seen::Event(_) => {}
         Seen::GoesOn => answer.end(),
         Seen::Reminded(text) => ui::remark(&format!("the model is told: {text}")),
-        Seen::Summarising(id) => ui::remark(&format!("asking for a summary of {} …", &**id)),
+        Seen::Summarising(name) => ui::remark(&format!("asking for a summary of {name} …")),
         Seen::Compacting(trigger) => ui::remark(match trigger {
             CompactTrigger::Reactive => "the conversation is too long for the model; summarising …",
             _ => "the context is nearly full; summarising the conversation …",
