@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use analects_client::{Client, Model};
 use analects_context::{
-    Budget, Calibration, Counter, Plan, Planner, Precision, ProjectDocument, Threshold, Tokenizer,
-    format_system_prompt_with_context,
+    Budget, Calibration, Count, Counter, Plan, Planner, Precision, ProjectDocument, Threshold,
+    Tokenizer, format_system_prompt_with_context,
 };
 use analects_core::{Agent, Chain, Message};
 use jiff::{Timestamp, Unit};
@@ -74,6 +74,12 @@ impl<'a> Asked<'a> {
         self.planner(&agent).with_precision(precision).plan(chain, &mut counter)
     }
 
+    /// How large the context is: what the model's side counted up to the last answer, and the best count of what
+    /// came since. By this it is decided whether the context is full.
+    pub fn used(&self, chain: &Chain<'_>, calibration: &Calibration) -> Count {
+        self.count(chain, &mut self.counter(calibration))
+    }
+
     /// The agent, with the one model that is asked.
     pub(crate) fn asking(&self) -> Agent {
         Agent { models: vec![self.model.name.clone()], ..self.agent.clone() }
@@ -101,11 +107,7 @@ impl<'a> Asked<'a> {
     }
 
     /// How large the context of a conversation is, whether or not it fits.
-    pub(crate) fn count(
-        &self,
-        chain: &Chain<'_>,
-        counter: &mut Counter<'_>,
-    ) -> analects_context::Count {
+    pub(crate) fn count(&self, chain: &Chain<'_>, counter: &mut Counter<'_>) -> Count {
         let agent = self.asking();
         self.planner(&agent).count(chain, counter)
     }

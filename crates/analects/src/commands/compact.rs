@@ -210,7 +210,7 @@ pub fn compact_here(
     })?;
     ui::progress("");
     match done {
-        None => Err(Failure::interrupted()),
+        None => Err(Failure::stopped()),
         Some(Ok(compacted)) => Ok(compacted),
         Some(Err(not)) => Err(failure(not)),
     }

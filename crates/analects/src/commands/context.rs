@@ -83,6 +83,8 @@ struct Shown<'a> {
     reserved: u64,
     limit: u64,
     count: Count,
+    /// What the model's side counted up to the last answer, and the best count of what came since.
+    used: Count,
     system: Count,
     tools: Count,
     fits: bool,
@@ -165,13 +167,14 @@ fn show(
     let tokenizer = vocabulary.as_ref().map(|vocabulary| vocabulary as _);
     let asked = Asked { tokenizer, ..Asked::new(&client, &who.model, &who.agent) };
     let plan = asked.plan(chain, calibration, precision);
+    let used = asked.used(chain, calibration);
     if args.request {
         let request =
             plan.ready().map_err(|why| Failure::input(why.to_string()).or_hint(why.hint()))?;
         return outgoing::print(&who.model, request);
     }
     if args.json {
-        return ui::print_json(&as_json(who, &plan));
+        return ui::print_json(&as_json(who, &plan, used));
     }
     let problems: Vec<Problem> = decoded
         .problems
@@ -181,14 +184,14 @@ fn show(
         .cloned()
         .collect();
     ui::report_problems(&args.target, b"", &problems);
-    print_table(who, &plan, chain)?;
+    print_table(who, &plan, used, chain)?;
     match plan.ready() {
         Ok(_) => Ok(()),
         Err(why) => Err(Failure::input(why.to_string()).or_hint(why.hint())),
     }
 }
 
-fn as_json<'a>(who: &'a Who, plan: &'a Plan) -> Shown<'a> {
+fn as_json<'a>(who: &'a Who, plan: &'a Plan, used: Count) -> Shown<'a> {
     let row = |row: &'a Row| ShownRow {
         id: &row.id,
         role: row.role.as_str(),
@@ -204,6 +207,7 @@ fn as_json<'a>(who: &'a Who, plan: &'a Plan) -> Shown<'a> {
         reserved: plan.budget.reserved,
         limit: plan.budget.limit(),
         count: plan.count,
+        used,
         system: plan.system,
         tools: plan.tools,
         fits: plan.ready().is_ok(),
@@ -213,7 +217,7 @@ fn as_json<'a>(who: &'a Who, plan: &'a Plan) -> Shown<'a> {
     }
 }
 
-fn print_table(who: &Who, plan: &Plan, chain: &Chain<'_>) -> Result<(), Failure> {
+fn print_table(who: &Who, plan: &Plan, used: Count, chain: &Chain<'_>) -> Result<(), Failure> {
     let mut rows: Vec<[String; 5]> = Vec::new();
     if plan.system.tokens > 0 {
         rows.push([
@@ -234,11 +238,14 @@ fn print_table(who: &Who, plan: &Plan, chain: &Chain<'_>) -> Result<(), Failure>
         "{}/{}: {} of {limit} tokens; the window has {window}, of which {reserved} are for the answer",
         who.model.provider, who.model.name, plan.count
     ))?;
+    if used.tokens != plan.count.tokens {
+        ui::print_line(&format!("by what the last answer reported, and what came since: {used}"))?;
+    }
     ui::print_line(&bar(plan.count.tokens, reserved, window))
 }
 
 fn line(number: usize, row: &Row, message: &Message) -> [String; 5] {
-    let text = message.text();
+    let text = message.content_to_send().text();
     let begins = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let fate = match (row.fate, row.why) {
         (Fate::Sent, _) | (_, None) => row.fate.as_str().to_string(),

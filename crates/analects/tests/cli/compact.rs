@@ -57,13 +57,14 @@ fn a_file_is_compacted_and_that_can_be_undone() {
 #[test]
 fn a_session_is_compacted_and_that_can_be_undone() {
     let answers = ["One.", "Two.", "Three."].map(|text| answer(&[&format!("{text} ").repeat(150)]));
-    let server = Server::new(answers.into_iter().chain([answer(&["They counted."])]).collect());
+    let summaries = vec![answer(&["They counted."]); 9];
+    let server = Server::new(answers.into_iter().chain(summaries).collect());
     let sandbox = Sandbox::new().with_server(&server.base_url);
     assert_eq!(sandbox.run(&["chat", "-m", "openai/tiny", "one?"]).code, Some(0));
     for prompt in ["two?", "three?"] {
         assert_eq!(sandbox.run(&["chat", "-c", prompt]).code, Some(0));
     }
-    // With the usual window, the last turns would all be kept.
+    // With a small window, it takes more than one request.
     sandbox.configure(
         "config.toml",
         "[agents.small]\nmodels = \"openai/tiny\"\ncontext_window = 1500\n",
@@ -86,7 +87,7 @@ fn what_cannot_be_compacted_stays_as_it_is() {
     let refusal = r#"{"error":{"message":"no"}}"#;
     let server = Server::new(vec![error("400 Bad Request", refusal)]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.write("short.msg.md", talk(1));
+    sandbox.write("short.msg.md", format!("{HEAD}# %%\n\nA question that nobody has answered\n"));
     let run = sandbox.run(&["compact", "short.msg.md"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("nothing to compact"), "{}", run.stderr);

@@ -132,15 +132,22 @@ impl Choosing {
         }
         let explain = |error: ItemError| cells::explain(path, &error);
         conversation.choose(choice).map_err(explain)?;
-        let asks = conversation.document().is_some_and(|document| self.leaves_a_question(document));
-        if !asks {
-            let message = "nothing to ask: the cells that wait for an answer are excluded";
-            return Err(Failure::usage(message, "leave them out of --exclude"));
+        if let Some(document) = conversation.document() {
+            self.check_asks(document)?;
         }
         match self.save {
             true => conversation.save_choice::<Saving>().map_err(|error| error.explain(path)),
             false => Ok(()),
         }
+    }
+
+    /// Refuses a choice that leaves nothing to ask.
+    pub fn check_asks(&self, document: &Document) -> Result<(), Failure> {
+        if self.choice().is_empty() || self.leaves_a_question(document) {
+            return Ok(());
+        }
+        let message = "nothing to ask: the cells that wait for an answer are excluded";
+        Err(Failure::usage(message, "leave them out of --exclude"))
     }
 
     /// Whether something that waits for an answer is still sent.

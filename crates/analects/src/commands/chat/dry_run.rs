@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use analects_client::Client;
-use analects_context::{Calibration, Precision};
+use analects_context::{Calibration, Fate, Precision};
 use analects_core::{Chain, Message, chain};
 use analects_formats::msgfile::{self, Document, NewCell};
 use analects_runtime::{Conversation, StoredConversation, file_messages};
@@ -13,7 +13,7 @@ use super::who::{Wanted, Who};
 use super::{Call, addressed, nothing_to_ask};
 use crate::commands::cells;
 use crate::failure::Failure;
-use crate::outgoing;
+use crate::{outgoing, ui};
 
 /// Prints what would be sent of a file.
 pub fn of_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<(), Failure> {
@@ -32,6 +32,7 @@ pub fn of_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<(), 
         Some(prompt) => said(&document, prompt),
         None => document,
     };
+    choosing.check_asks(&document)?;
     let chosen = choosing.choice().changes(&document);
     let chosen = chosen.and_then(|changes| msgfile::set_attributes(&document, &changes));
     let chosen = chosen.map_err(|error| cells::explain(path, &error))?;
@@ -71,5 +72,11 @@ fn print(
         call.manner.asked(&client, &who, None).plan(chain, calibration, Precision::default());
     let request =
         plan.ready().map_err(|why| Failure::input(why.to_string()).or_hint(why.hint()))?;
+    for id in &plan.needs_summary {
+        ui::remark(&format!("warning: chat would ask for a summary of {} first", &**id));
+    }
+    if plan.rows.iter().any(|row| row.fate == Fate::Dropped) && call.manner.threshold.is_some() {
+        ui::remark("warning: not everything fits; chat would summarise the conversation first");
+    }
     outgoing::print(&who.model, request)
 }
