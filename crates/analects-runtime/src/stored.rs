@@ -20,6 +20,8 @@ use crate::{Conversation, Notes};
 /// The entry of `extra` that holds the name under which a model was asked, such as `openai/tiny`.
 const AGENT_MODEL: &str = "agent_model";
 
+/// What the model that answers is used for, in the state.
+const ANSWERS: &str = "answers";
 /// The entry of a message's `extra` that holds its summary.
 const SUMMARY: &str = "summary";
 /// The entry of a session's state that says which files the model has seen.
@@ -73,12 +75,24 @@ impl StoredConversation {
         &self.so_far.state
     }
 
-    /// The names under which models were asked before, the last one first. Errors are no answers.
+    /// The names under which models were asked before, the last one first. Errors are no answers. Of answers that
+    /// a summary stands for, the last one's is in the state.
     pub fn models(&self) -> impl Iterator<Item = String> {
         let answers = self.so_far.messages.iter().rev().filter(|message| {
             matches!(message.body, Body::Assistant(_)) && !message.is_api_error_message
         });
-        answers.filter_map(|answer| answer.extra.get(AGENT_MODEL)?.as_string())
+        let answered = answers.filter_map(|answer| answer.extra.get(AGENT_MODEL)?.as_string());
+        answered.chain(self.so_far.state.models.get(ANSWERS).cloned())
+    }
+
+    /// Notes in the state which model answers.
+    fn note_model(&mut self, model: &str) {
+        let state = self.wanted.as_ref().unwrap_or(&self.so_far.state);
+        if state.models.get(ANSWERS).is_none_or(|known| known != model) {
+            let mut state = state.clone();
+            state.models.insert(ANSWERS.to_string(), model.to_string());
+            self.wanted = Some(state);
+        }
     }
 
     /// Adds messages behind what was loaded, each following the one before. If somebody else went on
@@ -187,8 +201,11 @@ impl Conversation for StoredConversation {
 
     fn finish(&mut self, mut answer: Message) -> Result<(), StoreError> {
         answer.author = Some(self.agent.name.clone());
-        if let Some(model) = self.agent.models.first() {
-            answer.extra.push(AGENT_MODEL, Raw::string(model));
+        if let Some(model) = self.agent.models.first().cloned() {
+            answer.extra.push(AGENT_MODEL, Raw::string(&model));
+            if !answer.is_api_error_message {
+                self.note_model(&model);
+            }
         }
         let now = answer.created_at.unwrap_or_else(Timestamp::now);
         self.append(vec![answer], now)

@@ -28,6 +28,19 @@ pub fn session_of(name: &str) -> SessionId {
 
 /// The name of a message that has none of its own: made of its session's and its cell's.
 pub(crate) fn derived_id(session: &SessionId, cell: &str) -> String {
-    let session = Uuid::new_v5(&Uuid::NAMESPACE_URL, session.as_bytes());
-    Uuid::new_v5(&session, cell.as_bytes()).to_string()
+    Names::of(session).derived_id(cell)
+}
+
+/// The names of a conversation's messages, for those who make many.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Names(Uuid);
+
+impl Names {
+    pub(crate) fn of(session: &SessionId) -> Names {
+        Names(Uuid::new_v5(&Uuid::NAMESPACE_URL, session.as_bytes()))
+    }
+
+    pub(crate) fn derived_id(self, cell: &str) -> String {
+        Uuid::new_v5(&self.0, cell.as_bytes()).to_string()
+    }
 }

@@ -11,7 +11,7 @@ use analects_core::{
 
 use super::blocks::{self, Calls};
 use super::residue::Residue;
-use super::{derived_id, images};
+use super::{Names, images};
 use crate::Decoded;
 use crate::msgfile::agents::{OUTPUT_WORDS, names_author};
 use crate::msgfile::show::is_output_of;
@@ -124,6 +124,7 @@ fn reader_of<'a>(
 struct Reader<'a> {
     lines: LineIndex<'a>,
     session: SessionId,
+    names: Names,
     messages: Vec<Draft>,
     /// Which message a cell belongs to.
     owners: HashMap<String, usize>,
@@ -164,6 +165,7 @@ impl<'a> Reader<'a> {
         let residue = Residue::read(document, &mut problems);
         Reader {
             lines: document.lines(),
+            names: Names::of(&session),
             session,
             messages: Vec::new(),
             owners: HashMap::new(),
@@ -410,7 +412,7 @@ impl<'a> Reader<'a> {
             Some(id) if !self.owners.contains_key(id) => id.to_string(),
             id => format!("{}#{}", id.unwrap_or_default(), read.cell.ordinal()),
         };
-        derived_id(&self.session, &name)
+        self.names.derived_id(&name)
     }
 
     fn parent(&mut self, read: &Read<'_>, chain: Option<String>) -> Option<MessageId> {
