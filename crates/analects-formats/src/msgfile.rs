@@ -174,6 +174,11 @@ impl Document {
         by_id.or_else(|| self.cells().find(|cell| cell.name() == name))
     }
 
+    /// Whether a text stands anywhere in the file: a quick way to find that there are no cells of a kind.
+    pub fn mentions(&self, text: &str) -> bool {
+        memchr::memmem::find(&self.source, text.as_bytes()).is_some()
+    }
+
     /// The agents, frontmatter first, then those that cells define. The first of a name counts.
     pub fn agents(&self) -> Vec<Agent> {
         self.agents_and_cells().into_iter().map(|(agent, _)| agent).collect()

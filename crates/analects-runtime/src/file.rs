@@ -355,8 +355,7 @@ impl Conversation for FileConversation {
 
     /// Which files the model has seen stands in the cells that show them.
     fn notes(&self) -> Notes {
-        let shows_files =
-            |document: &Document| document.cells().any(|cell| cell.type_word() == "attachment");
+        let shows_files = |document: &Document| document.mentions("[attachment]");
         let files = match self.document().is_some_and(shows_files) {
             true => FileFreshness::recorded(&self.messages().messages),
             false => FileFreshness::default(),
