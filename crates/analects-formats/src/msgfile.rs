@@ -45,7 +45,8 @@ pub use edit::{Splice, append, append_all, replace, replace_with};
 pub use encode::NewCell;
 pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
 pub use messages::{
-    Added, add_residue, added, answer, cell_of, encode, message_problems, messages, session_of,
+    Added, add_messages, add_residue, added, answer, cell_of, encode, message_problems, messages,
+    session_of,
 };
 pub use meta::Meta;
 pub use scan::Section;

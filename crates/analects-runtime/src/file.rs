@@ -160,17 +160,16 @@ impl FileConversation {
 }
 
 /// The change that adds messages at the end of a file.
-fn added_to(document: &Document, session: &SessionId, messages: &[Message]) -> Splice {
-    let made = msgfile::added(document, session, messages, &mut OsIds);
-    let splice = msgfile::append_all(document, &made.cells);
-    if made.residue.is_empty() {
-        return splice;
-    }
-    let mut bytes = splice.apply(document.source());
-    for line in &made.residue {
-        bytes = msgfile::add_residue(&document.with_source(bytes), line);
-    }
-    Splice::whole(document.source(), bytes)
+fn added_to(
+    document: &Document,
+    path: &Path,
+    session: &SessionId,
+    messages: &[Message],
+) -> Result<Splice, StoreError> {
+    let splice = msgfile::add_messages(document, session, messages, &mut OsIds);
+    let refused =
+        |why: ItemError| StoreError::Refused { path: path.to_path_buf(), why: why.to_string() };
+    splice.map_err(refused)
 }
 
 /// A boundary that keeps nothing keeps what was said since it was planned.
@@ -292,7 +291,8 @@ impl Conversation for FileConversation {
         // What is sent next is planned anew, and so is what it asks.
         self.asked = OnceCell::new();
         let session = msgfile::session_of(&self.path.to_string_lossy());
-        self.file()?.edit(|document| added_to(document, &session, &messages))
+        let path = self.path.clone();
+        self.file()?.try_edit(|document| added_to(document, &path, &session, &messages))
     }
 
     fn compact(
@@ -314,7 +314,7 @@ impl Conversation for FileConversation {
                 return Err(StoreError::Refused { path: path.clone(), why });
             }
             keep_from(&mut made, now_seen.get(seen.len()).map(|message| &message.id));
-            Ok(added_to(document, &session, &made))
+            added_to(document, &path, &session, &made)
         })
     }
 

@@ -202,6 +202,18 @@ pub(super) fn with_id(document: &Document, at: usize) -> Result<(Vec<u8>, String
     Ok((after.into_source(), id))
 }
 
+/// The document with an id for each of these cells.
+pub(super) fn with_ids(
+    document: &Document,
+    places: impl IntoIterator<Item = usize>,
+) -> Result<Document, ItemError> {
+    let mut source = document.source().to_vec();
+    for at in places {
+        (source, _) = with_id(&document.with_source(source), at)?;
+    }
+    Ok(document.with_source(source))
+}
+
 /// The length of a head's line without the blanks at its end.
 fn head_without_blanks(line: &[u8]) -> usize {
     line.iter().rposition(|byte| !matches!(byte, b' ' | b'\t')).map_or(0, |at| at + 1)

@@ -20,6 +20,15 @@ impl Splice {
         Splice { at: Span::new(0, source.len()), bytes }
     }
 
+    /// The change from one source to another: only what is added, if nothing else changes.
+    pub fn between(source: &[u8], mut bytes: Vec<u8>) -> Splice {
+        if !bytes.starts_with(source) {
+            return Splice::whole(source, bytes);
+        }
+        let end = source.len();
+        Splice { at: Span::new(end, end), bytes: bytes.split_off(end) }
+    }
+
     /// Whether it only adds bytes at the end of `source`.
     pub fn is_append(&self, source: &[u8]) -> bool {
         self.at == Span::new(source.len(), source.len())

@@ -15,9 +15,10 @@ mod write;
 use analects_core::SessionId;
 use uuid::Uuid;
 
-pub use added::{Added, added, cell_of};
+pub use added::{Added, add_messages, added, cell_of};
 pub use problems::message_problems;
 pub use read::messages;
+pub(crate) use read::places;
 pub(crate) use residue::residue_lines;
 pub use write::{add_residue, answer, encode};
 

@@ -2,15 +2,17 @@
 //! reminders. They follow what stands in the file, and name other messages by their cells, so that they stay
 //! right when the file is moved.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use analects_core::{Body, Ids, Message, MessageId, SessionId};
 
 use super::blocks::Written;
-use super::read::{CellNames, messages};
+use super::read::{CellNames, messages, places};
 use super::residue::{difference, line};
-use super::write::{File, json_cell, whole, with_author};
-use crate::msgfile::{Document, NewCell, append_all};
+use super::write::{File, add_residue, json_cell, whole, with_author};
+use crate::msgfile::attributes::with_ids;
+use crate::msgfile::item::{ItemError, ItemErrorKind};
+use crate::msgfile::{Cell, Document, NewCell, Splice, append_all};
 
 /// The cells of messages that are added.
 #[derive(Debug, Default)]
@@ -19,6 +21,106 @@ pub struct Added {
     pub cells: Vec<NewCell>,
     /// What cells cannot say, for [`add_residue`](super::add_residue).
     pub residue: Vec<String>,
+}
+
+/// Adds messages at the end of a file. A cell that they name and that has no id gets one: its place, by which
+/// it would else be named, is another one as soon as somebody types a cell above it. Every other byte stays.
+pub fn add_messages(
+    document: &Document,
+    session: &SessionId,
+    new: &[Message],
+    ids: &mut dyn Ids,
+) -> Result<Splice, ItemError> {
+    let own: HashSet<&MessageId> = new.iter().map(|message| &message.id).collect();
+    let mut named: Vec<Mention<'_>> =
+        new.iter().flat_map(|message| mentions(&message.body)).collect();
+    named.retain(|mention| !own.contains(mention.id));
+    let made = |document: &Document, new: &[Message], ids: &mut dyn Ids| {
+        let made = added(document, session, new, ids);
+        let mut bytes = append_all(document, &made.cells).apply(document.source());
+        for line in &made.residue {
+            bytes = add_residue(&document.with_source(bytes), line);
+        }
+        bytes
+    };
+    if named.is_empty() {
+        return Ok(Splice::between(document.source(), made(document, new, ids)));
+    }
+    let (sealed, renamed) = with_named_sealed(document, session, &named)?;
+    let rename = |message: &Message| {
+        let body = meaning(&message.body, |id| renamed.get(id).cloned());
+        Message { body, ..message.clone() }
+    };
+    let new: Vec<Message> = new.iter().map(rename).collect();
+    Ok(Splice::between(document.source(), made(&sealed, &new, ids)))
+}
+
+/// A message that another one is about.
+struct Mention<'a> {
+    id: &'a MessageId,
+    /// Whether it need not be in the file: what came from elsewhere may have a parent there.
+    may_be_elsewhere: bool,
+    /// Whether what the model sees depends on it.
+    counts: bool,
+}
+
+fn mentions(body: &Body) -> Vec<Mention<'_>> {
+    let told = |id| Mention { id, may_be_elsewhere: false, counts: false };
+    let counting = |id| Mention { id, may_be_elsewhere: false, counts: true };
+    let parent = |id| Mention { id, may_be_elsewhere: true, counts: false };
+    match body {
+        Body::Summary(body) => body.from.iter().chain(&body.to).map(told).collect(),
+        Body::CompactBoundary(body) => {
+            body.summary_id.iter().chain(&body.kept_from).map(counting).collect()
+        }
+        Body::Tombstone(body) => {
+            let target = std::iter::once(counting(&body.target));
+            target.chain(body.target_parent.iter().map(parent)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The document in which all cells that are named have an id, and the names that this gives their messages.
+fn with_named_sealed(
+    document: &Document,
+    session: &SessionId,
+    named: &[Mention<'_>],
+) -> Result<(Document, HashMap<MessageId, MessageId>), ItemError> {
+    let before = places(document, session);
+    let mut wanted = BTreeSet::new();
+    for mention in named {
+        match before.get(mention.id) {
+            Some(at) => _ = wanted.insert(*at),
+            None if mention.may_be_elsewhere => {}
+            None => return Err(gone(mention.id)),
+        }
+    }
+    let sealed = with_ids(document, wanted)?;
+    for mention in named.iter().filter(|mention| mention.counts) {
+        let cell = before.get(mention.id).and_then(|at| sealed.cells().nth(*at));
+        cell.map_or(Ok(()), |cell| check_is_first(&sealed, cell))?;
+    }
+    let after: HashMap<usize, MessageId> =
+        places(&sealed, session).into_iter().map(|(id, at)| (at, id)).collect();
+    let renamed = before.into_iter().filter_map(|(id, at)| Some((id, after.get(&at)?.clone())));
+    let renamed = renamed.collect();
+    Ok((sealed, renamed))
+}
+
+fn gone(id: &MessageId) -> ItemError {
+    let text = format!("the cell of message {} is not there any more", &**id);
+    ItemError::new(ItemErrorKind::UnknownCell, text).hinting("try again")
+}
+
+/// Of two cells of one id, only the first can be named.
+fn check_is_first(document: &Document, cell: Cell<'_>) -> Result<(), ItemError> {
+    let name = cell.name();
+    if document.cell(&name).is_none_or(|first| first.ordinal() == cell.ordinal()) {
+        return Ok(());
+    }
+    let text = format!("two cells are called {name}, and nothing could say which one is meant");
+    Err(ItemError::new(ItemErrorKind::Duplicate, text).hinting("give each an id of its own"))
 }
 
 /// The cells of messages that are added at the end of a file, each following the one before. Where they name

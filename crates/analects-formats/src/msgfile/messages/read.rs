@@ -102,6 +102,15 @@ impl CellNames {
     }
 }
 
+/// The place of the first cell of each message, from 0. Of messages of one id, the last counts.
+pub(crate) fn places(document: &Document, session: &SessionId) -> HashMap<MessageId, usize> {
+    let heads: Vec<usize> = document.cells().map(|cell| cell.head().start).collect();
+    let drafts = reader_of(document, session, document.cells()).messages.into_iter();
+    let place =
+        |draft: Draft| Some((draft.message.id, heads.binary_search(&draft.head.start).ok()?));
+    drafts.filter_map(place).collect()
+}
+
 fn reader_of<'a>(
     document: &'a Document,
     session: &SessionId,

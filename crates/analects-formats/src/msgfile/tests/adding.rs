@@ -5,7 +5,7 @@ use analects_core::{
     Raw, SessionId, Summary, Tombstone, chain,
 };
 
-use crate::msgfile::{self, Document, added, append_all, decode, messages};
+use crate::msgfile::{self, Document, add_messages, decode, messages};
 
 /// Ids that can be told apart.
 struct Numbers(u32);
@@ -28,11 +28,9 @@ fn session() -> SessionId {
 
 fn add(file: &str, new: &[Message]) -> Document {
     let document = decode(file.as_bytes().to_vec());
-    let made = added(&document, &session(), new, &mut Numbers(0));
-    let mut bytes = append_all(&document, &made.cells).apply(document.source());
-    for line in &made.residue {
-        bytes = msgfile::add_residue(&document.with_source(bytes), line);
-    }
+    let splice = add_messages(&document, &session(), new, &mut Numbers(0)).unwrap();
+    assert!(splice.is_append(document.source()), "the file only grows");
+    let bytes = splice.apply(document.source());
     assert!(bytes.starts_with(file.as_bytes()), "nothing before it changes");
     document.with_source(bytes)
 }
@@ -168,4 +166,71 @@ I look.
     let read = messages(&document, &session());
     assert_eq!(read.problems, []);
     assert_eq!(read.messages.last().unwrap().body, said.body);
+}
+
+fn seen(source: &[u8]) -> Vec<String> {
+    let read = messages(&decode(source.to_vec()), &msgfile::session_of("moved.msg.md"));
+    assert_eq!(read.problems, []);
+    let chain = chain(&read.messages);
+    assert_eq!(chain.problems, []);
+    chain.messages.iter().map(|message| message.text()).collect()
+}
+
+/// The place of a cell without id is another one when a cell is typed above it.
+#[test]
+fn a_cell_that_a_compaction_names_gets_an_id() {
+    let loose = TALK
+        .replace("# %%[^1]\n\n[^1]: [markdown]\n", "# %%\n")
+        .replace("# %%[^3]\n\n[^3]: [markdown]\n", "# %% last \n");
+    let document = decode(loose.clone());
+    let splice = add_messages(&document, &session(), &compaction(&loose), &mut Numbers(0)).unwrap();
+    let text = String::from_utf8(splice.apply(document.source())).unwrap();
+    let sealed = loose
+        .replace("# %%\n", "# %% [^1]\n\n[^1]: [markdown]\n")
+        .replace("# %% last \n", "# %% last[^3]\n\n[^3]: [markdown]\n");
+    assert!(text.starts_with(&sealed), "{text}");
+    assert!(text.contains("from=1 to=2 count=2") && text.contains("kept_from=3"), "{text}");
+    assert!(!text.contains("residue"), "{text}");
+    let typed = format!("# %%\n\nbefore all\n\n{text}");
+    assert_eq!(seen(typed.as_bytes()), ["They spoke of monads.", "And in one word?"]);
+}
+
+#[test]
+fn a_cell_whose_place_is_the_id_of_another_gets_one_of_its_own() {
+    let loose = TALK.replace("# %%[^3]\n\n[^3]: [markdown]\n", "# %%\n");
+    let loose = loose.replace("[^1]", "[^3]");
+    let document = decode(loose.clone());
+    let splice = add_messages(&document, &session(), &compaction(&loose), &mut Numbers(0)).unwrap();
+    let bytes = splice.apply(document.source());
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains("kept_from=4") && text.contains("# %% [^4]"), "{text}");
+    assert_eq!(seen(&bytes), ["They spoke of monads.", "And in one word?"]);
+}
+
+#[test]
+fn what_no_cell_of_the_file_is_cannot_be_named() {
+    let document = decode(TALK);
+    let refused = |new: &[Message]| {
+        add_messages(&document, &session(), new, &mut Numbers(0)).unwrap_err().to_string()
+    };
+    let mut new = compaction(TALK);
+    let Body::CompactBoundary(boundary) = &mut new[1].body else { panic!() };
+    boundary.kept_from = Some("lost".into());
+    assert_eq!(refused(&new), "the cell of message lost is not there any more");
+    let lost = Tombstone { target: "lost".into(), target_parent: None };
+    let error = refused(&[Message::new("t", Body::Tombstone(lost))]);
+    assert_eq!(error, "the cell of message lost is not there any more");
+    // Of two cells of one id, nothing can name the second.
+    let twice = TALK.replace("[^3]", "[^1]");
+    let error =
+        add_messages(&decode(twice.clone()), &session(), &compaction(&twice), &mut Numbers(0));
+    assert!(error.unwrap_err().to_string().starts_with("two cells are called 1"));
+}
+
+/// Results and reminders name nothing, and nothing that is there changes.
+#[test]
+fn what_names_nothing_only_grows_the_file() {
+    let loose = "# %%\n\none\n\n# %%\n\ntwo\n";
+    let body = Attachment { kind: AttachmentKind::Reminder, content: "mind".into(), data: None };
+    add(loose, &[Message::new("r", Body::Attachment(body))]);
 }
