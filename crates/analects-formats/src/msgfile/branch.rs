@@ -3,10 +3,13 @@
 
 use std::collections::HashSet;
 
-use analects_core::{Raw, RawMap, Span};
+use analects_core::{History, Raw, RawMap, Span};
 
 use super::attributes::{with_id, would_change_others};
 use super::code::code;
+use super::compaction::{
+    Compaction, boundary_of, end_of_compaction, is_taken_back, renamed, with_firm_names,
+};
 use super::item::{ItemError, ItemErrorKind};
 use super::messages::residue_lines;
 use super::{
@@ -49,6 +52,8 @@ pub struct Rewound {
     pub to: String,
     /// The cell that it would have gone on from: to go back there undoes it.
     pub before: String,
+    /// The summary that stood for the earlier part, if it does not count there: all of it is seen again.
+    pub uncounted: Option<String>,
 }
 
 /// A file in which a cell says something else.
@@ -64,7 +69,7 @@ pub struct Edited {
 
 /// Goes back to a cell: what is said next follows it. What came after it stays in the file, as a branch
 /// that is not sent. One cell is added, which says so; every other byte stays, but for the head of a cell
-/// that has no id yet.
+/// that has no id yet. A compaction is gone back to as a whole: to its summary is to the end of it.
 ///
 /// ```
 /// use analects_formats::msgfile;
@@ -80,6 +85,10 @@ pub fn rewind(document: &Document, at: usize) -> Result<Rewound, ItemError> {
     let roles = roles(document);
     let cell = cell_at(document, at)?;
     check_is_message(cell, roles[at])?;
+    check_summary_counts(document, roles[at], at)?;
+    let counted = Compaction::of(document);
+    let (at, asked) = (end_of_compaction(document, &roles, at), at);
+    let cell = cell_of(document, at);
     let is_message = |at: &usize| why_no_message(cell_of(document, *at), roles[*at]).is_none();
     let last = (0..roles.len()).rev().find(is_message).unwrap_or(at);
     let before = leaf(document, last);
@@ -99,7 +108,28 @@ pub fn rewind(document: &Document, at: usize) -> Result<Rewound, ItemError> {
         .with("parent", &*to)
         .with("history", "none");
     let source = append(&document, &marker).apply(document.source());
-    Ok(Rewound { source, to, before })
+    let counts = Compaction::of(&document.with_source(source.clone())).map(|it| it.boundary);
+    if roles[asked] == "summary" && at != asked && counts.is_none() {
+        return Err(uncounted_summary(cell_of(&document, asked)));
+    }
+    let uncounted = counted.filter(|it| counts < Some(it.boundary)).map(|it| it.name(&document));
+    Ok(Rewound { source, to, before, uncounted })
+}
+
+/// A summary that was taken back, or that another one has replaced, is nothing to go on from.
+fn check_summary_counts(document: &Document, role: &str, at: usize) -> Result<(), ItemError> {
+    let cell = cell_of(document, at);
+    let is_hidden = || cell.own_history() == Some(History::Exclude);
+    let is_replaced = || is_hidden() && boundary_of(document, at).is_none();
+    match role == "summary" && (is_replaced() || is_taken_back(document, at)) {
+        true => Err(uncounted_summary(cell)),
+        false => Ok(()),
+    }
+}
+
+fn uncounted_summary(cell: Cell<'_>) -> ItemError {
+    let text = format!("cell {} is a summary that does not count any more", cell.name());
+    ItemError::new(ItemErrorKind::Invalid, text).hinting("name a message or an answer")
 }
 
 /// The cell that a conversation goes on from, if its last message is in this cell: where a rewind went.
@@ -117,8 +147,10 @@ fn leaf(document: &Document, mut at: usize) -> usize {
 }
 
 /// The file up to a cell and what belongs to it: its calls and their results, the outputs of its code.
-/// Every byte is that of the original; what the end of the file tells about these cells comes along.
+/// Of a compaction, all of it is copied. Every byte is that of the original; what the end of the file tells about these cells comes along.
 pub fn fork(document: &Document, at: usize) -> Result<Vec<u8>, ItemError> {
+    cell_at(document, at)?;
+    let at = end_of_compaction(document, &roles(document), at);
     let name = cell_at(document, at)?.name().into_owned();
     let belongs = |cell: &Cell<'_>| {
         let of_it = |id: &str| id.strip_prefix(&*name).is_some_and(|rest| rest.starts_with('.'));
@@ -143,15 +175,18 @@ pub fn fork(document: &Document, at: usize) -> Result<Vec<u8>, ItemError> {
 
 /// Says something else in the place of a cell. The old one stays, hidden from the model, with what
 /// belongs to it; the new one stands above it, so that whatever follows the old one follows the new one.
+/// A compaction that names the old one names the new one from then on.
 pub fn edit_text(document: &Document, at: usize, text: &str) -> Result<Edited, ItemError> {
     let (old, role) = (cell_at(document, at)?, roles(document)[at]);
     check_can_be_edited(old, role, text)?;
-    let (source, old_id) = with_id(document, at)?;
+    check_is_the_one_that_counts(document, at, role)?;
+    let document = with_firm_names(document)?;
+    let (source, old_id) = with_id(&document, at)?;
     let document = document.with_source(source);
     let old = cell_of(&document, at);
     let new = new_cell(old, role, &old_id, text);
     let mut changes: Vec<Attribute> = match old.own_history() {
-        Some(analects_core::History::Exclude) => Vec::new(),
+        Some(History::Exclude) => Vec::new(),
         // A result goes alone: the new one takes its place beside the call.
         _ if role == "tool_result" || old.attribute("part").is_some() => {
             vec![Attribute { cell: at, key: "history", value: "none".into() }]
@@ -162,6 +197,7 @@ pub fn edit_text(document: &Document, at: usize, text: &str) -> Result<Edited, I
         changes.push(Attribute { cell: at, key: "parent", value: new.id.clone() });
     }
     let hidden = hidden_names(&document, &changes, &old_id, role);
+    changes.extend(renamed(&document, at, &new.id));
     let document = document.with_source(set_attributes(&document, &changes)?);
     let source = insert_before(&document, at, &new)?;
     Ok(Edited { source, new: new.id, hidden })
@@ -264,6 +300,30 @@ fn check_can_be_edited(cell: Cell<'_>, role: &str, text: &str) -> Result<(), Ite
             refuse("it only shapes the conversation", "edit a message or an answer")
         }),
     }
+}
+
+/// Something that was taken back, and an instruction of which another copy counts, would be edited in vain.
+fn check_is_the_one_that_counts(
+    document: &Document,
+    at: usize,
+    role: &str,
+) -> Result<(), ItemError> {
+    check_summary_counts(document, role, at)?;
+    let refuse = |why: &str, hint: &str| {
+        let text = format!("cell {} cannot be edited: {why}", cell_of(document, at).name());
+        Err(ItemError::new(ItemErrorKind::Invalid, text).hinting(hint))
+    };
+    if is_taken_back(document, at) {
+        return refuse("it was taken back", "edit a message or an answer");
+    }
+    if role != "system" {
+        return Ok(());
+    }
+    let copy = Compaction::of(document).and_then(|it| it.copy_of(document, at));
+    copy.map_or(Ok(()), |copy| {
+        let hint = format!("edit cell {}, its copy behind the compaction", copy.name());
+        refuse("a compaction hides it, and a copy counts", &hint)
+    })
 }
 
 fn check_is_message(cell: Cell<'_>, role: &str) -> Result<(), ItemError> {

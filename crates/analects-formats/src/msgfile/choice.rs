@@ -90,6 +90,26 @@ pub fn hide(document: &Document, at: usize) -> Vec<Attribute> {
     families.hidden(at).into_iter().map(|at| attribute(at, History::Exclude)).collect()
 }
 
+/// Whether a cell says something that can be hidden. A boundary says nothing: it does what it does whether or
+/// not the model sees it, and so does a tombstone.
+pub fn check_can_be_hidden(document: &Document, at: usize) -> Result<(), ItemError> {
+    let name = || document.cells().nth(at).map(|cell| cell.name().into_owned()).unwrap_or_default();
+    let refuse = |why: &str, hint: &str| {
+        let text = format!("cell {} cannot be hidden: {why}", name());
+        Err(ItemError::new(ItemErrorKind::Invalid, text).hinting(hint))
+    };
+    match roles(document).get(at).copied() {
+        Some("compact_boundary") => refuse(
+            "it is the boundary of a compaction",
+            "analects compact FILE --undo takes it back",
+        ),
+        Some("tombstone") => {
+            refuse("it only takes another cell back", "name a message or an answer")
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What shows a cell again that was hidden, and what belongs to it.
 pub fn reveal(document: &Document, at: usize) -> Vec<Attribute> {
     let families = Families::of(document);

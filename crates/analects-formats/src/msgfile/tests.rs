@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 mod adding;
+mod compacted;
 mod conversations;
 pub(crate) mod generate;
 mod promises;

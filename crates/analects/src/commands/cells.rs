@@ -10,7 +10,7 @@ use analects_store::create_file;
 use super::reading;
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
-use crate::writing;
+use crate::{ui, writing};
 
 /// The file that is meant, unless it is a session.
 pub fn file(target: &str) -> Option<&Path> {
@@ -27,7 +27,13 @@ pub fn rewind(path: &Path, cell: &str, surroundings: &Surroundings) -> Result<Re
         done = Some(rewound);
         Ok(source)
     })?;
-    done.ok_or_else(|| Failure::ours("nothing was changed"))
+    let rewound = done.ok_or_else(|| Failure::ours("nothing was changed"))?;
+    if let Some(summary) = &rewound.uncounted {
+        ui::remark(&format!(
+            "the summary of cell {summary} does not count there, and everything before is seen; compact again if need be"
+        ));
+    }
+    Ok(rewound)
 }
 
 /// Says something else in the place of a cell.
@@ -59,7 +65,10 @@ pub fn hide(
     change(path, surroundings, |document| {
         let at = find(document, cell)?;
         let changes = match is_hidden {
-            true => msgfile::hide(document, at),
+            true => {
+                msgfile::check_can_be_hidden(document, at)?;
+                msgfile::hide(document, at)
+            }
             false => msgfile::reveal(document, at),
         };
         let after = document.with_source(msgfile::set_attributes(document, &changes)?);

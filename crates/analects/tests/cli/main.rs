@@ -13,6 +13,7 @@ mod check;
 mod choosing;
 mod claude_code;
 mod compact;
+mod compacted;
 mod completions;
 mod config;
 mod context;

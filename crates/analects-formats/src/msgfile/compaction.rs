@@ -1,0 +1,219 @@
+//! Compactions in a file, by their cells: which one counts, what came with it, and who names whom.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use analects_core::{Message, MessageId, SessionId, chain};
+
+use super::attributes::with_ids;
+use super::item::ItemError;
+use super::messages::{messages, places};
+use super::{Attribute, Cell, CellKind, Document, set_attributes};
+
+/// The compaction that counts, by the places of its cells.
+pub(super) struct Compaction {
+    pub(super) boundary: usize,
+    pub(super) summary: Option<usize>,
+    /// The cells that begin the messages that are seen.
+    pub(super) seen: HashSet<usize>,
+}
+
+impl Compaction {
+    pub(super) fn of(document: &Document) -> Option<Compaction> {
+        if !document.cells().any(is_boundary) {
+            return None;
+        }
+        let session = SessionId::default();
+        let (read, places) = (messages(document, &session).messages, places(document, &session));
+        let chain = chain(&read);
+        let place = |message: &Message| places.get(&message.id).copied();
+        let boundary = place(chain.boundary?)?;
+        let is_summary = |at: &usize| cell_word(Cell { document, at: *at }) == "summary";
+        let summary = chain.messages.first().and_then(|first| place(first)).filter(is_summary);
+        let seen = chain.messages.iter().filter_map(|message| place(message)).collect();
+        Some(Compaction { boundary, summary, seen })
+    }
+
+    /// What to call it: by its summary.
+    pub(super) fn name(&self, document: &Document) -> String {
+        Cell { document, at: self.summary.unwrap_or(self.boundary) }.name().into_owned()
+    }
+
+    /// The copy of an instruction that counts in the place of this one, which the compaction hides.
+    pub(super) fn copy_of<'a>(&self, document: &'a Document, at: usize) -> Option<Cell<'a>> {
+        if at > self.boundary || self.seen.contains(&at) {
+            return None;
+        }
+        let text = Cell { document, at }.content();
+        let is_copy = |cell: &Cell<'_>| {
+            self.seen.contains(&cell.at)
+                && cell_word(*cell) == "system"
+                && cell.own_history() != Some(analects_core::History::Exclude)
+                && original(*cell).content() == text
+        };
+        document.cells().skip(self.boundary).find(is_copy)
+    }
+}
+
+/// What a cell was before it was edited.
+fn original(mut cell: Cell<'_>) -> Cell<'_> {
+    // What is edited stands above the original.
+    while let Some(old) = cell.attribute("edit_of").and_then(|old| cell.document.cell(&old))
+        && old.at > cell.at
+    {
+        cell = old;
+    }
+    cell
+}
+
+/// The type word of an output; nothing for what a person wrote.
+fn cell_word(cell: Cell<'_>) -> String {
+    match cell.kind() {
+        CellKind::Output => cell.type_word().to_string(),
+        CellKind::Message => String::new(),
+    }
+}
+
+fn is_boundary(cell: Cell<'_>) -> bool {
+    cell_word(cell) == "compact_boundary"
+}
+
+/// The last cell of a compaction, if this is its summary, its boundary, or stands between them: there the
+/// summary would be seen with all that it stands for. The copies of instructions and the files that came with
+/// it belong to it. Any other cell stands for itself.
+pub(super) fn end_of_compaction(document: &Document, roles: &[&str], at: usize) -> usize {
+    let boundary = match roles[at] {
+        "summary" => boundary_of(document, at),
+        "compact_boundary" => Some(at),
+        _ => boundary_around(document, at),
+    };
+    let Some(boundary) = boundary else { return at };
+    let came_along = |cell: &Cell<'_>| {
+        let is_file = || cell.attribute("kind").as_deref() == Some("file");
+        let is_kind = roles[cell.at] == "system" || (roles[cell.at] == "attachment" && is_file());
+        is_kind && cell.attribute("parent").is_none()
+    };
+    boundary + document.cells().skip(boundary + 1).take_while(came_along).count()
+}
+
+/// The boundary below a cell whose summary stands above it.
+fn boundary_around(document: &Document, at: usize) -> Option<usize> {
+    let boundary = document.cells().skip(at + 1).find(|cell| is_boundary(*cell))?;
+    let name = boundary.attribute("summary_id")?;
+    let place = || places(document, &SessionId::default()).remove(&MessageId::from(name.as_str()));
+    let summary = document.cell(&name).map(|cell| cell.at).or_else(place)?;
+    (summary < at).then_some(boundary.at)
+}
+
+/// The boundary that has this summary.
+pub(super) fn boundary_of(document: &Document, summary: usize) -> Option<usize> {
+    let names = Called::new(document, summary);
+    let has_it = |cell: &Cell<'_>| {
+        is_boundary(*cell) && cell.attribute("summary_id").is_some_and(|name| names.is(&name))
+    };
+    document.cells().skip(summary).find(has_it).map(|cell| cell.at)
+}
+
+/// Whether a tombstone has taken this cell back, and was not taken back itself.
+pub(super) fn is_taken_back(document: &Document, at: usize) -> bool {
+    let is_tombstone = |cell: &Cell<'_>| cell_word(*cell) == "tombstone";
+    if !document.cells().any(|cell| is_tombstone(&cell)) {
+        return false;
+    }
+    let mut places: HashMap<String, usize> = places(document, &SessionId::default())
+        .into_iter()
+        .map(|(id, at)| (id.to_string(), at))
+        .collect();
+    for cell in document.cells() {
+        places.entry(cell.name().into_owned()).or_insert(cell.at);
+    }
+    let mut gone: HashSet<usize> = HashSet::new();
+    // From the last one on: what it takes back does not count any more.
+    for tombstone in document.cells().rev().filter(is_tombstone) {
+        let target = tombstone.attribute("target").and_then(|name| places.get(&name).copied());
+        if !gone.contains(&tombstone.at) {
+            gone.extend(target.filter(|target| *target < tombstone.at));
+        }
+    }
+    gone.contains(&at)
+}
+
+/// What a cell may be called by others.
+struct Called {
+    names: Vec<String>,
+}
+
+impl Called {
+    fn new(document: &Document, at: usize) -> Called {
+        let cell = Cell { document, at };
+        let name = cell.name().into_owned();
+        let found = places(document, &SessionId::default()).into_iter().find(|(_, of)| *of == at);
+        let mut names: Vec<String> = found.into_iter().map(|(id, _)| id.to_string()).collect();
+        // Of two cells of one id, the first is meant.
+        if document.cell(&name).is_some_and(|first| first.at == at) {
+            names.push(name);
+        }
+        Called { names }
+    }
+
+    fn is(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own == name)
+    }
+}
+
+/// What has to change so that a compaction that names a cell names another one in its place.
+pub(super) fn renamed(document: &Document, at: usize, new: &str) -> Vec<Attribute> {
+    let names = Called::new(document, at);
+    let mut changes = Vec::new();
+    for cell in document.cells().skip(at + 1) {
+        let keys: &[&'static str] = match cell_word(cell).as_str() {
+            "summary" => &["from", "to"],
+            "compact_boundary" => &["summary_id", "kept_from"],
+            _ => &[],
+        };
+        let named = |key: &&&str| cell.attribute(key).is_some_and(|name| names.is(&name));
+        let change = |key: &&'static str| Attribute { cell: cell.at, key, value: new.to_string() };
+        changes.extend(keys.iter().filter(named).map(change));
+    }
+    changes
+}
+
+/// The document in which no cell names another by its place: a cell that is put between them would move it.
+pub(super) fn with_firm_names(document: &Document) -> Result<Document, ItemError> {
+    let ids: HashSet<&str> = document.cells().filter_map(Cell::id).collect();
+    let mut found: Vec<(usize, &'static str, usize)> = Vec::new();
+    for cell in document.cells() {
+        for key in naming_keys(cell) {
+            let Some(name) = cell.attribute(key).filter(|name| !ids.contains(name.as_str())) else {
+                continue;
+            };
+            let place = name.strip_prefix('#').unwrap_or(&name).parse::<usize>().ok();
+            let place = place.and_then(|place| place.checked_sub(1)).filter(|at| *at < cell.at);
+            let loose = place.filter(|at| Cell { document, at: *at }.id().is_none());
+            found.extend(loose.map(|at| (cell.at, *key, at)));
+        }
+    }
+    let places: BTreeSet<usize> = found.iter().map(|(_, _, at)| *at).collect();
+    let sealed = with_ids(document, places)?;
+    let changes = found.into_iter().map(|(cell, key, at)| {
+        let value = Cell { document: &sealed, at }.name().into_owned();
+        Attribute { cell, key, value }
+    });
+    // Most names are the same as before, and then nothing need be written.
+    let is_new = |change: &Attribute| {
+        Cell { document: &sealed, at: change.cell }.attribute(change.key).as_ref()
+            != Some(&change.value)
+    };
+    let changes: Vec<Attribute> = changes.filter(is_new).collect();
+    let source = set_attributes(&sealed, &changes)?;
+    Ok(sealed.with_source(source))
+}
+
+/// The attributes by which a cell names others.
+fn naming_keys(cell: Cell<'_>) -> &'static [&'static str] {
+    match cell_word(cell).as_str() {
+        "summary" => &["parent", "part", "from", "to"],
+        "compact_boundary" => &["parent", "part", "summary_id", "kept_from"],
+        "tombstone" => &["parent", "part", "target", "target_parent"],
+        _ => &["parent", "part"],
+    }
+}

@@ -1,0 +1,132 @@
+//! `edit`, `drop`, `rewind` and `fork` in a file that has a compaction: nothing that was seen is lost, and what
+//! would do nothing is refused.
+
+use serde_json::Value;
+
+use crate::sandbox::{Run, Sandbox};
+use crate::server::{Server, answer};
+
+const HEAD: &str = "---\ndefault_agent: t\nagents:\n  t: {models: [openai/tiny], context_window: 600, max_output_tokens: 100}\n---\n\n";
+
+/// A file of six rounds whose questions have no ids, compacted.
+fn compacted() -> Sandbox {
+    let server = Server::new(vec![answer(&["They spoke of rivers."]); 5]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let answer = "The river flows to the sea. ".repeat(4);
+    let round = |n: usize| {
+        format!(
+            "# %%\n\nQuestion {n}?\n\n# %%% [^r{n}]\n\n[^r{n}]: [t]\n\nAnswer {n}. {answer}\n\n"
+        )
+    };
+    let rounds: String = (0..6).map(round).collect();
+    let system = "# %%% [^sys]\n\n[^sys]: [system]\n\nBe brief.\n\n";
+    sandbox.write("a.msg.md", format!("{HEAD}{system}{rounds}"));
+    done(&sandbox.run(&["compact", "a.msg.md"]));
+    sandbox
+}
+
+#[track_caller]
+fn done(run: &Run) -> &str {
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    run.stdout.trim_end()
+}
+
+/// What would be sent.
+#[track_caller]
+fn seen(sandbox: &Sandbox) -> String {
+    assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
+    let run = sandbox.run(&["context", "a.msg.md", "--json"]);
+    let shown: Value = serde_json::from_str(done(&run)).unwrap();
+    shown["messages"].to_string()
+}
+
+/// The name of the last cell of that role.
+fn of_role(sandbox: &Sandbox, role: &str) -> String {
+    let shown = sandbox.show("a.msg.md");
+    let cells = shown["cells"].as_array().unwrap();
+    let cell = cells.iter().rfind(|cell| cell["role"] == role).unwrap();
+    cell["name"].as_str().unwrap().to_string()
+}
+
+/// The first question that was kept: its cell and its text.
+fn first_kept(sandbox: &Sandbox) -> (String, String) {
+    let file = sandbox.read("a.msg.md");
+    let name = file.split("kept_from=").nth(1).unwrap();
+    let name: String = name.chars().take_while(char::is_ascii_digit).collect();
+    let shown = sandbox.show("a.msg.md");
+    let cell = shown["cells"].as_array().unwrap().iter().find(|cell| cell["name"] == *name);
+    (name, cell.unwrap()["content"].as_str().unwrap().to_string())
+}
+
+#[test]
+fn an_edit_above_what_is_kept_moves_nothing() {
+    let sandbox = compacted();
+    let before = seen(&sandbox);
+    assert!(before.contains("They spoke of rivers.") && before.contains("Question 5?"), "{before}");
+    assert!(!before.contains("Question 0?"), "{before}");
+    done(&sandbox.run(&["edit", "a.msg.md", "r0", "x"]));
+    assert_eq!(seen(&sandbox), before);
+}
+
+#[test]
+fn the_first_kept_question_and_the_summary_can_be_edited() {
+    let sandbox = compacted();
+    let (name, text) = first_kept(&sandbox);
+    let before = seen(&sandbox);
+    done(&sandbox.run(&["edit", "a.msg.md", &name, "Another one?"]));
+    let asked = before.replace(&text, "Another one?");
+    assert_eq!(seen(&sandbox), asked);
+    let summary = of_role(&sandbox, "summary");
+    done(&sandbox.run(&["edit", "a.msg.md", &summary, "Of streams."]));
+    let after = seen(&sandbox);
+    assert!(after.contains("Of streams.") && after.contains("Another one?"), "{after}");
+    assert!(!after.contains("They spoke of rivers."), "{after}");
+    // Undone, neither summary is seen.
+    done(&sandbox.run(&["compact", "a.msg.md", "--undo"]));
+    let after = seen(&sandbox);
+    assert!(after.contains("Question 0?") && after.contains("Another one?"), "{after}");
+    assert!(!after.contains("Of streams.") && !after.contains("They spoke"), "{after}");
+}
+
+#[test]
+fn what_would_do_nothing_is_refused() {
+    let sandbox = compacted();
+    let before = sandbox.read("a.msg.md");
+    let boundary = of_role(&sandbox, "compact_boundary");
+    sandbox.run(&["drop", "a.msg.md", &boundary]).assert_failure(
+        1,
+        &format!(
+            "analects: a.msg.md: cell {boundary} cannot be hidden: it is the boundary of a compaction\n\
+             hint: analects compact a.msg.md --undo takes it back\n"
+        ),
+    );
+    let copy = of_role(&sandbox, "system");
+    assert_ne!(copy, "sys");
+    sandbox.run(&["edit", "a.msg.md", "sys", "Be long."]).assert_failure(
+        1,
+        &format!(
+            "analects: a.msg.md: cell sys cannot be edited: a compaction hides it, and a copy counts\n\
+             hint: edit cell {copy}, its copy behind the compaction\n"
+        ),
+    );
+    assert_eq!(sandbox.read("a.msg.md"), before);
+}
+
+#[test]
+fn a_rewind_before_a_compaction_says_that_its_summary_does_not_count() {
+    let sandbox = compacted();
+    let summary = of_role(&sandbox, "summary");
+    let compaction = sandbox.read("a.msg.md");
+    let before = seen(&sandbox);
+    let run = sandbox.run(&["rewind", "a.msg.md", "r5"]);
+    done(&run);
+    let told = format!("the summary of cell {summary} does not count there");
+    assert!(run.stderr.contains(&told), "{}", run.stderr);
+    assert!(seen(&sandbox).contains("Question 0?"));
+    // To the summary is to the end of the compaction.
+    sandbox.write("a.msg.md", compaction + "\n# %%\n\nAnd now?\n");
+    let run = sandbox.run(&["rewind", "a.msg.md", &summary]);
+    done(&run);
+    assert!(!run.stderr.contains("does not count"), "{}", run.stderr);
+    assert_eq!(seen(&sandbox), before);
+}
