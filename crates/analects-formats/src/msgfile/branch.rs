@@ -112,7 +112,8 @@ pub fn rewind(document: &Document, at: usize) -> Result<Rewound, ItemError> {
     if roles[asked] == "summary" && at != asked && counts.is_none() {
         return Err(uncounted_summary(cell_of(&document, asked)));
     }
-    let uncounted = counted.filter(|it| counts < Some(it.boundary)).map(|it| it.name(&document));
+    let uncounted = counted.filter(|it| counts < Some(it.boundary)).and_then(|it| it.summary);
+    let uncounted = uncounted.map(|at| cell_of(&document, at).name().into_owned());
     Ok(Rewound { source, to, before, uncounted })
 }
 

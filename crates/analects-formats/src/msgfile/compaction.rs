@@ -33,11 +33,6 @@ impl Compaction {
         Some(Compaction { boundary, summary, seen })
     }
 
-    /// What to call it: by its summary.
-    pub(super) fn name(&self, document: &Document) -> String {
-        Cell { document, at: self.summary.unwrap_or(self.boundary) }.name().into_owned()
-    }
-
     /// The copy of an instruction that counts in the place of this one, which the compaction hides.
     pub(super) fn copy_of<'a>(&self, document: &'a Document, at: usize) -> Option<Cell<'a>> {
         if at > self.boundary || self.seen.contains(&at) {

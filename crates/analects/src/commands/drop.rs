@@ -16,6 +16,7 @@ use crate::ui;
 ///
 /// The message stays in the record. In a FILE, its cell gets history=none; a call and its result go together, and so
 /// do code and its outputs. The names of the cells that say so now are printed, and --undo shows them again.
+/// A compaction is not hidden but taken back: compact --undo.
 ///
 /// In a session, a tombstone hides the message, and what followed it follows the one before. The id of the tombstone is
 /// printed: to show the message again, drop the tombstone. Without a call, its results are not sent either; a call

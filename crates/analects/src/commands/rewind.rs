@@ -15,6 +15,9 @@ use crate::ui;
 /// back there, rewind to its last message. Of a FILE, every cell stays as it is; one is added, which says where the
 /// conversation goes on. A call whose result comes after the message counts as interrupted when the conversation is sent.
 ///
+/// Before a compaction, its summary does not count, and what it stands for is sent again; to go back to a summary is to
+/// go to the end of its compaction.
+///
 /// If the message is a question, chat FILE without a prompt asks it again.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:

@@ -1,7 +1,7 @@
 //! `edit`, `drop`, `rewind` and `fork` in a file that has a compaction: nothing that was seen is lost, and what
 //! would do nothing is refused.
 
-use serde_json::Value;
+use analects_core::{History, chain};
 
 use crate::sandbox::{Run, Sandbox};
 use crate::server::{Server, answer};
@@ -31,13 +31,16 @@ fn done(run: &Run) -> &str {
     run.stdout.trim_end()
 }
 
-/// What would be sent.
+/// What the model is to see, text by text.
 #[track_caller]
 fn seen(sandbox: &Sandbox) -> String {
     assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
-    let run = sandbox.run(&["context", "a.msg.md", "--json"]);
-    let shown: Value = serde_json::from_str(done(&run)).unwrap();
-    shown["messages"].to_string()
+    let decoded = sandbox.messages("a.msg.md");
+    let chain = chain(&decoded.messages);
+    assert_eq!((decoded.problems.len(), chain.problems.len()), (0, 0));
+    let shown = chain.messages.iter().filter(|message| message.history != History::Exclude);
+    let texts: Vec<String> = shown.map(|message| message.text()).collect();
+    texts.join("\n")
 }
 
 /// The name of the last cell of that role.

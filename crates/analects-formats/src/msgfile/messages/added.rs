@@ -93,7 +93,7 @@ fn with_named_sealed(
         match before.get(mention.id) {
             Some(at) => _ = wanted.insert(*at),
             None if mention.may_be_elsewhere => {}
-            None => return Err(gone(mention.id)),
+            None => return Err(gone()),
         }
     }
     let sealed = with_ids(document, wanted)?;
@@ -108,8 +108,8 @@ fn with_named_sealed(
     Ok((sealed, renamed))
 }
 
-fn gone(id: &MessageId) -> ItemError {
-    let text = format!("the cell of message {} is not there any more", &**id);
+fn gone() -> ItemError {
+    let text = "the file has changed, and a cell that is to be named is not there any more";
     ItemError::new(ItemErrorKind::UnknownCell, text).hinting("try again")
 }
 

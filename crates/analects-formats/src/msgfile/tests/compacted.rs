@@ -113,6 +113,21 @@ fn the_first_cell_that_is_kept_can_be_edited() {
     }
 }
 
+/// Files that other programs wrote name messages by their own ids.
+#[test]
+fn a_compaction_that_names_ids_follows_an_edit_too() {
+    let file = "# %% [^1]\n\n[^1]: [markdown] uuid=\"m-1\"\n\none\n\n\
+        # %% [^2]\n\n[^2]: [markdown] uuid=\"m-2\"\n\ntwo\n\n\
+        # %%% [^3]\n\n[^3]: [summary] uuid=\"m-3\"\n\nso far\n\n\
+        # %%% [^4]\n\n[^4]: [compact_boundary] summary_id=\"m-3\" kept_from=\"m-2\"\n";
+    assert_eq!(texts(file.as_bytes()), ["so far", "two"]);
+    let after = edited(&edited(file, "2", "zwei"), "3", "bisher");
+    assert_eq!(texts(after.as_bytes()), ["bisher", "zwei"]);
+    let next = after + "\n# %%\n\nthree\n";
+    let rewound = rewind(&decode(next.as_str()), place(&next, "4")).unwrap();
+    assert_eq!(texts(&rewound.source), ["bisher", "zwei"]);
+}
+
 #[test]
 fn an_edit_above_does_not_move_what_is_kept() {
     let file = compacted(&talk(3, |_| true), 1);
