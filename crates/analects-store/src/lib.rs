@@ -64,7 +64,7 @@ pub use error::StoreError;
 pub use file_state::FileState;
 pub use ids::OsIds;
 pub use jsonl::{JsonlStore, LINE_LIMIT, SyncPolicy};
-pub use locked_file::{LockedFile, create_file, read_message_file};
+pub use locked_file::{LockedFile, create_file, read_message_file, real_path};
 pub use mend::{Repaired, check_transcript, repair_transcript};
 pub use message_file::MessageFile;
 pub use picture::read_picture;

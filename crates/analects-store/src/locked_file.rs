@@ -336,7 +336,7 @@ fn read_or_new(vfs: &dyn Vfs, path: &Path) -> Result<(Document, Option<Facts>), 
 }
 
 /// The path that a name leads to, for a file that may not be there yet.
-pub(crate) fn real_path(vfs: &dyn Vfs, path: &Path) -> Result<PathBuf, StoreError> {
+pub fn real_path(vfs: &dyn Vfs, path: &Path) -> Result<PathBuf, StoreError> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         let folder = folder_of(&path).to_path_buf();

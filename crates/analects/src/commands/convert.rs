@@ -17,7 +17,7 @@ use jiff::tz::TimeZone;
 
 use crate::failure::{Failure, words};
 use crate::ui;
-use output::Output;
+use output::{Output, Taken};
 use report::Report;
 
 /// Turn a conversation into another format
@@ -226,7 +226,9 @@ impl Job<'_> {
     fn single(&self, is_stdout: bool) -> Result<(), Failure> {
         let source = Source::open(&self.args.input)?;
         let output = match &self.args.output {
-            Some(path) if !is_stdout => Output::file(path, self.args.force)?,
+            Some(path) if !is_stdout => {
+                Output::file(path, if self.args.force { Taken::Replace } else { Taken::Refuse })?
+            }
             _ => Output::stdout(self.args.lossy),
         };
         let report = self.convert(source, output)?;

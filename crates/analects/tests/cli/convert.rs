@@ -5,6 +5,8 @@ use std::fs;
 use std::io::Write;
 #[cfg(target_os = "linux")]
 use std::process::Stdio;
+#[cfg(target_os = "linux")]
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -268,14 +270,134 @@ fn links_lead_nowhere() {
     assert!(run.stderr.contains("links are not followed"), "{}", run.stderr);
     assert!(run.stderr.contains("2 links not followed"), "{}", run.stderr);
     assert_eq!(names(&sandbox, "elsewhere"), ["b.md"]);
-    // A link in the place of the new file is replaced, not followed.
+    // A link in the place of a new file of a folder is replaced, not followed: nobody named it.
+    fs::remove_file(sandbox.path("out/sub")).unwrap();
+    fs::create_dir(sandbox.path("out/sub")).unwrap();
     sandbox.write("victim", "mine");
-    symlink(sandbox.path("victim"), sandbox.path("t.jsonl")).unwrap();
-    let run = sandbox.run(&["convert", "in/sub/a.md", "-o", "t.jsonl"]);
+    symlink(sandbox.path("victim"), sandbox.path("out/sub/a.jsonl")).unwrap();
+    let run = sandbox.run(&["convert", "in", "-o", "out", "--to", "transcript"]);
     assert_eq!(run.code, Some(1));
-    let run = sandbox.run(&["convert", "in/sub/a.md", "-o", "t.jsonl", "--force"]);
-    assert_eq!(run.code, Some(0));
+    let run = sandbox.run(&["convert", "in", "-o", "out", "--to", "transcript", "--force"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(sandbox.read("victim"), "mine");
+    assert_eq!(sandbox.texts("out/sub/a.jsonl"), ["Hello", "Hi there"]);
+    assert_eq!(names(&sandbox, "out/sub"), ["a.jsonl"]);
+}
+
+/// The mode of a file.
+#[cfg(unix)]
+fn mode(sandbox: &Sandbox, name: &str) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(sandbox.path(name)).unwrap().permissions().mode() & 0o777
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_new_file_has_the_mode_that_the_umask_gives() {
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.md", CHAT);
+    for (umask, expected) in [("022", 0o644), ("027", 0o640), ("077", 0o600)] {
+        let name = format!("{umask}.jsonl");
+        let before = format!("umask {umask}");
+        let mut command = in_shell(&sandbox, &before, &["convert", "talk.md", "-o", &name]);
+        Run::from(command.output().unwrap()).assert_answer("");
+        assert_eq!(mode(&sandbox, &name), expected, "{umask}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_replaced_keeps_its_mode_and_the_links_to_it() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.md", CHAT);
+    fs::create_dir(sandbox.path("far")).unwrap();
+    sandbox.write("far/target", "old");
+    fs::set_permissions(sandbox.path("far/target"), fs::Permissions::from_mode(0o664)).unwrap();
+    symlink("far/target", sandbox.path("link.jsonl")).unwrap();
+    symlink("far/new", sandbox.path("nowhere.jsonl")).unwrap();
+    for (link, target) in [("link.jsonl", "far/target"), ("nowhere.jsonl", "far/new")] {
+        assert_eq!(sandbox.run(&["convert", "talk.md", "-o", link]).code, Some(1));
+        sandbox.run(&["convert", "talk.md", "-o", link, "--force"]).assert_answer("");
+        assert!(sandbox.path(link).is_symlink(), "{link}");
+        assert_eq!(sandbox.texts(link), ["Hello", "Hi there"]);
+        assert_eq!(sandbox.read(link), sandbox.read(target));
+    }
+    assert_eq!(mode(&sandbox, "far/target"), 0o664);
+    assert_eq!(names(&sandbox, "far"), ["new", "target"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn only_a_file_can_be_replaced() {
+    use std::os::unix::fs::symlink;
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.md", CHAT);
+    fs::create_dir(sandbox.path("folder.jsonl")).unwrap();
+    symlink("folder.jsonl", sandbox.path("to-folder.jsonl")).unwrap();
+    symlink("/dev/null", sandbox.path("to-device.jsonl")).unwrap();
+    symlink("circle.jsonl", sandbox.path("circle.jsonl")).unwrap();
+    let said = [
+        ("folder.jsonl", "this is a folder"),
+        ("to-folder.jsonl", "this is a folder"),
+        ("to-device.jsonl", "this is a device or a pipe"),
+        ("circle.jsonl", "circle.jsonl"),
+    ];
+    for (name, said) in said {
+        let run = sandbox.run(&["convert", "talk.md", "-o", name, "--force"]);
+        assert_eq!(run.code, Some(1), "{name}: {}", run.stderr);
+        assert!(run.stderr.contains(said), "{name}: {}", run.stderr);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_kill_leaves_nothing_behind() {
+    for args in [&[][..], &["--force"]] {
+        let sandbox = Sandbox::new();
+        sandbox.write("out.msg.md", "mine");
+        let name = if args.is_empty() { "new.msg.md" } else { "out.msg.md" };
+        let args = [&["convert", "-", "-o", name], args].concat();
+        let mut child = sandbox.command(&args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // More than is looked at to find the format, so that the new file is begun.
+        stdin.write_all(LINE.repeat(2000).as_bytes()).unwrap();
+        let root = fs::canonicalize(sandbox.path(".")).unwrap();
+        let opened = format!("/proc/{}/fd", child.id());
+        let is_begun = || {
+            let mut files = fs::read_dir(&opened).unwrap().flatten();
+            files.any(|file| fs::read_link(file.path()).is_ok_and(|path| path.starts_with(&root)))
+        };
+        let start = Instant::now();
+        while !is_begun() {
+            assert!(start.elapsed() < Duration::from_secs(30), "it never began");
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(names(&sandbox, "."), ["out.msg.md"]);
+        assert_eq!(sandbox.read("out.msg.md"), "mine");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn files_whose_names_become_the_same_all_get_one() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("in")).unwrap();
+    for byte in 0xfa..=0xff_u8 {
+        let name = [&[byte], &b".md"[..]].concat();
+        fs::write(sandbox.path("in").join(OsStr::from_bytes(&name)), CHAT).unwrap();
+    }
+    // A name that another file would get if nobody had it.
+    sandbox.write("in/\u{fffd}.md-2.md", CHAT);
+    for _ in 0..2 {
+        let run = sandbox.run(&["convert", "in", "-o", "out", "--to", "transcript", "--force"]);
+        assert_eq!((run.code, &*run.stderr), (Some(0), "in: 7 files written\n"));
+        assert_eq!(names(&sandbox, "out").len(), 7);
+    }
 }
 
 #[test]
@@ -309,9 +431,15 @@ fn names_in_a_file_are_only_names() {
 /// The command with a limit on its memory, in kilobytes.
 #[cfg(target_os = "linux")]
 fn limited(sandbox: &Sandbox, limit: u32, args: &[&str]) -> std::process::Command {
+    in_shell(sandbox, &format!("ulimit -v {limit}"), args)
+}
+
+/// The command in a shell that does something else before.
+#[cfg(target_os = "linux")]
+fn in_shell(sandbox: &Sandbox, before: &str, args: &[&str]) -> std::process::Command {
     let inner = sandbox.command(args);
     let mut command = std::process::Command::new("sh");
-    command.arg("-c").arg(format!("ulimit -v {limit}; exec \"$0\" \"$@\""));
+    command.arg("-c").arg(format!("{before}; exec \"$0\" \"$@\""));
     command.arg(inner.get_program()).args(inner.get_args()).current_dir(sandbox.path("."));
     command.env("ANALECTS_HOME", sandbox.path("home")).stdin(Stdio::null());
     command

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use analects_formats::frame::{FORMATS, Format};
 
-use super::output::Output;
+use super::output::{Output, Taken};
 use super::{Job, Source, is_dash};
 use crate::failure::{Failure, words};
 use crate::ui;
@@ -25,12 +25,12 @@ pub fn run(job: &Job<'_>) -> Result<(), Failure> {
     fs::create_dir_all(output).map_err(|error| unusable(output, &error))?;
     let mut walk = Walk { own: fs::canonicalize(output).ok(), files: Vec::new(), links: 0 };
     walk.folder(input, Path::new(""))?;
-    let mut taken = HashSet::new();
+    let mut given = HashSet::new();
     let mut done = Done::default();
     let count = walk.files.len();
     for (at, relative) in walk.files.iter().enumerate() {
         ui::progress(&format!("{} of {count} files: {}", at + 1, relative.display()));
-        done.take(one(job, input, output, relative, &mut taken), job.args.json)?;
+        done.take(one(job, input, output, relative, &mut given), job.args.json)?;
     }
     ui::progress("");
     done.conclude(input, walk.links, job.args.json)
@@ -86,25 +86,27 @@ fn one(
     input: &Path,
     output: &Path,
     relative: &Path,
-    taken: &mut HashSet<PathBuf>,
+    given: &mut HashSet<PathBuf>,
 ) -> Result<Option<()>, Failure> {
     let source = Source::open(&input.join(relative))?;
     let Some(from) = job.format_of(&source) else { return Ok(None) };
-    let name = new_name(relative, from, job.to, taken);
+    let name = new_name(relative, from, job.to, given);
     make_folders(output, &name)?;
-    let output = Output::file(&output.join(&name), job.args.force)?;
+    let taken = if job.args.force { Taken::ReplaceLinks } else { Taken::Refuse };
+    let output = Output::file(&output.join(&name), taken)?;
     let report = job.convert(source, output)?;
     ui::progress("");
     report.tell(job.args.json)?;
     report.conclude().map(Some)
 }
 
-/// The name of the new file: the old one with another ending, or with one more if that name is taken.
+/// The name of the new file: the old one with another ending; with one more if another file of this run has
+/// that name, which names that are no UTF-8 share easily; or with a number.
 fn new_name(
     relative: &Path,
     from: &dyn Format,
     to: &dyn Format,
-    taken: &mut HashSet<PathBuf>,
+    given: &mut HashSet<PathBuf>,
 ) -> PathBuf {
     let ending = to.endings().first().copied().unwrap_or_default();
     let name = relative.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -115,13 +117,11 @@ fn new_name(
         endings.iter().filter(|ending| name.len() > ending.len() && name.ends_with(**ending));
     let old = fits.map(|ending| ending.len()).max().unwrap_or(0);
     let stem = &name[..name.len() - old];
-    let first = relative.with_file_name(format!("{stem}{ending}"));
-    if taken.insert(first.clone()) {
-        return first;
-    }
-    let second = relative.with_file_name(format!("{name}{ending}"));
-    taken.insert(second.clone());
-    second
+    let first = [format!("{stem}{ending}"), format!("{name}{ending}")];
+    let more = (2..=usize::MAX).map(|number| format!("{name}-{number}{ending}"));
+    let names = first.into_iter().chain(more).map(|name| relative.with_file_name(name));
+    // There are more numbers than files, so that one of them is free.
+    names.into_iter().find(|name| given.insert(name.clone())).unwrap_or_default()
 }
 
 /// Makes the folders above a new file. A link among them could lead anywhere, and is refused.

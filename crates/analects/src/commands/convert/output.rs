@@ -4,6 +4,11 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use analects_core::Ids;
+use analects_store::vfs::{Disk, Open, Vfs, VfsFile};
+use analects_store::{OsIds, real_path};
+use jiff::Timestamp;
+
 use crate::failure::{Failure, words};
 use crate::ui;
 
@@ -12,36 +17,41 @@ const HELD: usize = 16 << 20;
 
 /// Something that is being written.
 pub enum Output {
-    /// A file beside the one that it will be.
+    /// A file that has no name yet.
     File(NewFile),
     /// Stdout, as it comes.
     Direct,
     /// Stdout, once it is clear that nothing is lost.
     Held(Vec<u8>),
     /// The same, when there is much of it.
-    Spilled(NewFile),
+    Spilled(Spilled),
 }
 
-/// A file that is not complete yet. It goes away unless it is finished.
+/// What is done about a name that is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// That is an error.
+    Refuse,
+    /// The file is replaced, that of a link where the link leads; its mode and owner stay.
+    Replace,
+    /// The same, but a link is replaced itself: what it leads to was not named by anybody.
+    ReplaceLinks,
+}
+
+/// A file that is not complete yet. It goes away unless it is finished, also if we are killed, where the
+/// system has files without a name.
 pub struct NewFile {
-    file: File,
-    temporary: PathBuf,
+    draft: Box<dyn VfsFile>,
+    /// The name that the person gave it, and where that leads.
+    name: PathBuf,
     target: PathBuf,
-    replaces: bool,
+    taken: Taken,
 }
 
 impl Output {
-    /// A file of that name, which must not be there unless it may be replaced.
-    pub fn file(path: &Path, force: bool) -> Result<Output, Failure> {
-        match fs::symlink_metadata(path) {
-            Ok(facts) if facts.is_dir() => {
-                let text = format!("{}: this is a folder", path.display());
-                return Err(Failure::input(text).or_hint("name a file"));
-            }
-            Ok(_) if !force => return Err(taken(path)),
-            _ => {}
-        }
-        NewFile::beside(path, force).map(Output::File)
+    /// A file of that name.
+    pub fn file(path: &Path, taken: Taken) -> Result<Output, Failure> {
+        NewFile::new(path, taken).map(Output::File)
     }
 
     /// Stdout. Only if losses are allowed can anything be printed before the end.
@@ -52,7 +62,7 @@ impl Output {
     /// The name by which people know it.
     pub fn name(&self) -> String {
         match self {
-            Output::File(file) => file.target.to_string_lossy().into_owned(),
+            Output::File(file) => file.name.to_string_lossy().into_owned(),
             _ => "-".to_string(),
         }
     }
@@ -60,13 +70,13 @@ impl Output {
     /// Adds bytes.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         match self {
-            Output::File(file) | Output::Spilled(file) => file.write(bytes),
+            Output::File(file) => file.write(bytes),
+            Output::Spilled(file) => file.write(bytes),
             Output::Direct => ui::print_bytes(bytes),
             Output::Held(held) => {
                 held.extend_from_slice(bytes);
                 if held.len() > HELD && !ui::is_terminal() {
-                    let name = format!("analects-{}", std::process::id());
-                    let mut file = NewFile::beside(&std::env::temp_dir().join(name), true)?;
+                    let mut file = Spilled::new()?;
                     file.write(held)?;
                     *self = Output::Spilled(file);
                 }
@@ -86,66 +96,124 @@ impl Output {
     }
 }
 
-fn taken(path: &Path) -> Failure {
+fn is_taken(path: &Path) -> Failure {
     let failure = Failure::input(format!("{}: there is a file of this name", path.display()));
     failure.or_hint("name another one, or add --force; nothing was written")
 }
 
 impl NewFile {
-    /// A file beside `target` under a name that nobody has.
-    fn beside(target: &Path, replaces: bool) -> Result<NewFile, Failure> {
-        let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let start: String = name.chars().take(40).collect();
-        for number in 0..100_u32 {
-            let name = format!(".{start}.{}-{number}.tmp", std::process::id());
-            let temporary = target.with_file_name(name);
-            let mut options = File::options();
-            options.write(true).read(true).create_new(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            match options.open(&temporary) {
-                Ok(file) => {
-                    let target = target.to_path_buf();
-                    return Ok(NewFile { file, temporary, target, replaces });
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(unwritable(target, &error)),
-            }
+    fn new(name: &Path, taken: Taken) -> Result<NewFile, Failure> {
+        let there = fs::symlink_metadata(name).ok();
+        let is_link = there.as_ref().is_some_and(fs::Metadata::is_symlink);
+        if there.is_some_and(|facts| !facts.is_dir()) && taken == Taken::Refuse {
+            return Err(is_taken(name));
         }
-        let text = format!("{}: too many unfinished files are beside it", target.display());
-        Err(Failure::input(text))
+        let target = match taken {
+            Taken::Replace => real_path(&Disk, name)?,
+            _ => name.to_path_buf(),
+        };
+        if !(is_link && taken == Taken::ReplaceLinks) {
+            check_place(name, &target)?;
+        }
+        let draft = Disk.draft(folder_of(&target)).map_err(|error| unwritable(name, &error))?;
+        Ok(NewFile { draft, name: name.to_path_buf(), target, taken })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.file.write_all(bytes).map_err(|error| unwritable(&self.target, &error))
+        self.draft.write_all(bytes).map_err(|error| unwritable(&self.name, &error))
     }
 
     /// Gives it its name.
     fn finish(mut self) -> Result<(), Failure> {
-        let failure = |error: &io::Error| unwritable(&self.target, error);
-        self.file.sync_all().map_err(|error| failure(&error))?;
-        if self.replaces {
-            fs::rename(&self.temporary, &self.target).map_err(|error| failure(&error))?;
-            self.temporary = PathBuf::new();
-            return Ok(());
+        let named = self.give_name();
+        let named = named.and_then(|()| Disk.sync_folder(folder_of(&self.target)));
+        match named {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(is_taken(&self.name)),
+            named => named.map_err(|error| unwritable(&self.name, &error)),
         }
-        // A link is only made where nobody has taken the name meanwhile.
-        match fs::hard_link(&self.temporary, &self.target) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(taken(&self.target)),
-            Err(_) if self.target.exists() => Err(taken(&self.target)),
-            // Some file systems have no links.
-            Err(_) => {
-                fs::rename(&self.temporary, &self.target).map_err(|error| failure(&error))?;
-                self.temporary = PathBuf::new();
-                Ok(())
+    }
+
+    fn give_name(&mut self) -> io::Result<()> {
+        let is_file = fs::symlink_metadata(&self.target).is_ok_and(|facts| facts.is_file());
+        if is_file && self.taken != Taken::Refuse {
+            self.draft.adopt(&self.target)?;
+        }
+        self.draft.sync()?;
+        match self.draft.link(&self.target) {
+            Err(error)
+                if error.kind() == io::ErrorKind::AlreadyExists && self.taken != Taken::Refuse =>
+            {
+                self.replace()
             }
+            linked => linked,
         }
+    }
+
+    /// Takes the place of the file that is there. For that moment, it has a name of its own.
+    fn replace(&mut self) -> io::Result<()> {
+        let name = format!(".analects-{}.new", OsIds.uuid(Timestamp::now()));
+        let aside = self.target.with_file_name(name);
+        self.draft.link(&aside)?;
+        let renamed = Disk.rename(&aside, &self.target);
+        if renamed.is_err() {
+            // The error of the rename says more.
+            let _ = Disk.remove(&aside);
+        }
+        renamed
+    }
+}
+
+/// A new file can only be where nothing is, or a file that may be written to.
+fn check_place(name: &Path, target: &Path) -> Result<(), Failure> {
+    let Ok(facts) = fs::metadata(target) else { return Ok(()) };
+    if facts.is_dir() {
+        let text = format!("{}: this is a folder", name.display());
+        return Err(Failure::input(text).or_hint("name a file"));
+    }
+    if !facts.is_file() {
+        let text =
+            format!("{}: this is a device or a pipe, which cannot be replaced", name.display());
+        return Err(Failure::input(text).or_hint("for stdout, name -"));
+    }
+    // A rename would get around a write protection that somebody meant.
+    match Disk.open(target, Open::Append) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(unwritable(name, &error)),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// What is held for stdout, in a file for nobody else's eyes.
+pub struct Spilled {
+    file: File,
+    /// Its name, where an open file cannot lose it.
+    name: Option<PathBuf>,
+}
+
+impl Spilled {
+    fn new() -> Result<Spilled, Failure> {
+        let name = format!("analects-{}", OsIds.uuid(Timestamp::now()));
+        let path = std::env::temp_dir().join(name);
+        let mut options = File::options();
+        options.write(true).read(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(&path).map_err(|error| unwritable(&path, &error))?;
+        // Without a name, nothing of it is left if we are killed.
+        let name = fs::remove_file(&path).is_err().then_some(path);
+        Ok(Spilled { file, name })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.file.write_all(bytes).map_err(|error| unwritable(&std::env::temp_dir(), &error))
     }
 
     /// Prints all of it.
     fn print(&mut self) -> Result<(), Failure> {
-        let failure = |error: io::Error| unwritable(&self.temporary, &error);
+        let failure = |error: io::Error| unwritable(&std::env::temp_dir(), &error);
         self.file.rewind().map_err(failure)?;
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -158,10 +226,11 @@ impl NewFile {
     }
 }
 
-impl Drop for NewFile {
+impl Drop for Spilled {
     fn drop(&mut self) {
-        if !self.temporary.as_os_str().is_empty() {
-            let _ = fs::remove_file(&self.temporary);
+        if let Some(path) = &self.name {
+            // Nothing can be done about a file that stays.
+            let _ = fs::remove_file(path);
         }
     }
 }
