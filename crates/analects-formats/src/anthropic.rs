@@ -7,7 +7,7 @@ use analects_core::{Assistant, Block, Body, Content, Json, Message, Raw, RawMap,
 
 use crate::chatmd::session_json::Fields;
 use crate::frame::{Format, Head, ReadOptions, Reader, Sure, WriteOptions, Writer};
-use crate::requests::{RequestReader, RequestWriter, Wire, implied_stop};
+use crate::requests::{RequestReader, RequestWriter, Wire, implied_stop, skim};
 
 /// The Messages API.
 #[derive(Debug)]
@@ -28,18 +28,15 @@ impl Format for Anthropic {
 
     fn recognise(&self, head: &[u8], _: &str) -> Sure {
         let head = Head::new(head);
-        let is_list = head.starts_with("[") && head.has_key("role");
-        let is_object = head.starts_with("{") && head.has_value("messages", "[");
-        if !(is_list || is_object) {
+        let found = skim(head);
+        if !found.is_for(&["user", "assistant", "system"]) || found.is_lines() {
             return Sure::No;
         }
         let blocks =
             ["tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"];
         let has_blocks = blocks.iter().any(|kind| head.has("type", kind));
-        let has_system =
-            is_object && (head.has_value("system", "\"") || head.has_value("system", "["));
         let is_ours = has_blocks
-            || has_system
+            || found.has_system
             || head.has_key("cache_control")
             || head.has_key("input_schema")
             || head.has_value("model", "\"claude");

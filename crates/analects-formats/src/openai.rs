@@ -25,7 +25,11 @@ use analects_core::{Message, RawMap};
 
 use crate::chatmd::session_json::Fields;
 use crate::frame::{Format, Head, ReadOptions, Reader, Sure, WriteOptions, Writer};
-use crate::requests::{RequestReader, RequestWriter, Wire};
+use crate::requests::{RequestReader, RequestWriter, Wire, skim};
+
+/// Who can say something, of whom the last ones are known to this API only.
+const ROLES: [&str; 6] = ["user", "assistant", "system", "developer", "tool", "function"];
+const OWN_ROLES: [&str; 4] = ["system", "developer", "tool", "function"];
 
 /// Chat Completions.
 #[derive(Debug)]
@@ -46,16 +50,14 @@ impl Format for OpenAi {
 
     fn recognise(&self, head: &[u8], _: &str) -> Sure {
         let head = Head::new(head);
-        let is_list = head.starts_with("[") && head.has_key("role");
-        let is_lines = head.starts_with("{\"role\"") || head.starts_with("{ \"role\"");
-        let is_object = head.starts_with("{") && head.has_value("messages", "[");
-        if !(is_list || is_lines || is_object) {
+        let found = skim(head);
+        // Many an object has a role and is no message.
+        let is_line = head.starts_with("{\"role\"") || head.starts_with("{ \"role\"");
+        if !found.is_for(&ROLES) || (found.is_lines() && !is_line) {
             return Sure::No;
         }
-        let roles = ["system", "developer", "tool", "function"];
-        let is_ours = roles.iter().any(|role| head.has("role", role))
-            || head.has_key("tool_calls")
-            || head.has_key("image_url");
+        let is_ours =
+            found.has_role(&OWN_ROLES) || head.has_key("tool_calls") || head.has_key("image_url");
         if is_ours { Sure::Yes } else { Sure::Maybe }
     }
 

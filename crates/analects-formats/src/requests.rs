@@ -8,9 +8,7 @@
 mod difference;
 mod read;
 mod same;
-
-#[cfg(test)]
-pub(crate) use same::same;
+mod skim;
 mod write;
 
 use analects_core::{Message, Raw, RawMap, SessionId, StateChange, StopReason};
@@ -19,6 +17,9 @@ use crate::chatmd::session_json::Fields;
 use crate::msgfile::messages::derived_id;
 
 pub(crate) use read::RequestReader;
+#[cfg(test)]
+pub(crate) use same::same;
+pub(crate) use skim::skim;
 pub(crate) use write::RequestWriter;
 
 /// One API's way to say messages.

@@ -17,6 +17,11 @@ impl<'a> Head<'a> {
         Head { bytes: bytes.trim_ascii_start() }
     }
 
+    /// What it holds.
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Whether it begins with this.
     pub fn starts_with(self, text: &str) -> bool {
         self.bytes.starts_with(text.as_bytes())

@@ -499,7 +499,7 @@ fn check_knows_every_format() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.md", CHAT);
     sandbox.write("r.json", REQUEST);
-    sandbox.write("bad.json", "{\"messages\":[{\"role\":\"robot\"}]}");
+    sandbox.write("bad.json", REQUEST.replace("\"user\"", "\"robot\""));
     let run = sandbox.run(&["check", "--json", "talk.md", "r.json", "bad.json"]);
     assert_eq!(run.code, Some(1));
     let lines: Vec<Value> = run.stdout.lines().map(json).collect();
@@ -507,6 +507,22 @@ fn check_knows_every_format() {
     assert_eq!(formats, ["chatmd", "openai", "openai"]);
     assert_eq!(lines[0]["problems"], serde_json::json!([]));
     assert_eq!(lines[2]["problems"][0]["code"], "unknown-role");
+}
+
+#[test]
+fn json_of_other_programs_is_not_taken_for_a_request() {
+    let sandbox = Sandbox::new();
+    let other =
+        "{\"sessionId\":\"s\",\"messages\":[{\"id\":\"m\",\"type\":\"user\",\"content\":\"Hi\"}]}";
+    sandbox.write("other.json", other);
+    let run = sandbox.run(&["convert", "other.json", "-o", "x.msg.md"]);
+    assert_eq!((run.code, &*run.stdout), (Some(1), ""));
+    let said = "analects: other.json: neither its content nor its name tells a format\n\
+        hint: if you know it, add --from and one of ";
+    assert!(run.stderr.starts_with(said), "{}", run.stderr);
+    assert!(!sandbox.path("x.msg.md").exists());
+    let run = sandbox.run(&["check", "--json", "other.json"]);
+    assert_eq!((run.code, &json(&run.stdout)["format"]), (Some(1), &"unknown".into()));
 }
 
 #[test]

@@ -55,6 +55,12 @@ fn what_says_nothing_has_no_format() {
         ("{\"type\":\"session_meta\",\"payload\":{}}\n", "other.jsonl"),
         ("{\"some\":\"record\"}\n", "other.jsonl"),
         ("\0\0\0\0", "x.bin"),
+        ("{\"messages\":[]}", "x.json"),
+        ("{\"messages\":[{\"type\":\"user\",\"content\":\"Hi\"}]}", "gemini.json"),
+        ("{\"messages\":[{\"role\":\"robot\",\"content\":\"Hi\"}]}", "x.json"),
+        ("[{\"message\":{\"author\":{\"role\":\"user\"},\"content\":{}}}]", "export.json"),
+        ("{\"system\":\"x\",\"messages\":[{\"type\":\"tool_use\",\"role\":1}]}", "x.json"),
+        ("{\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"Hi\"}]}]}", "request.json"),
     ] {
         check(head, name, "none");
     }

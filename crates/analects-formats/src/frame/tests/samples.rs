@@ -90,3 +90,15 @@ fn a_file_for_fine_tuning_comes_back() {
         assert!(again.lines().map(value).eq(text.lines().map(value)));
     }
 }
+
+#[test]
+fn conversations_of_other_programs_are_not_taken_for_requests() {
+    let programs = ["chatgpt", "gemini-cli", "claude-ai", "codex", "pi"];
+    for path in samples("conversations_of_other_programs_are_not_taken_for_requests") {
+        let is_other = path.iter().any(|part| programs.iter().any(|program| part == *program));
+        let bytes = fs::read(&path).unwrap();
+        let found = detect(&bytes[..bytes.len().min(HEAD)], &path.to_string_lossy());
+        let is_request = found.is_some_and(|found| ["openai", "anthropic"].contains(&found.id()));
+        assert!(!(is_other && is_request), "{path:?}");
+    }
+}
