@@ -20,6 +20,10 @@ const MOST: usize = 10_000;
 /// How many messages a compaction may wait for its summary, which is mostly the next one.
 const WAIT: usize = 32;
 
+/// How many messages, of lines with how many bytes, wait for the first record that names its session.
+const EARLY: usize = 1_000;
+const EARLY_BYTES: usize = 16 << 20;
+
 /// Reads a session of Claude Code.
 #[derive(Debug)]
 pub struct SessionReader {
@@ -58,6 +62,9 @@ struct Records {
     /// The session of the first record that names one, and that of the last.
     own: Option<String>,
     current: Option<String>,
+    /// Messages from before that, which have a session as soon as it is known.
+    early: Vec<Message>,
+    early_bytes: usize,
     /// Messages from a compaction on that still lacks its summary.
     held: Vec<Message>,
     /// Calls without a result so far, and parents that were not there so far, by hash: their lines.
@@ -88,6 +95,9 @@ impl Records {
             self.report(line.too_long(), out);
             return;
         };
+        if self.current.is_none() {
+            self.early_bytes = self.early_bytes.saturating_add(bytes.len());
+        }
         let odd = read_line(bytes, &mut |value| {
             self.value(value, out);
             self.nth += 1;
@@ -128,7 +138,7 @@ impl Records {
         if self.full {
             let id = self.derived_id();
             let session_id = self.session().into();
-            out.messages.push(Message { id: id.into(), session_id, ..value(raw) });
+            self.give(Message { id: id.into(), session_id, ..value(raw) }, out);
         } else {
             out.left_out += 1;
         }
@@ -221,8 +231,29 @@ impl Records {
         }
     }
 
-    /// Gives a message, as soon as the compaction before it has its summary.
+    /// Gives a message, as soon as its session is known.
     fn give(&mut self, made: Message, out: &mut Read) {
+        if self.current.is_some() {
+            return self.give_complete(made, out);
+        }
+        self.early.push(made);
+        if self.early.len() >= EARLY || self.early_bytes > EARLY_BYTES {
+            self.give_early(None, out);
+        }
+    }
+
+    /// Gives the messages that waited for a session.
+    fn give_early(&mut self, session: Option<&str>, out: &mut Read) {
+        for mut made in std::mem::take(&mut self.early) {
+            if let Some(session) = session {
+                made.session_id = session.into();
+            }
+            self.give_complete(made, out);
+        }
+    }
+
+    /// Gives a message, as soon as the compaction before it has its summary.
+    fn give_complete(&mut self, made: Message, out: &mut Read) {
         let is_boundary = matches!(made.body, Body::CompactBoundary(_));
         if self.held.is_empty() && !is_boundary {
             out.messages.push(made);
@@ -275,6 +306,9 @@ impl Records {
         if self.current.as_deref() == Some(&*session) {
             return;
         }
+        if self.current.is_none() {
+            self.give_early(Some(&session), out);
+        }
         self.current = Some(session.clone().into_owned());
         let own = self.own.get_or_insert_with(|| session.clone().into_owned());
         if **own != *session {
@@ -284,7 +318,8 @@ impl Records {
         }
     }
 
-    /// The session of the current record, or that of the one before, or one made of the file's name.
+    /// The session of the current record, or that of the one before, or one made of the file's name, which is
+    /// that of the message only if no record ever names one.
     fn session(&self) -> String {
         let made = || session_of(&self.name).to_string();
         self.current.clone().unwrap_or_else(made)
@@ -304,6 +339,7 @@ impl Records {
     }
 
     fn finish(mut self, out: &mut Read) {
+        self.give_early(None, out);
         out.messages.append(&mut self.held);
         self.report_open(out);
         self.report_left(out);

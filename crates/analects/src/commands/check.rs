@@ -1,5 +1,6 @@
 //! `check`: everything that is odd about files and folders.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -269,9 +270,26 @@ fn through_frame(
     }
     reader.finish(&mut found);
     let mut problems = found.problems;
-    problems.extend(chain(&found.messages).problems);
+    let of_chain = unsaid(&problems, chain(&found.messages).problems);
+    problems.extend(of_chain);
     problems.sort_by_key(|problem| (problem.line, problem.column));
     Ok(Some(Checked { path: name, format: format.id(), source, problems }))
+}
+
+/// What the chain of the messages shows beyond what the reader has said already, which knows the lines.
+fn unsaid(said: &[Problem], of_chain: Vec<Problem>) -> Vec<Problem> {
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for problem in said.iter().filter(|problem| problem.line > 0) {
+        *known.entry(&problem.code).or_default() += 1;
+    }
+    let is_unsaid = |problem: &Problem| match known.get_mut(&*problem.code) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    };
+    of_chain.into_iter().filter(is_unsaid).collect()
 }
 
 /// What is wrong with a transcript, and its text to show the places in; a large one is gone over line by

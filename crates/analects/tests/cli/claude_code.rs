@@ -101,8 +101,25 @@ fn check_says_what_is_wrong_with_a_session_and_where() {
         ("duplicate-message-id", 11),
         ("torn-line", 12),
     ] {
-        assert!(codes.contains(&(expected.0.to_string(), expected.1)), "{codes:?}");
+        // Each of them once, with its line.
+        let of_code: Vec<u64> =
+            codes.iter().filter(|(code, _)| code == expected.0).map(|(_, line)| *line).collect();
+        assert_eq!(of_code, [expected.1], "{}: {codes:?}", expected.0);
     }
+}
+
+#[test]
+fn what_is_kept_in_full_is_of_one_session() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", SESSION);
+    for to in ["full.jsonl", "full.msg.md"] {
+        let run = sandbox.run(&["convert", "s.jsonl", "-o", to, "--full"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let run = sandbox.run(&["check", to]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+    }
+    let all = sandbox.read("full.jsonl");
+    assert_eq!(all.matches("\"session_id\":\"s1\"").count(), 9, "{all}");
 }
 
 #[test]

@@ -643,3 +643,47 @@ fn problems_are_listed_up_to_a_limit() {
     assert_eq!(got.problems.len(), 10_001);
     assert_eq!(got.problems[10_000].code, "more-problems");
 }
+
+const SNAPSHOT: &str =
+    "{\"type\":\"file-history-snapshot\",\"messageId\":\"u1\",\"snapshot\":{}}\n";
+
+#[test]
+fn what_comes_before_the_first_session_is_of_it() {
+    let summary = "{\"type\":\"summary\",\"summary\":\"Greetings\",\"leafUuid\":\"u1\"}\n";
+    let got = read(format!("{SNAPSHOT}{summary}7\n{}", prompt("u1", "-")), true);
+    assert_eq!(got.messages.len(), 4);
+    assert_eq!(&*got.messages[3].id, "u1", "the order stays");
+    for message in &got.messages {
+        assert_eq!(&*message.session_id, "s1", "{message:?}");
+    }
+    // Also in pieces of one byte, and when nobody ever says which session it is.
+    let bytes = format!("{SNAPSHOT}{summary}7\n{}", prompt("u1", "-"));
+    let mut reader = Box::new(SessionReader::new(&ReadOptions {
+        full: true,
+        ..ReadOptions::named("talk.jsonl")
+    }));
+    let mut out = Read::default();
+    bytes.as_bytes().chunks(1).for_each(|piece| reader.feed(piece, &mut out));
+    reader.finish(&mut out);
+    assert_eq!(out.messages, got.messages);
+    let got = read(SNAPSHOT.repeat(2), true);
+    assert_eq!(got.messages.len(), 2);
+    assert_eq!(got.messages[0].session_id, got.messages[1].session_id);
+}
+
+#[test]
+fn a_session_is_waited_for_only_so_long() {
+    let options = ReadOptions { full: true, ..ReadOptions::named("talk.jsonl") };
+    let (many, large) =
+        (SNAPSHOT.repeat(1_100), SNAPSHOT.replace("{}", &format!("\"{}\"", "x".repeat(5 << 20))));
+    for bytes in [many, large.repeat(4)] {
+        let mut reader = Box::new(SessionReader::new(&options));
+        let mut out = Read::default();
+        reader.feed(bytes.as_bytes(), &mut out);
+        assert!(!out.messages.is_empty(), "everything is held in memory");
+        let lines = bytes.lines().count();
+        reader.feed(prompt("u1", "-").as_bytes(), &mut out);
+        reader.finish(&mut out);
+        assert_eq!(out.messages.len(), lines + 1);
+    }
+}
