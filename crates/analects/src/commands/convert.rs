@@ -27,11 +27,12 @@ use report::Report;
 ///
 /// Nothing is lost silently: if the other format has no place for something, or something cannot be read, it is listed by
 /// message, nothing is written, and the exit code is 1. With --lossy, the list is printed and the rest is written. A file
-/// is complete before it gets its name, and one that is there is replaced only with --force. Within the same format, a
-/// file is copied byte by byte.
+/// is complete before it gets its name, and one that is there is replaced only with --force: its mode and owner stay, and
+/// of a link, the file that it leads to is replaced. Within the same format, a file is copied byte by byte.
 ///
 /// A folder becomes a folder: --to says the format, and every file of a format that is known gets the same name there,
-/// with another ending. Hidden folders, node_modules and target are left out; links are not followed.
+/// with another ending, and a number where two names would be the same. Hidden folders, node_modules and target are left
+/// out; links are not followed.
 ///
 /// Formats to read and write: msgfile, chatmd, transcript, chat-session, anthropic, openai. To read: claude-code. To write:
 /// markdown, a page for people. See the reference of formats for what each can say.

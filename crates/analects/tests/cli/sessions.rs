@@ -316,6 +316,70 @@ fn a_fork_takes_a_summary_along_that_stands_beside_its_way() {
 }
 
 #[test]
+fn whatever_can_be_read_can_be_imported() {
+    let sandbox = Sandbox::new();
+    let record = |id: &str, parent: &str, rest: &str| {
+        format!(
+            "{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":{parent},\"sessionId\":\"s1\",{rest}}}\n"
+        )
+    };
+    let said = "\"message\":{\"role\":\"user\",\"content\":\"Hello\"}";
+    let snapshot = "{\"type\":\"file-history-snapshot\",\"messageId\":\"u1\",\"snapshot\":{}}\n";
+    let session = [snapshot, &record("u1", "null", said), &record("u2", "\"u1\"", said)].concat();
+    let request = "{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"},{\"role\":\"user\",\"content\":\"Hello\"}]}";
+    let chat = "> ---\n> <USER />\n\nHello\n\n> ---\n> <USER />\n\nHello\n";
+    let line = "{\"v\":1,\"type\":\"user\",\"id\":\"m\",\"content\":\"Hello\"}\n";
+    for (name, text, left_out) in [
+        ("claude.jsonl", &*session, 1),
+        ("claude.txt", &session, 1),
+        ("request.json", request, 0),
+        ("chat.md", chat, 0),
+        (
+            "transcript.txt",
+            &[line, &line.replace("\"m\"", "\"n\",\"parent_id\":\"m\"")].concat(),
+            0,
+        ),
+    ] {
+        sandbox.write(name, text);
+        let run = sandbox.run(&["session", "import", name, "--json"]);
+        assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{name}");
+        let done = json(&run.stdout);
+        assert_eq!(done["left_out"], left_out, "{name}");
+        let session = done["session_id"].as_str().unwrap();
+        let said: Vec<String> = loaded(&sandbox, session);
+        assert_eq!(said.iter().filter(|text| *text == "Hello").count(), 2, "{name}: {said:?}");
+        assert_eq!(sandbox.run(&["check", "home"]).code, Some(0), "{name}");
+    }
+    let run = sandbox.run(&["session", "import", "claude.jsonl"]);
+    assert_eq!(run.stderr, "claude.jsonl: 1 record that is no conversation is left out\n");
+    let export = sandbox.run(&["session", "export", run.stdout.trim()]).stdout;
+    let ids: Vec<Value> = export.lines().map(|line| json(line)["id"].clone()).collect();
+    assert_eq!(ids, ["u1", "u2"]);
+}
+
+#[test]
+fn a_session_is_one_conversation() {
+    let sandbox = Sandbox::new();
+    let request = "{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}\n";
+    sandbox.write("many.jsonl", request.repeat(3));
+    let run = sandbox.run(&["session", "import", "many.jsonl"]);
+    run.assert_failure(
+        1,
+        "analects: many.jsonl: there are 3 conversations in it\n\
+         hint: import files of one conversation each\n",
+    );
+    sandbox.write("other.json", "{\"messages\":[{\"type\":\"user\",\"content\":\"Hi\"}]}");
+    sandbox.write("other.jsonl", "{\"type\":\"session_meta\",\"payload\":{}}\n");
+    for name in ["other.json", "other.jsonl"] {
+        let run = sandbox.run(&["session", "import", name]);
+        assert_eq!((run.code, &*run.stdout), (Some(1), ""));
+        assert!(run.stderr.contains("in a format that is known here"), "{}", run.stderr);
+    }
+    let listed = json(&sandbox.run(&["session", "list", "--json"]).stdout);
+    assert_eq!(listed["sessions"], Value::Array(vec![]));
+}
+
+#[test]
 fn an_import_changes_nothing_about_the_messages() {
     let sandbox = Sandbox::new();
     sandbox.write("two.jsonl", "{\"v\":1,\"type\":\"user\",\"id\":\"r1\",\"content\":\"a\"}\n{\"v\":1,\"type\":\"user\",\"id\":\"r2\",\"content\":\"b\"}\n");
