@@ -46,7 +46,7 @@ pub enum NotCompacted {
     NotNow(NotNow),
     /// The model's side failed.
     #[error("{0}")]
-    Failed(ClientError),
+    Failed(Box<ClientError>),
     /// What it answered is no summary.
     #[error("{0}")]
     Useless(Useless),
@@ -221,7 +221,7 @@ impl Prepared {
         let (model, _) = writer(asked, self.before.tokens, self.window);
         while let Some(request) = self.compaction.next_request() {
             let answer = answer(asked.client, model, &request).await;
-            let answer = answer.map_err(NotCompacted::Failed)?;
+            let answer = answer.map_err(|error| NotCompacted::Failed(Box::new(error)))?;
             *spent += cost(model, answer.usage.as_ref()).unwrap_or(0.0);
             self.compaction.answer(&answer, counter).map_err(NotCompacted::Useless)?;
         }

@@ -227,7 +227,7 @@ fn failure(not: NotCompacted) -> Failure {
             let failure = Failure::input(format!("nothing to compact: {why}"));
             failure.or_hint("analects context shows what would be sent")
         }
-        NotCompacted::Failed(error) => Failure::from(error),
+        NotCompacted::Failed(error) => Failure::from(*error),
         NotCompacted::Useless(why) => {
             let failure = Failure::of_model(format!("nothing was changed: {why}"));
             failure.or_hint("try again, or name another model with -m")
