@@ -33,7 +33,9 @@ pub fn tidy(document: &Document) -> Vec<Splice> {
     }
     let mut splices = Vec::new();
     for cell in document.cells() {
-        splices.push(Splice { at: head_text(cell), bytes: head(cell) });
+        // A carriage return at the end of a title would become part of the line end.
+        let tidy_head = Some(head(cell)).filter(|head| !head.ends_with(b"\r"));
+        splices.extend(tidy_head.map(|bytes| Splice { at: head_text(cell), bytes }));
         if let Some(meta) = cell.meta() {
             splices.extend(gap(cell, &meta));
             splices.extend(meta_lines(cell, &meta));

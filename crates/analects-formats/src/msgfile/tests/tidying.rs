@@ -99,6 +99,12 @@ fn code_in_fences_is_not_tidied() {
     check(file, file);
 }
 
+#[test]
+fn a_title_that_ends_in_a_carriage_return_stays_one() {
+    let file = "## %%  title[^1]\r \nx\n";
+    check(file, file);
+}
+
 /// Files whose heads and attribute lines somebody typed without care.
 fn careless() -> impl Strategy<Value = Vec<u8>> {
     let blank = || select(vec!["", " ", "  ", "\t", " \t "]);
