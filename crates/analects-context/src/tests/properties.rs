@@ -54,7 +54,8 @@ proptest! {
         prop_assert_eq!(plan.too_large.is_none(), plan.count.tokens <= plan.budget.limit());
 
         // Nothing goes that need not.
-        let all = Planner::new(&agent).with_budget(Budget::new(u64::MAX, 0));
+        let precision = if counter.is_exact() { Precision::Exact } else { Precision::Estimate };
+        let all = Planner::new(&agent).with_budget(Budget::new(u64::MAX, 0)).with_precision(precision);
         let whole = all.plan(&chain, &mut counter).count.tokens;
         prop_assert_eq!(plan.is_trimmed(), whole > plan.budget.limit() && plan.count.tokens != whole);
 

@@ -24,7 +24,7 @@ use crate::{interrupt, local, ui, writing};
 /// the file or the session, and --undo takes them back.
 ///
 /// A conversation that is longer than the model's window is summarised in pieces. chat does the same by itself when
-/// the context is nearly full; compact_at under [context] in config.toml says when.
+/// the context is nearly full; compact_at in the section context of config.toml says when.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects compact talk.msg.md
