@@ -1,5 +1,5 @@
-//! Compaction with a real model: the requests are sent, the answers come back, and what is to be added to the
-//! conversation comes out. The conversation itself is only read here.
+//! Compaction with a real model, in three steps: it is decided what a summary would stand for, the summary is asked
+//! for, and it is put into the conversation if that is still what it was made of.
 
 use analects_client::{Client, ClientError, Model, cost};
 use analects_context::{
