@@ -42,7 +42,7 @@ pub use attributes::{Attribute, set_attributes};
 pub use branch::{Edited, Rewound, edit_text, fork, rewind};
 pub use choice::{Choice, check_can_be_hidden, find_cells, hide, reveal};
 pub use decode::{decode, decode_named};
-pub use edit::{Splice, append, append_all, replace, replace_with};
+pub use edit::{Splice, append, append_all, append_answer, complete_answer, replace};
 pub use encode::NewCell;
 pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
 pub use messages::{
@@ -345,7 +345,7 @@ impl<'a> Cell<'a> {
 
     /// Whether it is something that a person says to the model, not the definition of an agent.
     pub fn is_prompt(self) -> bool {
-        self.kind() == CellKind::Message && self.type_word() != "agent"
+        self.kind() == CellKind::Message && self.type_word() != "agent" && !self.is_ready()
     }
 
     /// Whether it is a prompt with content that the model sees.

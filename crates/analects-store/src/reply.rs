@@ -96,7 +96,8 @@ impl Reply {
     /// `make` gives the cells, the first of which takes the place of the growing one, and a line of
     /// residue if there is any. If the file changed meanwhile, that cell is found by its id, what a
     /// person wrote below its text becomes a cell of its own, and if the text itself was changed or
-    /// is gone, the reply is added at the end: nothing that anybody wrote is lost.
+    /// is gone, the reply is added at the end: nothing that anybody wrote is lost. Behind a reply at the
+    /// end of the file, an empty cell is ready for what is said next.
     pub fn finish(
         mut self,
         mut make: impl FnMut(&Document, &str) -> (Vec<NewCell>, Option<String>),
@@ -112,9 +113,9 @@ impl Reply {
             let splice = match own {
                 Some((own, below)) => {
                     keep_what_a_person_gave(&mut cells, own);
-                    msgfile::replace_with(document, own, &cells, &below)
+                    msgfile::complete_answer(document, own, &cells, &below)
                 }
-                None => msgfile::append_all(document, &cells),
+                None => msgfile::append_answer(document, &cells),
             };
             let Some(line) = residue else { return (splice, name) };
             let bytes = document.with_source(splice.apply(document.source()));

@@ -47,6 +47,9 @@ impl Disk {
     }
 }
 
+/// The empty cell that stands behind a complete reply.
+const READY: &str = "";
+
 #[test]
 fn cells_are_added_to_what_is_there() {
     let disk = Disk::new();
@@ -119,7 +122,7 @@ fn an_editor_may_save_before_anything_is_written() {
     let reply = file.start_reply(start).unwrap();
     assert!(disk.text("a.msg.md").starts_with(&typed));
     reply.finish(whole).unwrap();
-    let expected = ["question", "typed meanwhile", "one\n# %% two\nthree"];
+    let expected = ["question", "typed meanwhile", "one\n# %% two\nthree", READY];
     assert_eq!(disk.contents("a.msg.md"), expected);
 }
 
@@ -140,7 +143,7 @@ fn what_a_person_writes_into_a_growing_reply_stays() {
     let text = disk.text("a.msg.md").replace("one", "one (really?)");
     fs::write(disk.path("a.msg.md"), text).unwrap();
     reply.finish(whole).unwrap();
-    let expected = ["question", "one (really?)", "one\n# %% two\nthree"];
+    let expected = ["question", "one (really?)", "one\n# %% two\nthree", READY];
     assert_eq!(disk.contents("a.msg.md"), expected);
 }
 
@@ -234,7 +237,7 @@ fn a_reply_grows_in_the_file() {
     reply.flush();
     assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree"]);
     reply.finish(whole).unwrap();
-    assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree"]);
+    assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree", READY]);
     assert!(!disk.text("a.msg.md").contains("streaming"));
 }
 
@@ -255,7 +258,7 @@ fn an_editor_may_save_while_a_reply_grows() {
         reply.flush();
         assert_eq!(disk.text("a.msg.md"), edited, "an edited file is not written into");
         reply.finish(whole).unwrap();
-        assert_eq!(disk.contents("a.msg.md"), ["a better question", "one\n# %% two\nthree"]);
+        assert_eq!(disk.contents("a.msg.md"), ["a better question", "one\n# %% two\nthree", READY]);
     }
 }
 
@@ -265,13 +268,13 @@ fn a_reply_whose_cell_is_gone_is_added_at_the_end() {
     let reply = growing_reply(&disk);
     fs::write(disk.path("a.msg.md"), "# %%\n\nquite another text\n").unwrap();
     reply.finish(whole).unwrap();
-    assert_eq!(disk.contents("a.msg.md"), ["quite another text", "one\n# %% two\nthree"]);
+    assert_eq!(disk.contents("a.msg.md"), ["quite another text", "one\n# %% two\nthree", READY]);
 
     let disk = Disk::new();
     let reply = growing_reply(&disk);
     fs::remove_file(disk.path("a.msg.md")).unwrap();
     reply.finish(whole).unwrap();
-    assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree"]);
+    assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree", READY]);
 }
 
 #[test]

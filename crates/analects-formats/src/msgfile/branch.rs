@@ -230,6 +230,10 @@ fn new_cell(old: Cell<'_>, role: &str, old_id: &str, text: &str) -> NewCell {
         new = new.with("parent", parent);
     }
     for (key, value) in meta.attributes {
+        // Whoever may change the file knows that nobody writes the old one any more: it was interrupted.
+        if (key.as_str(), value.as_str()) == ("status", "streaming") {
+            continue;
+        }
         if !OF_THE_TEXT.contains(&key.as_str()) && new.attributes.iter().all(|(k, _)| *k != key) {
             new.attributes.push((key, value));
         }
@@ -277,9 +281,6 @@ fn check_can_be_edited(cell: Cell<'_>, role: &str, text: &str) -> Result<(), Ite
         "tool_call" => refuse("it is a call, which the model made", "edit its result, or rewind"),
         "code_output" => refuse("it is what code printed", "drop it, or edit the code"),
         "user" | "reply" | "tool_result" | "system" | "summary" | "attachment" => {
-            if meta.get("status") == Some("streaming") {
-                return refuse("it is still being written", "wait for its end");
-            }
             if meta.get("json").is_some() || meta.get("mime_type").is_some() {
                 return refuse("it holds no text", "drop it, and add another one");
             }

@@ -64,6 +64,10 @@ impl Choice {
         for at in exclude {
             wanted.extend(families.hidden(at).into_iter().map(|at| (at, History::Exclude)));
         }
+        // What is no message needs no history, and is left ready to be typed into.
+        if let Some(ready) = document.ready_cell() {
+            wanted.remove(&(ready.ordinal() - 1));
+        }
         Ok(wanted.into_iter().map(|(cell, history)| attribute(cell, history)).collect())
     }
 

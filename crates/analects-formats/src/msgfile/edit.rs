@@ -86,14 +86,10 @@ impl Document {
         }
     }
 
-    /// The empty `# %%` at the end of a file that waits for somebody to type into it.
-    pub(super) fn ready_cell(&self) -> Option<Cell<'_>> {
-        self.cells().next_back().filter(|cell| {
-            cell.kind() == CellKind::Message
-                && cell.id().is_none()
-                && cell.title().is_empty()
-                && cell.body().is_empty()
-        })
+    /// The empty `# %%` at the end of a file that waits for somebody to type into it. It is no message;
+    /// the next one takes its place.
+    pub fn ready_cell(&self) -> Option<Cell<'_>> {
+        self.cells().next_back().filter(|cell| cell.is_ready())
     }
 
     /// Where a new cell goes, and what must stand before its head.
@@ -130,42 +126,91 @@ impl Document {
     }
 }
 
+impl Cell<'_> {
+    /// Whether this is the [ready cell](Document::ready_cell) of its file.
+    pub fn is_ready(self) -> bool {
+        self.ordinal() == self.document.scan.cells.len()
+            && self.kind() == CellKind::Message
+            && self.id().is_none()
+            && self.title().is_empty()
+            && self.body().is_empty()
+    }
+}
+
 pub(super) fn leading_number(id: &str) -> Option<u64> {
     let digits = id.len() - id.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     // Longer numbers are nobody's count of cells, and the next number must fit its own id.
     (1..=15).contains(&digits).then(|| id[..digits].parse().ok()).flatten()
 }
 
-/// Adds a cell at the end of the file, or in the place of the empty one that is ready there.
+/// Adds a cell at the end of the file, as [`append_all`] does.
 pub fn append(document: &Document, cell: &NewCell) -> Splice {
     append_all(document, std::slice::from_ref(cell))
 }
 
-/// Adds cells at the end of the file, or in the place of the empty one that is ready there.
+/// Adds cells at the end of the file. An empty cell that is ready there is filled by a message, and
+/// stays behind what is no message.
 pub fn append_all(document: &Document, cells: &[NewCell]) -> Splice {
     let (at, mut text) = document.place_for_new_cell();
     text.push_str(&joined(document, cells, document.new_cell_level()));
+    if document.ready_cell().is_some() && ends_with_output(cells) {
+        text.push_str(&typed_cell(document, document.new_cell_level(), ""));
+    }
     Splice { at, bytes: text.into_bytes() }
+}
+
+/// Adds an answer at the end of the file, and an empty cell that is ready for what is said next.
+pub fn append_answer(document: &Document, cells: &[NewCell]) -> Splice {
+    let mut splice = append_all(document, cells);
+    if document.ready_cell().is_none() && ends_with_output(cells) {
+        let ready = typed_cell(document, document.new_cell_level(), "");
+        splice.bytes.extend_from_slice(ready.as_bytes());
+    }
+    splice
 }
 
 /// Writes a cell in the place of another. Without a level of its own it keeps the other's.
 pub fn replace(document: &Document, old: Cell<'_>, cell: &NewCell) -> Splice {
-    replace_with(document, old, std::slice::from_ref(cell), "")
-}
-
-/// Writes cells in the place of another; `below` is text of a person that stood in it, and becomes
-/// a cell of its own.
-pub fn replace_with(document: &Document, old: Cell<'_>, cells: &[NewCell], below: &str) -> Splice {
-    let line_end = document.line_end();
-    let mut text = joined(document, cells, old.level());
-    if !below.is_empty() {
-        let head = "#".repeat(old.level());
-        text.push_str(&format!("{line_end}{head} %%{line_end}{line_end}{below}{line_end}"));
-    }
+    let mut text = joined(document, std::slice::from_ref(cell), old.level());
     if old.span().end < document.source.len() {
-        text.push_str(line_end);
+        text.push_str(document.line_end());
     }
     Splice { at: old.span(), bytes: text.into_bytes() }
+}
+
+/// Writes an answer in the place of the cell in which it grew. `below` is text of a person that stood in
+/// that one, and becomes a cell of its own; if there is none, and nothing else follows, an empty cell is
+/// made ready for what is said next.
+pub fn complete_answer(
+    document: &Document,
+    old: Cell<'_>,
+    cells: &[NewCell],
+    below: &str,
+) -> Splice {
+    let mut text = joined(document, cells, old.level());
+    let is_last = old.span().end == document.source.len();
+    if !below.is_empty() {
+        text.push_str(&typed_cell(document, old.level(), below));
+    } else if is_last && ends_with_output(cells) {
+        text.push_str(&typed_cell(document, document.new_cell_level(), ""));
+    }
+    if !is_last {
+        text.push_str(document.line_end());
+    }
+    Splice { at: old.span(), bytes: text.into_bytes() }
+}
+
+/// A cell as a person types it, with what stands before it.
+fn typed_cell(document: &Document, level: usize, text: &str) -> String {
+    let (line_end, hashes) = (document.line_end(), "#".repeat(level));
+    match text {
+        "" => format!("{line_end}{hashes} %%{line_end}"),
+        _ => format!("{line_end}{hashes} %%{line_end}{line_end}{text}{line_end}"),
+    }
+}
+
+fn ends_with_output(cells: &[NewCell]) -> bool {
+    cells.last().is_some_and(|cell| cell.kind == CellKind::Output)
 }
 
 fn joined(document: &Document, cells: &[NewCell], level: usize) -> String {

@@ -198,7 +198,7 @@ fn check(document: &Document, splice: &Splice, cell: &NewCell) -> Result<(), Fai
         true => document.with_source([beginning(document), &splice.bytes].concat()),
         false => document.with_source(splice.apply(document.source())),
     };
-    let Some(written) = after.cells().next_back() else {
+    let Some(written) = after.cells().rev().find(|cell| !cell.is_ready()) else {
         return Err(Failure::ours("the cell is not in the file"));
     };
     check_text(written, cell)?;

@@ -61,9 +61,10 @@ impl Part {
         }
     }
 
-    /// Whether a cell of that role is listed.
+    /// Whether a cell of that role is listed. The empty one at the end, ready to type into, is no item.
     fn has(self, cell: Cell<'_>, role: &str) -> bool {
         match self {
+            Part::Item if cell.is_ready() => false,
             Part::Item => matches!(role, "user" | "tool_call"),
             _ => cell.kind() == CellKind::Output,
         }

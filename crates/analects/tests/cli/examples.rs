@@ -60,3 +60,29 @@ fn every_example_waits_for_an_answer_and_takes_one() {
         );
     }
 }
+
+/// The lines of a README from the one that shows a file to the end of its code block.
+fn shown_file(readme: &str) -> String {
+    let path = format!("{}/../../{readme}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let shown = text.split_once("$ cat hello.msg.md\n").unwrap().1;
+    shown.split_once("```\n").unwrap().0.to_string()
+}
+
+/// A file without what differs from one answer to the next.
+fn without_times(file: &str) -> String {
+    let words = file.split_inclusive(' ');
+    words.filter(|word| !word.starts_with("time=") && !word.starts_with("duration=")).collect()
+}
+
+#[test]
+fn the_file_in_the_readme_is_what_the_command_above_it_makes() {
+    let sandbox = Sandbox::new();
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/hello.sse");
+    let run = sandbox.run(&["chat", "hello.msg.md", "-m", &format!("replay:{recording}"), "hi"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let made = without_times(&sandbox.read("hello.msg.md"));
+    for readme in ["README.md", "README.zh.md"] {
+        assert_eq!(without_times(&shown_file(readme)), made, "{readme}");
+    }
+}

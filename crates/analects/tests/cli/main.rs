@@ -41,6 +41,7 @@ mod outside_edits;
 #[cfg(target_os = "linux")]
 mod power;
 mod pseudo_terminal;
+mod ready;
 mod recording;
 mod rendering;
 mod sandbox;

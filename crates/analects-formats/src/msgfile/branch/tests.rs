@@ -161,6 +161,16 @@ fn a_branch_from_an_edited_cell_follows_the_new_text() {
 }
 
 #[test]
+fn an_answer_that_a_kill_cut_off_can_be_edited() {
+    let file = "# %% [^1]\n\n[^1]: [markdown]\n\nq\n\n\
+        # %%% [^2]\n\n[^2]: [coder] status=\"streaming\"\n\nhalf an ans\n";
+    let edited = edited(file, "2", "a whole answer");
+    assert_eq!(seen(&edited.source), ["q", "a whole answer"]);
+    let document = decode(edited.source);
+    assert_eq!(document.cell(&edited.new).unwrap().attribute("status"), None);
+}
+
+#[test]
 fn any_text_can_be_said_instead() {
     for text in [
         "",

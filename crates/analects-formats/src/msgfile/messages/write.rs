@@ -275,25 +275,26 @@ pub(super) fn whole(message: &Message) -> RawMap {
     kept
 }
 
-/// The file with one more line of residue, which stands at the end of the file if nobody has written
-/// anything of their own into it, or below it.
+/// The file with one more line of residue. It stands at the end of the file, unless somebody has typed a
+/// cell below it; where somebody has changed it, another one is begun.
 pub fn add_residue(document: &Document, line: &str) -> Vec<u8> {
     let cell = |id: String, lines: &str| {
         let cell = NewCell::new(CellKind::Output, id, "residue", fence_json(lines));
         cell.with("history", "none")
     };
-    // Residue that somebody has edited stays as it is, and so does residue above a cell without
-    // id, whose name is its place.
+    // Residue that somebody has edited stays as it is.
     let old = document.cells().rfind(is_residue).filter(|old| {
         let content = old.content();
-        let ours = fenced_json(&content).is_some_and(|lines| fence_json(&lines) == content);
-        ours && document.cells().skip(old.ordinal()).all(Cell::is_sealed)
+        fenced_json(&content).is_some_and(|lines| fence_json(&lines) == content)
     });
     let Some(old) = old else {
         return append(document, &cell(document.next_id(), line)).apply(document.source());
     };
     let lines = format!("{}\n{line}", fenced_json(&old.content()).unwrap_or_default());
-    if old.span().end == document.source().len() {
+    let below = document.cells().skip(old.ordinal());
+    let below: Vec<Cell<'_>> = below.filter(|cell| !cell.is_ready()).collect();
+    // It belongs at the end; but a cell without id that stands below is named by its place.
+    if below.is_empty() || below.iter().any(|cell| !cell.is_sealed()) {
         let new = cell(old.name().into_owned(), &lines);
         return replace(document, old, &new).apply(document.source());
     }

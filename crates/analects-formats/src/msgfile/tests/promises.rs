@@ -1,5 +1,7 @@
 //! The format's promises, over arbitrary files and texts.
 
+use std::slice;
+
 use analects_core::{Problem, SessionId};
 
 use super::*;
@@ -16,7 +18,7 @@ fn readings(document: &Document) -> Vec<String> {
 }
 
 fn last(document: &Document) -> Cell<'_> {
-    document.cells().next_back().unwrap()
+    document.cells().rfind(|cell| !cell.is_ready()).unwrap()
 }
 
 /// The cells that stay when another is appended: all but the empty one that waits at the end.
@@ -104,12 +106,29 @@ proptest! {
         let bytes = splice.apply(&file);
         prop_assert!(bytes.starts_with(&file[..splice.at.start]));
         let after = decode(bytes.as_slice());
-        let count = after.cells().len();
-        prop_assert_eq!(&readings(&after)[..count - 1], &kept(&before)[..]);
+        // The empty cell at the end is filled by a message, and stays ready behind an output.
+        let is_ready = before.ready_cell().is_some() && new.kind == CellKind::Output;
+        prop_assert_eq!(after.ready_cell().is_some(), is_ready);
+        prop_assert_eq!(&kept(&after)[..kept(&after).len() - 1], &kept(&before)[..]);
         prop_assert_eq!(after.frontmatter, before.frontmatter);
         prop_assert_eq!(after.section(), before.section());
         assert_reads_as(last(&after), &new);
         prop_assert_eq!(after.to_bytes(), bytes);
+    }
+
+    #[test]
+    fn behind_an_answer_an_empty_cell_is_ready((file, new) in file_and_cell()) {
+        let new = NewCell { kind: CellKind::Output, ..new };
+        let before = decode(file.as_slice());
+        let after = decode(append_answer(&before, slice::from_ref(&new)).apply(&file));
+        prop_assert!(after.ready_cell().is_some());
+        prop_assert_eq!(&kept(&after)[..kept(&after).len() - 1], &kept(&before)[..]);
+        assert_reads_as(last(&after), &new);
+        // It stands there once, however often the answer is written.
+        let grown = after.with_source(append(&before, &new).apply(&file));
+        let own = last(&grown);
+        let done = complete_answer(&grown, own, slice::from_ref(&new), "").apply(grown.source());
+        prop_assert_eq!(String::from_utf8_lossy(&done), String::from_utf8_lossy(after.source()));
     }
 
     #[test]

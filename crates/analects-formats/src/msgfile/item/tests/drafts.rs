@@ -160,11 +160,15 @@ fn sections_line_ends_and_marks_are_kept() {
 }
 
 #[test]
-fn the_ready_cell_is_filled() {
+fn the_ready_cell_stays_behind_outputs_and_is_filled_by_a_message() {
     let mut draft = draft("# %% [^1]\n\nOne?\n\n# %%\n");
     draft.add_output("1", &reply("First.")).unwrap();
-    assert_eq!(ids_of(draft.document()), ["1", "2"]);
+    assert_eq!(ids_of(draft.document()), ["1", "2", "3"]);
+    assert!(draft.document().source().ends_with(b"First.\n\n# %%\n"));
     assert_eq!(draft.appended(), None);
+    draft.add_message(&text("Two?"), &mut CountingIds::default()).unwrap();
+    assert_eq!(ids_of(draft.document()), ["1", "2", "3"]);
+    assert!(draft.document().source().ends_with(b"# %% [^3]\n\n[^3]: [markdown]\n\nTwo?\n"));
 }
 
 #[test]

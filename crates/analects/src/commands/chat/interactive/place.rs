@@ -278,7 +278,7 @@ fn last_exchange(document: &Document) -> Option<Exchange> {
             continue;
         }
         let role = roles[at];
-        let is_seen = cell.attribute("history").as_deref() != Some("none");
+        let is_seen = !cell.is_ready() && cell.attribute("history").as_deref() != Some("none");
         if is_seen && matches!(role, "user" | "reply" | "tool_call" | "tool_result" | "summary") {
             let name = cell.name().into_owned();
             if is_found {
