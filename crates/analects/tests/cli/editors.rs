@@ -5,7 +5,7 @@
 use std::process::{Child, Command, Stdio};
 
 use crate::sandbox::{Sandbox, skip};
-use crate::server::{Server, Step, done, piece, stream_head};
+use crate::server::{Server, Step, answer, done, piece, stream_head};
 
 const GUIDE: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/editors.md"));
@@ -25,20 +25,25 @@ fn begin() -> (Sandbox, Server, Child) {
         piece("and the second half."),
         done(),
     ];
-    let server = Server::new(vec![script]);
+    let server = Server::new(vec![script, answer(&["No more."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n");
     let watching = sandbox.spawn(&["chat", "--watch", "a.msg.md"]);
     (sandbox, server, watching)
 }
 
-/// What the editor saw: it typed and saved a question, then looked until both halves had come.
+/// What the editor saw: it typed and saved a question, looked until both halves had come, and typed the next
+/// question into the empty cell that was ready then.
 fn check(sandbox: &Sandbox, mut watching: Child, editor: std::process::Output) {
     watching.kill().unwrap();
     watching.wait().unwrap();
     let said = String::from_utf8_lossy(&editor.stderr).into_owned();
     assert!(editor.status.success(), "{said}\n{}", sandbox.read("a.msg.md"));
-    assert_eq!(sandbox.texts("a.msg.md"), ["Why?", "The first half\nand the second half."]);
+    let said = ["Why?", "The first half\nand the second half.", "And then?", "No more."];
+    assert_eq!(sandbox.texts("a.msg.md"), said);
+    // The first cell was typed; the second one is the one that was ready, and now another one is.
+    let file = sandbox.read("a.msg.md");
+    assert!(file.ends_with("No more.\n\n# %%\n") && file.matches("# %%\n").count() == 3, "{file}");
     let seen = sandbox.read("seen");
     let (first, second) = seen.split_once("-----\n").unwrap();
     assert!(first.contains("The first half") && !first.contains("second half"), "{first}");
@@ -66,7 +71,11 @@ local function wait_for(what)
   return text()
 end
 local first = wait_for("The first half")
-local second = wait_for("and the second half.")
+local second = wait_for("and the second half.\n\n# %%")
+local keys = vim.api.nvim_replace_termcodes("\\qAnd then?<Esc>", true, false, true)
+vim.api.nvim_feedkeys(keys, "mx", false)
+vim.cmd("silent write")
+wait_for("No more.\n\n# %%")
 local out = io.open("seen", "w")
 out:write(first .. "\n-----\n" .. second)
 out:close()
@@ -105,7 +114,11 @@ fn emacs_shows_the_answer_while_it_grows() {
       (error "%s never came: %s" what (buffer-string)))
     (buffer-string)))
 (let* ((first (wait-for "The first half"))
-       (second (wait-for "and the second half.")))
+       (second (wait-for "and the second half.\n\n# %%\n")))
+  (goto-char (point-max))
+  (insert "\nAnd then?\n")
+  (save-buffer)
+  (wait-for "No more.\n\n# %%\n")
   (with-temp-file "seen" (insert first "\n-----\n" second)))
 "##;
     sandbox.write("init.el", format!("{}\n{drive}", block("elisp")));
