@@ -2,12 +2,14 @@
 //!
 //! What is shown is only ever added to: no cursor moves and nothing is drawn again, so neither a
 //! resized nor a narrow terminal can spoil it. Held back is only what is not decided yet: how a line
-//! begins, a mark whose partner may come, and a table, whose columns depend on all of its rows. The
-//! output is the same however the text is cut into pieces. Long lines are left to the terminal.
+//! begins, a mark whose partner may come in the same paragraph, and a table, whose columns depend on all
+//! of its rows. The output is the same however the text is cut into pieces. Long lines are left to the
+//! terminal.
 
 mod code;
 mod inline;
 mod languages;
+mod lead;
 mod line;
 mod style;
 mod table;
@@ -16,14 +18,13 @@ mod tests;
 
 use code::Code;
 use inline::Inline;
-use line::{Begin, Fence, Inside, begin, inside};
+use lead::Lead;
+use line::{Begin, Inside, LONGEST, Until, begin, inside};
 use style::{Ink, Paint, Style};
-use table::{Columns, is_delimiter};
+use table::Table;
 
 /// A row that is longer than this is no row of a table.
 const LONGEST_ROW: usize = 4_096;
-/// A table that is longer than this is shown by what its first rows need.
-const MOST_ROWS: usize = 60;
 /// How wide a line across the page is, where there is room.
 const RULE: usize = 40;
 
@@ -33,12 +34,12 @@ pub struct Markdown {
     width: usize,
     paint: Paint,
     line: Line,
-    /// The code block that this line may be in, and in how many quotes it is.
+    /// The block that this line may be in.
     block: Option<Block>,
-    /// Rows that wait for the end of their table.
-    rows: Vec<String>,
-    /// The columns of a table of which a part was shown.
-    columns: Option<Columns>,
+    /// A paragraph of which a part waits for its next line.
+    waiting: Option<Text>,
+    /// A table whose rows wait for its end.
+    table: Option<Table>,
     in_list: bool,
     after_blank: bool,
     after_return: bool,
@@ -47,28 +48,44 @@ pub struct Markdown {
 /// Where in a line we are.
 #[derive(Debug)]
 enum Line {
-    /// At its start, with what came of it; and in how many quotes.
-    Start { head: String, quotes: usize, is_nested: bool },
+    /// At its start, with what came of it after what leads it in.
+    Start { head: String, lead: Lead },
     /// In its text.
-    Text(Inline),
+    Text(Text),
     /// In a line of code.
     Code,
     /// In a line that is code because it is indented.
     Indented,
     /// In what may be a row of a table.
-    Row(String),
+    Row { row: String, lead: Lead },
+    /// After all that is shown of it.
+    Over,
 }
 
+/// A text with marks in it.
+#[derive(Debug)]
+struct Text {
+    inline: Inline,
+    /// What leads in the lines after the first.
+    margin: String,
+    quotes: usize,
+    /// Whether the next line can be part of it.
+    is_paragraph: bool,
+}
+
+/// A block of code, or a formula, that goes over several lines.
 #[derive(Debug)]
 struct Block {
-    fence: Fence,
+    until: Until,
     quotes: usize,
     code: Code,
+    /// The line so far, of a formula.
+    tail: String,
 }
 
 impl Line {
     fn start() -> Line {
-        Line::Start { head: String::new(), quotes: 0, is_nested: false }
+        Line::Start { head: String::new(), lead: Lead::default() }
     }
 }
 
@@ -80,8 +97,8 @@ impl Markdown {
             paint: Paint::new(),
             line: Line::start(),
             block: None,
-            rows: Vec::new(),
-            columns: None,
+            waiting: None,
+            table: None,
             in_list: false,
             after_blank: true,
             after_return: false,
@@ -107,8 +124,8 @@ impl Markdown {
     /// Takes what means nothing but itself at once, since most of a text is that; gives its length.
     fn take_words(&mut self, text: &str) -> usize {
         match &mut self.line {
-            Line::Text(inline) if !self.after_return => {
-                let Some(words) = inline.words(text) else { return 0 };
+            Line::Text(line) if !self.after_return => {
+                let Some(words) = line.inline.words(text) else { return 0 };
                 self.paint.write(words.style, &words.text);
                 words.text.len()
             }
@@ -121,9 +138,11 @@ impl Markdown {
         if std::mem::take(&mut self.after_return) {
             self.take_char('\r');
         }
-        if !matches!(&self.line, Line::Start { head, .. } if head.is_empty()) {
-            self.end_line();
+        let is_new = |head: &str, lead: &Lead| head.is_empty() && !lead.is_nested();
+        if !matches!(&self.line, Line::Start { head, lead } if is_new(head, lead)) {
+            self.end_line(true);
         }
+        self.end_text();
         self.end_table();
         self.paint.switch(Style::PLAIN);
         self.paint.take()
@@ -171,55 +190,66 @@ impl Markdown {
                 head.push(c);
                 self.decide(false);
             }
-            Line::Text(inline) => {
-                let spans = inline.push(c);
-                self.paint.write_all(&spans);
+            Line::Text(text) => {
+                let spans = text.inline.push(c);
+                self.paint.write_within(&spans, &text.margin);
             }
             Line::Code => self.code(c),
             Line::Indented => self.paint.write(INDENTED, c.encode_utf8(&mut [0; 4])),
-            Line::Row(row) => {
+            Line::Row { row, lead } => {
                 row.push(c);
                 if row.len() > LONGEST_ROW {
-                    let row = std::mem::take(row);
+                    let (row, lead) = (std::mem::take(row), std::mem::take(lead));
                     self.end_table();
-                    self.text(&row, Style::PLAIN);
+                    self.paint.write_all(lead.spans());
+                    self.text(&row, Style::PLAIN, &lead, false);
                 }
             }
+            Line::Over => {}
         }
     }
 
     fn line_end(&mut self) {
-        let is_row = self.end_line();
+        let shows_end = self.end_line(false);
         match &mut self.block {
             // Code has states that outlast a line.
             Some(block) => {
                 let spans = block.code.push('\n');
                 self.paint.write_all(&spans);
+                self.end_formula();
             }
-            None if is_row => {}
+            None if !shows_end => {}
             None => self.paint.write(Style::PLAIN, "\n"),
         }
         self.line = Line::start();
     }
 
-    /// Decides what is open in this line. True if it is kept as a row of a table, with its end.
-    fn end_line(&mut self) -> bool {
+    /// Decides what is open in this line. False if something of it waits, and its end with it.
+    fn end_line(&mut self, is_last: bool) -> bool {
         if matches!(self.line, Line::Start { .. }) {
             self.decide(true);
         }
         match std::mem::replace(&mut self.line, Line::start()) {
-            Line::Text(mut inline) => self.paint.write_all(&inline.end()),
+            Line::Text(mut text) => {
+                let (spans, waits) = match text.is_paragraph && !is_last {
+                    true => text.inline.end_line(),
+                    false => (text.inline.end(), false),
+                };
+                self.paint.write_within(&spans, &text.margin);
+                self.waiting = waits.then_some(text);
+                !waits
+            }
             Line::Code => {
                 let spans = self.block.as_mut().map(|block| block.code.end());
                 self.paint.write_all(&spans.unwrap_or_default());
+                true
             }
-            Line::Row(row) => {
-                self.row(row);
-                return true;
+            Line::Row { row, lead } => {
+                self.row(row, &lead);
+                false
             }
-            Line::Start { .. } | Line::Indented => {}
+            Line::Start { .. } | Line::Indented | Line::Over => true,
         }
-        false
     }
 }
 
@@ -229,146 +259,197 @@ const INDENTED: Style = Style { ink: Some(Ink::Cyan), ..Style::PLAIN };
 impl Markdown {
     /// Decides how the line begins, as soon as that can be done.
     fn decide(&mut self, ends: bool) {
-        while let Line::Start { head, quotes, is_nested } = &self.line {
-            if let Some(block) = self.block.as_ref().filter(|_| !is_nested) {
-                match inside(head, &block.fence, block.quotes, ends) {
+        while let Line::Start { head, lead } = &self.line {
+            if let Some(block) = self.block.as_ref().filter(|_| !lead.is_nested()) {
+                match inside(head, &block.until, block.quotes, ends) {
                     None => return,
                     Some(inside) => self.go_on_in_block(inside),
                 }
                 continue;
             }
-            let can_be_code = self.after_blank && !self.in_list && !is_nested;
+            let can_be_code = self.after_blank && !self.in_list && !lead.is_nested();
             if can_be_code && (head.starts_with("    ") || head.starts_with('\t')) {
-                let body = head.trim_start_matches([' ', '\t']);
-                if body.is_empty() && !ends {
+                let is_blank = head.trim_start_matches([' ', '\t']).is_empty();
+                if is_blank && !ends && head.len() <= LONGEST {
                     return;
                 }
-                if !body.is_empty() {
+                if !is_blank || !ends {
                     self.indented();
                     return;
                 }
             }
-            // Before the text of a list's item or of a quote, no table is looked for: its mark is shown.
-            let found = begin(head, ends).map(|found| match found {
-                Begin::Row if *is_nested => Begin::Text,
-                found => found,
-            });
-            let quotes = *quotes;
+            let found = match lead.is_deep() {
+                true => Some(Begin::Text),
+                false => begin(head, ends),
+            };
             match found {
                 None => return,
-                Some(found) => self.begin(found, quotes),
-            }
-            if ends && matches!(&self.line, Line::Start { head, .. } if head.is_empty()) {
-                return;
+                Some(found) => self.begin(found),
             }
         }
     }
 
     /// A line that is code because of its indentation.
     fn indented(&mut self) {
+        self.end_text();
         self.end_table();
-        let head = self.take_head();
+        let (head, _) = self.take_start();
         self.paint.write(INDENTED, &head);
         self.line = Line::Indented;
     }
 
-    fn take_head(&mut self) -> String {
-        match &mut self.line {
-            Line::Start { head, .. } => std::mem::take(head),
-            _ => String::new(),
+    fn take_start(&mut self) -> (String, Lead) {
+        match std::mem::replace(&mut self.line, Line::Over) {
+            Line::Start { head, lead } => (head, lead),
+            _ => (String::new(), Lead::default()),
         }
     }
 
-    /// The line begins so: shows its mark, and goes on with the rest.
-    fn begin(&mut self, found: Begin, quotes: usize) {
-        if found != Begin::Row {
-            self.end_table();
+    /// The line begins so: goes on with the rest of it.
+    fn begin(&mut self, found: Begin) {
+        let (head, mut lead) = self.take_start();
+        if !lead.is_nested() {
+            let is_indented = head.starts_with([' ', '\t']);
+            if !is_indented && !matches!(found, Begin::Item { .. } | Begin::Blank) {
+                self.in_list = false;
+            }
         }
-        let head = self.take_head();
-        let is_indented = head.starts_with([' ', '\t']);
-        let is_first = !matches!(&self.line, Line::Start { is_nested: true, .. });
-        if is_first && !is_indented && !matches!(found, Begin::Item { .. } | Begin::Blank) {
-            self.in_list = false;
-        }
-        self.after_blank = found == Begin::Blank && is_first;
+        self.after_blank = found == Begin::Blank && !lead.is_nested();
         match found {
-            Begin::Blank => {}
-            Begin::Heading { level, skip } => {
-                let style = Style { bold: true, underlined: level <= 2, ..Style::PLAIN };
-                self.text(&head[skip..], style);
-            }
-            Begin::Fence(fence) => {
-                self.paint.write(Style::FAINT, &head);
-                let code = Code::new(&fence.language);
-                self.block = Some(Block { fence, quotes, code });
-                self.line = Line::Text(Inline::new(Style::PLAIN));
-            }
-            Begin::Rule => self.paint.write(Style::FAINT, &"-".repeat(RULE.min(self.width))),
-            Begin::Quote { skip } => {
-                self.paint.write(Style::FAINT, "│ ");
-                self.nest(&head[skip..], quotes + 1);
+            Begin::Quote { indent, skip } => {
+                lead.add_quote(&head[..indent]);
+                self.line = Line::Start { head: head[skip..].to_string(), lead };
             }
             Begin::Item { indent, skip } => {
                 self.in_list = true;
-                self.item(&head[..skip], indent);
-                self.nest(&head[skip..], quotes);
+                lead.add_item(&head[..indent], head[indent..skip].trim_end());
+                self.line = Line::Start { head: head[skip..].to_string(), lead };
             }
-            Begin::Row => self.line = Line::Row(head),
-            Begin::Text => self.text(&head, Style::PLAIN),
+            Begin::Text if self.goes_on(&lead) => self.go_on(&head, &lead),
+            Begin::Row => {
+                self.end_text();
+                self.line = Line::Row { row: head, lead };
+            }
+            found => {
+                self.end_text();
+                self.end_table();
+                self.paint.write_all(lead.spans());
+                self.show(found, &head, &lead);
+            }
         }
     }
 
-    fn nest(&mut self, rest: &str, quotes: usize) {
-        self.line = Line::Start { head: rest.to_string(), quotes, is_nested: true };
+    /// Shows a line that begins so.
+    fn show(&mut self, found: Begin, head: &str, lead: &Lead) {
+        match found {
+            Begin::Heading { level, skip } => {
+                let style = Style { bold: true, underlined: level <= 2, ..Style::PLAIN };
+                self.text(&head[skip..], style, lead, false);
+            }
+            Begin::Fence(fence) => {
+                self.paint.write(Style::FAINT, head);
+                let code = Code::new(&fence.language);
+                self.open(Until::Fence(fence), lead, code);
+            }
+            Begin::Formula(mark) => {
+                self.paint.write(Style::PLAIN, head);
+                self.open(Until::Mark(mark), lead, Code::new(""));
+            }
+            Begin::Rule => self.paint.write(Style::FAINT, &"-".repeat(RULE.min(self.width))),
+            Begin::Text => self.text(head, Style::PLAIN, lead, true),
+            // Of these, nothing but what leads them in is shown, or they are no end of it.
+            Begin::Blank | Begin::Quote { .. } | Begin::Item { .. } | Begin::Row => {}
+        }
     }
 
-    fn item(&mut self, mark: &str, indent: usize) {
-        self.paint.write(Style::PLAIN, &mark[..indent]);
-        let mark = mark[indent..].trim_end();
-        let mark = if matches!(mark, "-" | "*" | "+") { "•" } else { mark };
-        self.paint.write(Style::of_ink(Ink::Yellow), mark);
-        self.paint.write(Style::PLAIN, " ");
+    fn text(&mut self, text: &str, style: Style, lead: &Lead, is_paragraph: bool) {
+        let (margin, quotes) = (lead.margin().to_string(), lead.quotes());
+        let mut line = Text { inline: Inline::new(style), margin, quotes, is_paragraph };
+        self.push_text(&mut line, text);
+        self.line = Line::Text(line);
     }
 
-    fn text(&mut self, text: &str, style: Style) {
-        let mut inline = Inline::new(style);
+    fn push_text(&mut self, line: &mut Text, text: &str) {
         for c in text.chars() {
-            self.paint.write_all(&inline.push(c));
+            let spans = line.inline.push(c);
+            self.paint.write_within(&spans, &line.margin);
         }
-        self.line = Line::Text(inline);
+    }
+
+    /// Whether a text that is led in so is part of the paragraph that waits for it.
+    fn goes_on(&self, lead: &Lead) -> bool {
+        self.waiting.as_ref().is_some_and(|it| it.quotes == lead.quotes() && !lead.has_item())
+    }
+
+    fn go_on(&mut self, head: &str, lead: &Lead) {
+        let Some(mut line) = self.waiting.take() else { return };
+        line.margin = lead.margin().to_string();
+        self.push_text(&mut line, head);
+        self.line = Line::Text(line);
+    }
+
+    /// Shows what waits of a paragraph: it is over.
+    fn end_text(&mut self) {
+        if let Some(mut text) = self.waiting.take() {
+            let spans = text.inline.end();
+            self.paint.write_within(&spans, &text.margin);
+            self.paint.write(Style::PLAIN, "\n");
+        }
     }
 }
 
-/// Code blocks.
+/// Blocks of code, and formulas.
 impl Markdown {
-    /// Goes on with a line that began in a code block.
+    fn open(&mut self, until: Until, lead: &Lead, code: Code) {
+        self.block = Some(Block { until, quotes: lead.quotes(), code, tail: String::new() });
+    }
+
+    /// Goes on with a line that began in a block.
     fn go_on_in_block(&mut self, found: Inside) {
-        let head = self.take_head();
+        let (head, lead) = self.take_start();
+        let quotes = self.block.as_ref().map_or(0, |block| block.quotes);
         match found {
             Inside::Code(skip) => {
-                let quotes = self.block.as_ref().map_or(0, |block| block.quotes);
-                self.paint.write(Style::FAINT, &"│ ".repeat(quotes));
+                self.paint.write(Style::FAINT, &lead::QUOTE.repeat(quotes));
                 self.line = Line::Code;
                 head[skip..].chars().for_each(|c| self.code(c));
             }
-            Inside::Close => {
+            Inside::Close(skip) => {
                 self.block = None;
-                self.paint.write(Style::FAINT, &head);
-                self.line = Line::Text(Inline::new(Style::PLAIN));
+                self.paint.write(Style::FAINT, &lead::QUOTE.repeat(quotes));
+                self.paint.write(Style::FAINT, &head[skip..]);
                 self.after_blank = true;
             }
             Inside::Over => {
                 self.block = None;
                 self.after_blank = true;
-                self.line = Line::Start { head, quotes: 0, is_nested: false };
+                self.line = Line::Start { head, lead };
             }
         }
     }
 
     fn code(&mut self, c: char) {
-        if let Some(block) = &mut self.block {
-            let spans = block.code.push(c);
-            self.paint.write_all(&spans);
+        let Some(block) = &mut self.block else { return };
+        if let Until::Mark(_) = block.until {
+            // Of the line, only its end is of interest.
+            if block.tail.len() > LONGEST {
+                block.tail.clear();
+            }
+            block.tail.push(c);
+        }
+        let spans = block.code.push(c);
+        self.paint.write_all(&spans);
+    }
+
+    /// The line of a formula in which its mark stands is its last.
+    fn end_formula(&mut self) {
+        let Some(block) = &mut self.block else { return };
+        let tail = std::mem::take(&mut block.tail);
+        if let Until::Mark(mark) = block.until
+            && tail.trim_end().ends_with(mark)
+        {
+            self.block = None;
+            self.after_blank = true;
         }
     }
 }
@@ -376,61 +457,23 @@ impl Markdown {
 /// Tables.
 impl Markdown {
     /// Takes a row that is complete.
-    fn row(&mut self, row: String) {
-        if let Some(mut columns) = self.columns.take() {
-            columns.widen(&row, self.width);
-            self.show_row(&columns, &row, Style::PLAIN);
-            self.columns = Some(columns);
-            return;
+    fn row(&mut self, row: String, lead: &Lead) {
+        let goes_on = self.table.as_ref().is_some_and(|table| table.takes(&row, lead));
+        if !goes_on {
+            self.end_table();
+            self.paint.write_all(lead.spans());
         }
-        // A row without one below that says that this is a table is a line like any other.
-        if self.rows.len() == 1 && !is_delimiter(&row) {
-            self.show_as_text();
-        }
-        self.rows.push(row);
-        if self.rows.len() >= MOST_ROWS {
-            self.columns = Some(self.show_table());
+        let table = self.table.get_or_insert_with(|| Table::new(lead));
+        for line in table.push(row, self.width) {
+            self.paint.write_all(&line);
         }
     }
 
     /// Shows what waits: no row follows.
     fn end_table(&mut self) {
-        if self.rows.len() == 1 {
-            self.show_as_text();
-        } else if !self.rows.is_empty() {
-            self.show_table();
-        }
-        self.columns = None;
-    }
-
-    fn show_as_text(&mut self) {
-        for row in std::mem::take(&mut self.rows) {
-            self.paint.write_all(&inline::spans(&row, Style::PLAIN));
-            self.paint.write(Style::PLAIN, "\n");
-        }
-    }
-
-    fn show_table(&mut self) -> Columns {
-        let rows = std::mem::take(&mut self.rows);
-        let columns = Columns::of(&rows, self.width);
-        let head = Style { bold: true, ..Style::PLAIN };
-        for (at, row) in rows.iter().enumerate() {
-            match at {
-                0 => self.show_row(&columns, row, head),
-                1 => {
-                    self.paint.write_all(&columns.delimiter());
-                    self.paint.write(Style::PLAIN, "\n");
-                }
-                _ => self.show_row(&columns, row, Style::PLAIN),
-            }
-        }
-        columns
-    }
-
-    fn show_row(&mut self, columns: &Columns, row: &str, style: Style) {
-        for line in columns.row(row, style) {
+        let Some(mut table) = self.table.take() else { return };
+        for line in table.end(self.width) {
             self.paint.write_all(&line);
-            self.paint.write(Style::PLAIN, "\n");
         }
     }
 }

@@ -1,16 +1,24 @@
-//! Marks inside a line: emphasis, code, links. A mark is held back until its partner comes, so that one
-//! without a partner is shown as it stands; but never longer than a few words, and never past its line.
+//! Marks inside a text: emphasis, code, links. A mark is held back until its partner comes, so that one
+//! without a partner is shown as it stands; but never longer than a few sentences, and never past its
+//! paragraph. Line ends in what comes back are those between two lines of a paragraph.
+
+mod literal;
 
 use super::style::{Ink, Span, Style};
+use literal::{angle, dollars, entity, escape};
 
 /// How many bytes wait for the partner of a mark of emphasis, or of a bracket.
-const LONGEST_SPAN: usize = 240;
+const LONGEST_SPAN: usize = 400;
+/// How many for that of a strong one, which is hardly ever meant as it stands.
+const LONGEST_STRONG: usize = 1_000;
 /// How many for that of code.
 const LONGEST_CODE: usize = 400;
+/// How many for that of a formula, which may be a sum of money.
+const LONGEST_MATH: usize = 240;
 /// How many for the end of a link's address.
 const LONGEST_LINK: usize = 1_000;
 
-/// The text of a line while it comes.
+/// The text of a paragraph while it comes.
 #[derive(Debug)]
 pub struct Inline {
     style: Style,
@@ -18,6 +26,36 @@ pub struct Inline {
     pending: String,
     /// The character before that.
     before: Option<char>,
+    /// How far the partner of the first mark was looked for in vain.
+    looked: usize,
+    address: Address,
+}
+
+/// Whether we are in an address such as `https://a.b/_c_`, in which underscores mean themselves.
+#[derive(Debug, Default)]
+struct Address {
+    is_open: bool,
+    /// How much of `://` came last.
+    came: usize,
+}
+
+impl Address {
+    fn note(&mut self, text: &str) {
+        for c in text.chars() {
+            if c.is_whitespace() || matches!(c, ')' | '<' | '>' | '"') {
+                self.is_open = false;
+            }
+            self.came = match (c, self.came) {
+                (':', _) => 1,
+                ('/', 1) => 2,
+                ('/', 2) => {
+                    self.is_open = true;
+                    0
+                }
+                _ => 0,
+            };
+        }
+    }
 }
 
 /// What stands at the start of a text.
@@ -32,18 +70,26 @@ enum Step {
 
 impl Inline {
     pub fn new(style: Style) -> Inline {
-        Inline { style, pending: String::new(), before: None }
+        let address = Address::default();
+        Inline { style, pending: String::new(), before: None, looked: 0, address }
     }
 
-    /// Takes a character, which is no line end, and gives what can be shown.
+    /// Takes a character, and gives what can be shown.
     pub fn push(&mut self, c: char) -> Vec<Span> {
         let before = self.pending.len();
-        let completes_mark = self.pending.chars().next_back().is_some_and(is_special);
+        let last = self.pending.chars().next_back().unwrap_or(c);
         self.pending.push(c);
         let crosses = |limit: usize| before < limit && self.pending.len() >= limit;
-        let is_too_long = [LONGEST_SPAN, LONGEST_CODE, LONGEST_LINK].into_iter().any(crosses);
+        let is_too_long =
+            [LONGEST_MATH, LONGEST_SPAN, LONGEST_CODE, LONGEST_LINK].into_iter().any(crosses);
         // What waits is looked at again only when that may change something.
-        match before == 0 || is_special(c) || completes_mark || is_too_long {
+        let closes = |c: char| match self.pending.chars().next() {
+            Some(mark @ ('*' | '_' | '~' | '`' | '$')) => c == mark,
+            Some('[' | '!') => matches!(c, '[' | ']' | '(' | ')'),
+            Some('\\') => matches!(c, ']' | ')'),
+            _ => true,
+        };
+        match before < 4 || closes(c) || closes(last) || is_too_long {
             true => self.work(false),
             false => Vec::new(),
         }
@@ -55,19 +101,42 @@ impl Inline {
         let words = &text[..text.find(is_other).unwrap_or(text.len())];
         let last = words.chars().next_back().filter(|_| self.pending.is_empty())?;
         self.before = Some(last);
+        self.address.note(words);
         Some(Span::new(self.style, words))
     }
 
-    /// Gives what still waits: the line is over.
+    /// The line is over, but perhaps not the paragraph: gives what can be shown without its line end, and
+    /// whether something waits for the next line.
+    pub fn end_line(&mut self) -> (Vec<Span>, bool) {
+        self.pending.push('\n');
+        let mut spans = self.work(false);
+        if !self.pending.is_empty() {
+            return (spans, true);
+        }
+        if let Some(last) = spans.last_mut().filter(|last| last.text.ends_with('\n')) {
+            last.text.pop();
+        }
+        (spans, false)
+    }
+
+    /// Gives what still waits: the paragraph is over.
     pub fn end(&mut self) -> Vec<Span> {
+        if self.pending.ends_with('\n') {
+            self.pending.pop();
+        }
         self.work(true)
     }
 
     fn work(&mut self, ends: bool) -> Vec<Span> {
         let mut spans = Vec::new();
-        let mut rest = &self.pending[..];
+        let pending = std::mem::take(&mut self.pending);
+        let mut rest = &pending[..];
         while !rest.is_empty() {
-            let length = match step(rest, self.before, self.style, ends) {
+            let step = match rest.starts_with(['_', '~']) && self.address.is_open {
+                true => Step::Literal(1),
+                false => step(rest, self.before, self.style, ends, &mut self.looked),
+            };
+            let length = match step {
                 Step::Wait => break,
                 Step::Literal(length) => {
                     spans.push(Span::new(self.style, &rest[..length]));
@@ -78,6 +147,8 @@ impl Inline {
                     length
                 }
             };
+            self.looked = 0;
+            self.address.note(&rest[..length]);
             self.before = rest[..length].chars().next_back();
             rest = &rest[length..];
         }
@@ -94,15 +165,21 @@ pub fn spans(text: &str, style: Style) -> Vec<Span> {
 }
 
 fn is_special(c: char) -> bool {
-    matches!(c, '*' | '_' | '~' | '`' | '[' | ']' | '(' | ')' | '\\' | '!')
+    "*_~`[]()\\!$<>&".contains(c)
 }
 
-fn step(text: &str, before: Option<char>, style: Style, ends: bool) -> Step {
+fn step(text: &str, before: Option<char>, style: Style, ends: bool, looked: &mut usize) -> Step {
     match text.chars().next() {
         Some('\\') => escape(text, style, ends),
         Some('`') => code(text, style, ends),
-        Some(mark @ ('*' | '_' | '~')) => emphasis(text, mark, before, style, ends),
+        Some(mark @ ('*' | '_' | '~')) => {
+            let opening = Opening { mark, before, style };
+            emphasis(text, &opening, ends, looked)
+        }
         Some('[') => link(text, 0, style, ends),
+        Some('$') => dollars(text, ends),
+        Some('<') => angle(text, style, ends),
+        Some('&') => entity(text, style, ends),
         Some('!') => match text[1..].chars().next() {
             Some('[') => link(text, 1, style, ends),
             None if !ends => Step::Wait,
@@ -113,18 +190,6 @@ fn step(text: &str, before: Option<char>, style: Style, ends: bool) -> Step {
             Step::Literal(one + text[one..].find(is_special).unwrap_or(text.len() - one))
         }
         None => Step::Wait,
-    }
-}
-
-/// A backslash takes the meaning of the mark after it. Before anything else it stays, such as in the
-/// formulas of mathematics.
-fn escape(text: &str, style: Style, ends: bool) -> Step {
-    match text[1..].chars().next() {
-        Some(c @ ('*' | '_' | '`' | '~' | '#' | '|' | '>')) => {
-            Step::Spans(2, vec![Span::new(style, c)])
-        }
-        None if !ends => Step::Wait,
-        _ => Step::Literal(1),
     }
 }
 
@@ -173,7 +238,15 @@ fn closing_ticks(text: &str, length: usize, ends: bool) -> Option<usize> {
     None
 }
 
-fn emphasis(text: &str, mark: char, before: Option<char>, style: Style, ends: bool) -> Step {
+/// What may open an emphasis: a mark, what stands before it, and how the text around it looks.
+struct Opening {
+    mark: char,
+    before: Option<char>,
+    style: Style,
+}
+
+fn emphasis(text: &str, opening: &Opening, ends: bool, looked: &mut usize) -> Step {
+    let Opening { mark, before, style } = *opening;
     let Some(length) = run(text, mark, ends) else {
         return wait_or(text.len(), text, 4, ends);
     };
@@ -190,9 +263,10 @@ fn emphasis(text: &str, mark: char, before: Option<char>, style: Style, ends: bo
     if !can_open {
         return Step::Literal(length);
     }
-    let Some(inner) = closing_mark(within(&text[length..], LONGEST_SPAN), mark, length, ends)
-    else {
-        return wait_or(length, text, LONGEST_SPAN, ends);
+    let longest = if length == 1 { LONGEST_SPAN } else { LONGEST_STRONG };
+    let within = within(&text[length..], longest);
+    let Some(inner) = closing_mark(within, mark, length, ends, looked) else {
+        return wait_or(length, text, longest, ends);
     };
     let style = match (mark, length) {
         ('~', _) => Style { struck: true, ..style },
@@ -203,32 +277,40 @@ fn emphasis(text: &str, mark: char, before: Option<char>, style: Style, ends: bo
     Step::Spans(length * 2 + inner, spans(&text[length..length + inner], style))
 }
 
-/// Where the marks start that close an emphasis.
-fn closing_mark(text: &str, mark: char, length: usize, ends: bool) -> Option<usize> {
-    let mut at = 0;
-    while let Some(c) = text[at..].chars().next() {
-        if c == '\\' {
-            at += 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8);
-        } else if c == '`' {
-            let ticks = run(&text[at..], '`', ends)?;
-            let after = at + ticks;
-            match closing_ticks(&text[after..], ticks, ends) {
-                Some(inner) => at = after + inner + ticks,
+/// Where the marks start that close an emphasis; looks from `at` on, and leaves there how far it came.
+fn closing_mark(
+    text: &str,
+    mark: char,
+    length: usize,
+    ends: bool,
+    at: &mut usize,
+) -> Option<usize> {
+    while let Some(next) = text.get(*at..)?.find([mark, '`', '\\']) {
+        *at += next;
+        let c = text[*at..].chars().next()?;
+        let after = match c {
+            '\\' => *at + 1 + text[*at + 1..].chars().next()?.len_utf8(),
+            _ => *at + run(&text[*at..], c, ends)?,
+        };
+        let found = after - *at;
+        *at = match c {
+            '`' => match closing_ticks(&text[after..], found, ends) {
+                Some(inner) => after + inner + found,
                 // The mark that comes next may stand in code.
-                None if !ends && text.len() < LONGEST_SPAN => return None,
-                None => at = after,
+                None if !ends && text.len() + 3 < LONGEST_CODE => return None,
+                None => after,
+            },
+            c if c == mark => {
+                let fits = found == length || (found == 3 && length < 3);
+                if fits && closes(text, *at, after, mark) {
+                    return Some(after - length);
+                }
+                after
             }
-        } else if c == mark {
-            let found = run(&text[at..], mark, ends)?;
-            let after = at + found;
-            if closes(text, at, after, mark) && (found == length || (found == 3 && length < 3)) {
-                return Some(after - length);
-            }
-            at = after;
-        } else {
-            at += c.len_utf8();
-        }
+            _ => after,
+        };
     }
+    *at = text.len();
     None
 }
 

@@ -11,10 +11,13 @@ pub enum Begin {
     },
     /// The opening line of a code block, all of it.
     Fence(Fence),
+    /// The opening line of a formula, all of it, and what closes it.
+    Formula(&'static str),
     /// A line across the page.
     Rule,
-    /// A quoted line; what is quoted starts after `skip`.
+    /// A quoted line; what is quoted starts after `skip`, its mark at `indent`.
     Quote {
+        indent: usize,
         skip: usize,
     },
     /// An item of a list; its text starts after `skip`, its mark at `indent`.
@@ -36,7 +39,7 @@ pub struct Fence {
 }
 
 /// No line is undecided for longer than this.
-const LONGEST: usize = 300;
+pub const LONGEST: usize = 300;
 
 /// What the line begins with; nothing while that is open. `ends` says that the line is complete.
 pub fn begin(line: &str, ends: bool) -> Option<Begin> {
@@ -53,6 +56,8 @@ pub fn begin(line: &str, ends: bool) -> Option<Begin> {
         Some('|') => Some(Begin::Row),
         Some(mark @ ('-' | '*' | '_' | '+')) => rule_or_item(body, mark, indent, ends),
         Some('0'..='9') => numbered_item(body, indent, ends),
+        Some('$') => formula(body, "$$", "$$", ends),
+        Some('\\') => formula(body, "\\[", "\\]", ends),
         Some(_) => Some(Begin::Text),
     }
 }
@@ -81,11 +86,21 @@ fn fence(body: &str, mark: char, ends: bool) -> Option<Begin> {
     ends.then_some(Begin::Fence(Fence { mark, length, language }))
 }
 
+/// A formula that goes over several lines.
+fn formula(body: &str, open: &str, close: &'static str, ends: bool) -> Option<Begin> {
+    match body.strip_prefix(open) {
+        Some(rest) if rest.contains(close) => Some(Begin::Text),
+        Some(_) => ends.then_some(Begin::Formula(close)),
+        None if open.starts_with(body) && !ends => None,
+        None => Some(Begin::Text),
+    }
+}
+
 fn quote(body: &str, indent: usize, ends: bool) -> Option<Begin> {
     match body[1..].chars().next() {
         None if !ends => None,
-        Some(' ') => Some(Begin::Quote { skip: indent + 2 }),
-        _ => Some(Begin::Quote { skip: indent + 1 }),
+        Some(' ') => Some(Begin::Quote { indent, skip: indent + 2 }),
+        _ => Some(Begin::Quote { indent, skip: indent + 1 }),
     }
 }
 
@@ -115,26 +130,56 @@ fn numbered_item(body: &str, indent: usize, ends: bool) -> Option<Begin> {
     }
 }
 
-/// What a line inside a code block is.
+/// What a line inside a block of code, or of a formula, is. Numbers count its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inside {
-    /// Code, after so many bytes of quote marks.
+    /// Part of it, after so many bytes of quote marks.
     Code(usize),
-    /// The end of the block.
-    Close,
-    /// The quote that the block stands in is over, and the block with it.
+    /// The end of the block, after as many.
+    Close(usize),
+    /// What the block stands in is over, and the block with it.
     Over,
 }
 
-/// What a line is that stands in a code block, which stands in so many quotes.
-pub fn inside(line: &str, fence: &Fence, quotes: usize, ends: bool) -> Option<Inside> {
+/// What ends a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Until {
+    Fence(Fence),
+    /// A line with this mark, or one with nothing.
+    Mark(&'static str),
+}
+
+/// What a line is that stands in a block, which stands in so many quotes.
+pub fn inside(line: &str, until: &Until, quotes: usize, ends: bool) -> Option<Inside> {
+    let Some(skip) = quoted(line, quotes, ends)? else { return Some(Inside::Over) };
+    let body = line[skip..].trim_start_matches([' ', '\t']);
+    let is_decided = line.len() > LONGEST;
+    match until {
+        Until::Mark(_) if body.is_empty() && !is_decided => ends.then_some(Inside::Over),
+        Until::Mark(_) => Some(Inside::Code(skip)),
+        Until::Fence(fence) => {
+            let marks = body.chars().take_while(|c| *c == fence.mark).count();
+            let is_mark_so_far = body[marks..].trim_start_matches([' ', '\t']).is_empty();
+            match ends {
+                _ if !is_mark_so_far || is_decided => Some(Inside::Code(skip)),
+                true if marks >= fence.length => Some(Inside::Close(skip)),
+                true => Some(Inside::Code(skip)),
+                false => None,
+            }
+        }
+    }
+}
+
+/// How many bytes the marks of so many quotes take; inside, nothing if there are fewer. Nothing while that
+/// is open.
+fn quoted(line: &str, quotes: usize, ends: bool) -> Option<Option<usize>> {
     let mut rest = line;
     for _ in 0..quotes {
         let body = rest.trim_start_matches(' ');
         match body.strip_prefix('>') {
             Some(quoted) => rest = quoted,
-            None if body.is_empty() && !ends => return None,
-            None => return Some(Inside::Over),
+            None if body.is_empty() && !ends && line.len() <= LONGEST => return None,
+            None => return Some(None),
         }
     }
     if quotes > 0 {
@@ -143,14 +188,5 @@ pub fn inside(line: &str, fence: &Fence, quotes: usize, ends: bool) -> Option<In
         }
         rest = rest.strip_prefix(' ').unwrap_or(rest);
     }
-    let skip = line.len() - rest.len();
-    let body = rest.trim_start_matches([' ', '\t']);
-    let marks = body.chars().take_while(|c| *c == fence.mark).count();
-    let is_mark_so_far = body[marks..].trim_start_matches([' ', '\t']).is_empty();
-    match ends {
-        _ if !is_mark_so_far || line.len() > LONGEST => Some(Inside::Code(skip)),
-        true if marks >= fence.length => Some(Inside::Close),
-        true => Some(Inside::Code(skip)),
-        false => None,
-    }
+    Some(Some(line.len() - rest.len()))
 }

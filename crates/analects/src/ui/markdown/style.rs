@@ -109,6 +109,19 @@ impl Paint {
         spans.iter().for_each(|span| self.write(span.style, &span.text));
     }
 
+    /// Adds the text of a paragraph; in front of each of its further lines comes the margin.
+    pub fn write_within(&mut self, spans: &[Span], margin: &str) {
+        for span in spans {
+            for (at, line) in span.text.split('\n').enumerate() {
+                if at > 0 {
+                    self.write(Style::PLAIN, "\n");
+                    self.write(Style::FAINT, margin);
+                }
+                self.write(span.style, line);
+            }
+        }
+    }
+
     /// What was added since the last call.
     pub fn take(&mut self) -> String {
         std::mem::take(&mut self.out)

@@ -1,10 +1,19 @@
-//! A table, its columns as wide as what stands in them shows, and no wider than the terminal.
+//! A table, its columns as wide as what stands in them shows, and no wider than the terminal. Where they do
+//! not fit, each row is shown as lines with the names of its columns.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::inline;
+use super::lead::Lead;
 use super::style::{Span, Style};
 use crate::ui::safe::safe;
+
+/// A table that is longer than this is shown by what its first rows need.
+const MOST_ROWS: usize = 60;
+/// A row with more fields than this gets no line for each of them.
+const MOST_FIELDS: usize = 40;
+/// A name of a column is shown no wider than this before a field.
+const WIDEST_NAME: usize = 20;
 
 /// What stands between columns: signs of ASCII, since the width of lines for boxes differs between
 /// terminals for Chinese and others.
@@ -20,17 +29,99 @@ enum Side {
     Middle,
 }
 
+/// A table while it comes.
+#[derive(Debug)]
+pub struct Table {
+    /// Rows that wait for the others.
+    rows: Vec<String>,
+    /// Where a part was shown.
+    columns: Option<Columns>,
+    quotes: usize,
+    /// What stands before every line but the first, which has its lead.
+    margin: String,
+    has_first: bool,
+}
+
+/// A line as it is shown, with its end.
+type Shown = Vec<Span>;
+
+impl Table {
+    /// A table whose first row is led in so.
+    pub fn new(lead: &Lead) -> Table {
+        let (quotes, margin) = (lead.quotes(), lead.margin().to_string());
+        Table { rows: Vec::new(), columns: None, quotes, margin, has_first: false }
+    }
+
+    /// Whether a row that is led in so is part of it. A row without one below that says that this is a
+    /// table is a line like any other.
+    pub fn takes(&self, row: &str, lead: &Lead) -> bool {
+        let is_here = lead.quotes() == self.quotes && !lead.has_item();
+        is_here && (self.columns.is_some() || self.rows.len() > 1 || is_delimiter(row))
+    }
+
+    /// Takes a row, and gives what can be shown.
+    pub fn push(&mut self, row: String, width: usize) -> Vec<Shown> {
+        if let Some(mut columns) = self.columns.take() {
+            columns.widen(&row, self.room(width));
+            let lines = columns.row(&row, Style::PLAIN);
+            self.columns = Some(columns);
+            return self.with_margin(lines);
+        }
+        self.rows.push(row);
+        if self.rows.len() < MOST_ROWS { Vec::new() } else { self.show(width) }
+    }
+
+    /// Gives what is left: no row follows.
+    pub fn end(&mut self, width: usize) -> Vec<Shown> {
+        match &self.rows[..] {
+            [] => Vec::new(),
+            [row] => {
+                let line = inline::spans(row, Style::PLAIN);
+                self.with_margin(vec![line])
+            }
+            _ => self.show(width),
+        }
+    }
+
+    fn show(&mut self, width: usize) -> Vec<Shown> {
+        let rows = std::mem::take(&mut self.rows);
+        let columns = Columns::of(&rows, self.room(width));
+        let mut lines = columns.head(&rows);
+        rows.iter().skip(2).for_each(|row| lines.extend(columns.row(row, Style::PLAIN)));
+        self.columns = Some(columns);
+        self.with_margin(lines)
+    }
+
+    fn room(&self, width: usize) -> usize {
+        width.saturating_sub(self.margin.width())
+    }
+
+    fn with_margin(&mut self, lines: Vec<Vec<Span>>) -> Vec<Shown> {
+        let mut shown = Vec::new();
+        for mut line in lines {
+            if std::mem::replace(&mut self.has_first, true) {
+                line.insert(0, Span::new(Style::FAINT, &*self.margin));
+            }
+            line.push(Span::new(Style::PLAIN, "\n"));
+            shown.push(line);
+        }
+        shown
+    }
+}
+
 /// The columns of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Columns {
+struct Columns {
     indent: usize,
     sides: Vec<Side>,
     /// Nothing where the columns do not fit.
     widths: Option<Vec<usize>>,
+    /// What stands in the head, for columns that do not fit.
+    names: Vec<String>,
 }
 
 /// Whether a row is the one below the head, which says where the columns' texts go.
-pub fn is_delimiter(row: &str) -> bool {
+fn is_delimiter(row: &str) -> bool {
     let cells = split(row);
     !cells.is_empty() && cells.iter().all(|cell| side(cell).is_some())
 }
@@ -64,9 +155,12 @@ fn split(row: &str) -> Vec<String> {
     cells.iter().map(|cell| cell.trim().to_string()).collect()
 }
 
-/// The fields of a row, as they are shown.
+/// The fields of a row, as they are shown. What has breaks in it has several lines.
 fn cells(row: &str, style: Style) -> Vec<Vec<Span>> {
-    let show = |span: Span| Span::new(span.style, safe(&span.text).replace('\t', " "));
+    let show = |span: Span| {
+        let lines: Vec<String> = span.text.split('\n').map(safe).collect();
+        Span::new(span.style, lines.join("\n").replace('\t', " "))
+    };
     let cell = |cell: &String| inline::spans(cell, style).into_iter().map(show).collect();
     split(row).iter().map(cell).collect()
 }
@@ -75,9 +169,14 @@ fn text(spans: &[Span]) -> String {
     spans.iter().map(|span| &*span.text).collect()
 }
 
+/// How many columns the widest line of a field takes.
+fn widest(spans: &[Span]) -> usize {
+    text(spans).split('\n').map(UnicodeWidthStr::width).max().unwrap_or(0)
+}
+
 impl Columns {
     /// The columns of a table: its head, the row below, and some of the others.
-    pub fn of(rows: &[String], width: usize) -> Columns {
+    fn of(rows: &[String], width: usize) -> Columns {
         let first = rows.first().map_or("", |row| row);
         let indent = first.len() - first.trim_start_matches([' ', '\t']).len();
         let said = rows.get(1).map(|row| split(row)).unwrap_or_default();
@@ -87,31 +186,49 @@ impl Columns {
             let cells = if at == 1 { Vec::new() } else { cells(row, Style::PLAIN) };
             widths.resize(widths.len().max(cells.len()), 1);
             for (width, cell) in widths.iter_mut().zip(&cells) {
-                *width = (*width).max(text(cell).width());
+                *width = (*width).max(widest(cell));
             }
         }
         sides.resize(widths.len(), Side::Left);
         let room = width.saturating_sub(indent + BETWEEN.len() * widths.len().saturating_sub(1));
-        Columns { indent, sides, widths: shrink(widths, room) }
+        let names = cells(first, Style::PLAIN).iter().map(|name| name_of(&text(name))).collect();
+        Columns { indent, sides, widths: shrink(widths, room), names }
+    }
+
+    /// The head, and the line below it. Where the columns do not fit, their names stand before the fields,
+    /// and the head is shown only if that is not all of it.
+    fn head(&self, rows: &[String]) -> Vec<Vec<Span>> {
+        let head = Style { bold: true, ..Style::PLAIN };
+        let first = rows.first().map_or("", |row| row);
+        if self.widths.is_some() {
+            return [self.row(first, head), vec![self.delimiter()]].concat();
+        }
+        let cells = cells(first, head);
+        let is_cut = |(cell, name): (&Vec<Span>, &String)| text(cell) != *name;
+        match rows.len() <= 2 || cells.iter().zip(&self.names).any(is_cut) {
+            true => vec![self.joined(&cells)],
+            false => Vec::new(),
+        }
     }
 
     /// Makes room for one more row, where there is any.
-    pub fn widen(&mut self, row: &str, width: usize) {
+    fn widen(&mut self, row: &str, width: usize) {
         let Some(widths) = &mut self.widths else { return };
         let between = BETWEEN.len() * widths.len().saturating_sub(1);
         let mut room = width.saturating_sub(self.indent + between + widths.iter().sum::<usize>());
         for (width, cell) in widths.iter_mut().zip(cells(row, Style::PLAIN)) {
-            let more = text(&cell).width().saturating_sub(*width).min(room);
+            let more = widest(&cell).saturating_sub(*width).min(room);
             *width += more;
             room -= more;
         }
     }
 
     /// The lines of a row.
-    pub fn row(&self, row: &str, style: Style) -> Vec<Vec<Span>> {
+    fn row(&self, row: &str, style: Style) -> Vec<Vec<Span>> {
         let mut cells = cells(row, style);
         let Some(widths) = &self.widths else {
-            return vec![self.joined(&cells)];
+            let is_readable = cells.len() <= MOST_FIELDS;
+            return if is_readable { self.record(&cells) } else { vec![self.joined(&cells)] };
         };
         let between = Span::new(style, BETWEEN);
         // What has no column of its own stands in the last one.
@@ -123,13 +240,29 @@ impl Columns {
         }
         cells.resize(widths.len(), Vec::new());
         let wrapped: Vec<Vec<Vec<Span>>> =
-            cells.iter().zip(widths).map(|(cell, width)| wrap(cell, *width)).collect();
+            cells.iter().zip(widths).map(|(cell, width)| wrap_lines(cell, *width)).collect();
         let height = wrapped.iter().map(Vec::len).max().unwrap_or(1);
         (0..height).map(|at| self.line(&wrapped, widths, at)).collect()
     }
 
-    /// The line below the head.
-    pub fn delimiter(&self) -> Vec<Span> {
+    /// A row as lines of fields, each after the name of its column.
+    fn record(&self, cells: &[Vec<Span>]) -> Vec<Vec<Span>> {
+        let mut lines = vec![self.delimiter()];
+        for (at, cell) in cells.iter().enumerate() {
+            let name = self.names.get(at).filter(|name| !name.is_empty());
+            let name = name.map(|name| Span::new(BOLD, format!("{name}: ")));
+            for (at, part) in broken(cell).into_iter().enumerate() {
+                let mut line = vec![self.margin()];
+                line.extend(name.clone().filter(|_| at == 0));
+                line.extend(part);
+                lines.push(line);
+            }
+        }
+        lines
+    }
+
+    /// The line below the head, or above a row that is shown field by field.
+    fn delimiter(&self) -> Vec<Span> {
         let widths = self.widths.as_deref().unwrap_or(&[3]);
         let dashes: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
         vec![self.margin(), Span::new(Style::FAINT, dashes.join("-+-"))]
@@ -167,6 +300,10 @@ impl Columns {
 
 /// Makes the widest columns narrower until all fit; nothing if they cannot.
 fn shrink(mut widths: Vec<usize>, room: usize) -> Option<Vec<usize>> {
+    let narrow: usize = widths.iter().map(|width| (*width).min(NARROWEST)).sum();
+    if narrow > room {
+        return None;
+    }
     let mut sum: usize = widths.iter().sum();
     while sum > room {
         let widest = widths.iter_mut().max().filter(|width| **width > NARROWEST)?;
@@ -176,7 +313,40 @@ fn shrink(mut widths: Vec<usize>, room: usize) -> Option<Vec<usize>> {
     Some(widths)
 }
 
-/// The lines of a field that is this wide: broken at blanks, or anywhere in a script without them.
+const BOLD: Style = Style { bold: true, ..Style::PLAIN };
+
+/// The name of a column as it stands before a field.
+fn name_of(head: &str) -> String {
+    let mut columns = 0;
+    let fits = |c: &char| {
+        columns += c.width().unwrap_or(0);
+        *c != '\n' && columns <= WIDEST_NAME
+    };
+    head.chars().take_while(fits).collect()
+}
+
+/// A field, cut where it has breaks.
+fn broken(cell: &[Span]) -> Vec<Vec<Span>> {
+    let mut lines = vec![Vec::new()];
+    for span in cell {
+        for (at, part) in span.text.split('\n').enumerate() {
+            if at > 0 {
+                lines.push(Vec::new());
+            }
+            if let Some(line) = lines.last_mut() {
+                line.push(Span::new(span.style, part));
+            }
+        }
+    }
+    lines
+}
+
+/// The lines of a field that is this wide.
+fn wrap_lines(cell: &[Span], width: usize) -> Vec<Vec<Span>> {
+    broken(cell).iter().flat_map(|line| wrap(line, width)).collect()
+}
+
+/// The lines of a text that is this wide: broken at blanks, or anywhere in a script without them.
 fn wrap(cell: &[Span], width: usize) -> Vec<Vec<Span>> {
     // Several characters may be one sign, such as a picture of two people.
     if text(cell).width() <= width {
