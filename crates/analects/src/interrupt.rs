@@ -5,8 +5,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Once, mpsc};
 use std::thread;
 
+use crate::ui;
+
 /// What a shell expects of a process that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
+
+/// The same for one that lost its terminal, and one that was told to end.
+#[cfg(unix)]
+const HUNG_UP: i32 = 129;
+#[cfg(unix)]
+const TOLD_TO_END: i32 = 143;
+/// The signal of Ctrl-Z.
+#[cfg(unix)]
+const STOP: i32 = rustix::process::Signal::TSTP.as_raw();
 
 /// How often Ctrl-C was pressed in this answer.
 static PRESSED: AtomicUsize = AtomicUsize::new(0);
@@ -39,6 +50,7 @@ fn watch() {
             while signals.recv().await.is_some() {
                 let pressed = PRESSED.fetch_add(1, Ordering::SeqCst) + 1;
                 if pressed > 1 && COUNTS.load(Ordering::SeqCst) {
+                    ui::keys::usual();
                     std::process::exit(INTERRUPTED)
                 }
             }
@@ -69,6 +81,40 @@ pub fn on_first(stop: impl FnOnce() + Send + 'static) {
         let _ = watching.recv();
     }
 }
+
+/// From now on, what ends or stops the process from outside leaves the terminal as it was found. Without a
+/// thread for it, it does not.
+#[cfg(unix)]
+pub fn keep_terminal() {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let watch = || -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let mut hung_up = signal(SignalKind::hangup())?;
+            let mut told_to_end = signal(SignalKind::terminate())?;
+            // Ctrl-Z, in an answer.
+            let mut told_to_stop = signal(SignalKind::from_raw(STOP))?;
+            loop {
+                let code = tokio::select! {
+                    _ = hung_up.recv() => HUNG_UP,
+                    _ = told_to_end.recv() => TOLD_TO_END,
+                    _ = told_to_stop.recv() => {
+                        ui::keys::stop().await;
+                        continue;
+                    }
+                };
+                ui::keys::leave();
+                std::process::exit(code)
+            }
+        })
+    };
+    let _ = thread::Builder::new().spawn(watch);
+}
+
+/// There are no such signals.
+#[cfg(not(unix))]
+pub fn keep_terminal() {}
 
 /// Ready when the person presses Ctrl-C.
 pub async fn first() {

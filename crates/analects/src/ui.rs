@@ -7,6 +7,7 @@
 mod answer;
 mod colour;
 mod diagnostic;
+pub mod keys;
 mod markdown;
 mod safe;
 mod table;

@@ -32,6 +32,7 @@ mod get;
 mod help;
 mod hostile;
 mod interactive;
+mod keys;
 mod kills;
 mod list;
 mod model;

@@ -115,6 +115,17 @@ while True:
             size(*step['size'])
         if 'shell' in step and os.system(step['shell']):
             sys.exit('failed: ' + step['shell'])
+        if 'stopped' in step:
+            _, status = os.waitpid(pid, os.WUNTRACED)
+            if not os.WIFSTOPPED(status):
+                sys.exit('it did not stop, but ended: %r' % status)
+            if not termios.tcgetattr(terminal)[3] & termios.ECHO:
+                sys.exit('it stopped with a terminal that shows no keys')
+            os.kill(pid, signal.SIGCONT)
+        if 'close' in step:
+            os.close(terminal)
+            signal.alarm(30)
+            break
 _, status = os.waitpid(pid, 0)
 sys.stdout.buffer.write(seen)
 if steps and steps[0]['see'] in plain[at:] and not steps[0].get('press'):
@@ -138,6 +149,16 @@ pub fn press(see: &str, keys: impl Into<String>) -> Step {
 /// Makes the terminal another size.
 pub fn resize(see: &str, rows: u16, columns: u16) -> Step {
     Step { see: see.into(), act: serde_json::json!({ "size": [rows, columns] }) }
+}
+
+/// Waits until the command has stopped, with a terminal as a shell needs it, and lets it go on.
+pub fn go_on(see: &str) -> Step {
+    Step { see: see.into(), act: serde_json::json!({ "stopped": true }) }
+}
+
+/// Closes the terminal, as a person does with its window.
+pub fn close(see: &str) -> Step {
+    Step { see: see.into(), act: serde_json::json!({ "close": true }) }
 }
 
 /// Runs a line of the shell, in the sandbox.

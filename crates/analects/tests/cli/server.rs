@@ -11,6 +11,9 @@ pub enum Step {
     Send(String),
     /// Holds the connection open until the other side goes away.
     Hang,
+    /// Waits until there is a file.
+    #[cfg(unix)]
+    Until(std::path::PathBuf),
     /// Waits between two pieces, so that they arrive apart.
     Pause(u64),
 }
@@ -60,6 +63,12 @@ fn play(stream: &mut TcpStream, script: &[Step]) {
             }
             Step::Hang => {
                 let _ = stream.read(&mut [0]);
+            }
+            #[cfg(unix)]
+            Step::Until(path) => {
+                while !path.exists() {
+                    thread::sleep(std::time::Duration::from_millis(10));
+                }
             }
             Step::Pause(milliseconds) => {
                 thread::sleep(std::time::Duration::from_millis(*milliseconds));

@@ -9,6 +9,7 @@ mod edit;
 mod history;
 mod input;
 mod lines;
+mod offers;
 mod paste;
 mod place;
 mod slash;
@@ -77,6 +78,15 @@ enum Next {
     End,
 }
 
+/// What stands in the line next: what was not sent, and what was typed while nobody asked.
+fn with_typed(unsent: String, typed: &str) -> String {
+    match (unsent.is_empty(), typed.is_empty()) {
+        (true, _) => typed.to_string(),
+        (_, true) => unsent,
+        _ => format!("{unsent}\n{typed}"),
+    }
+}
+
 impl Running<'_> {
     fn run(mut self) -> Result<(), Failure> {
         self.make_message_file()?;
@@ -85,6 +95,8 @@ impl Running<'_> {
         self.greet(&who);
         drop(who);
         interrupt::rest();
+        let _hushed = ui::keys::Hushed::new();
+        interrupt::keep_terminal();
         let offers = Offers::default();
         let history = History::in_folder(&self.surroundings.places.state);
         let mut input = Input::new(history, &offers);
@@ -96,8 +108,9 @@ impl Running<'_> {
             match heard {
                 Heard::End => break,
                 Heard::Cleared => {}
+                Heard::Nothing => ui::remark("to end the session, press Ctrl-D or type /quit"),
                 Heard::Text(text) => match self.hear(&text) {
-                    Next::Prompt(text) => draft = text,
+                    Next::Prompt(text) => draft = with_typed(text, &ui::keys::typed()),
                     Next::End => break,
                 },
             }

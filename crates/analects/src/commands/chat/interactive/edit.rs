@@ -8,6 +8,7 @@ use std::process::{Command, ExitStatus};
 use super::history::{private, private_folder};
 use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
+use crate::ui;
 
 /// The editor of those who named none.
 const USUAL: &str = if cfg!(windows) { "notepad" } else { "vi" };
@@ -26,7 +27,9 @@ pub fn edit(text: &str, surroundings: &Surroundings) -> Result<Option<String>, F
         .map_err(fail)?;
     file.write_all(text.as_bytes()).map_err(fail)?;
     drop(file);
+    ui::keys::usual();
     let ran = run(editor, &path);
+    ui::keys::hush();
     let written = std::fs::read(&path);
     let _ = std::fs::remove_file(&path);
     let hint = "set VISUAL or EDITOR to the editor that you use";

@@ -3,17 +3,22 @@
 
 use std::borrow::Cow;
 use std::io::{self, BufRead};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use reedline::{
-    ColumnarMenu, EditCommand, Emacs, FileBackedHistory, HistoryItem, KeyCode, KeyModifiers,
-    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
-    ReedlineMenu, Signal, SimpleMatchHighlighter, default_emacs_keybindings,
+    EditCommand, Emacs, FileBackedHistory, Highlighter, HistoryItem, KeyCode, KeyModifiers, Prompt,
+    PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent, ReedlineMenu, Signal,
+    SimpleMatchHighlighter, StyledText, default_emacs_keybindings,
 };
 
 use super::complete::Offers;
 use super::history::{self, History};
 use super::lines::{Ends, goes_on};
+use super::offers::List;
 use super::paste::{Keys, Shared, lock};
+#[cfg(unix)]
+use crate::connection::block_on;
 use crate::failure::{Failure, words};
 use crate::ui;
 
@@ -24,6 +29,8 @@ pub enum Heard {
     Text(String),
     /// Ctrl-C: the line is cleared.
     Cleared,
+    /// Ctrl-C without anything to clear.
+    Nothing,
     /// Ctrl-D: the session ends.
     End,
 }
@@ -33,6 +40,8 @@ pub struct Input {
     editor: Option<Box<Reedline>>,
     pastes: Shared,
     ends: Ends,
+    /// Whether something stands in the line.
+    is_filled: Arc<AtomicBool>,
     history: History,
 }
 
@@ -40,9 +49,14 @@ impl Input {
     /// An editor if the terminal can show one, with what was typed before.
     pub fn new(history: History, offers: &Offers) -> Input {
         let (pastes, ends) = (Shared::default(), Ends::default());
-        let editor = ui::can_edit_lines()
-            .then(|| Box::new(editor(&history, offers, pastes.clone(), ends.clone())));
-        Input { editor, pastes, ends, history }
+        let is_filled = Arc::new(AtomicBool::new(false));
+        let editor = ui::can_edit_lines().then(|| {
+            let look =
+                Look { usual: SimpleMatchHighlighter::default(), is_filled: is_filled.clone() };
+            let editor = editor(&history, offers, pastes.clone(), ends.clone());
+            Box::new(editor.with_highlighter(Box::new(look)))
+        });
+        Input { editor, pastes, ends, is_filled, history }
     }
 
     /// Waits for the next text; `draft` stands in the line already.
@@ -53,11 +67,11 @@ impl Input {
                     let draft = lock(&self.pastes).put(draft);
                     editor.run_edit_commands(&[EditCommand::InsertString(draft)]);
                 }
-                match editor.read_line(&Mark) {
-                    Ok(Signal::Success(line)) => Heard::Text(line),
-                    Ok(Signal::CtrlD) => Heard::End,
-                    Ok(_) => Heard::Cleared,
-                    Err(error) => return Err(unreadable(&error)),
+                match read_line(editor)? {
+                    Signal::Success(line) => Heard::Text(line),
+                    Signal::CtrlD => Heard::End,
+                    _ if self.is_filled.load(Ordering::SeqCst) => Heard::Cleared,
+                    _ => Heard::Nothing,
                 }
             }
             None => {
@@ -65,7 +79,10 @@ impl Input {
                     ui::remark("what you typed was not sent; here it is, to be copied:");
                     ui::quote(draft);
                 }
-                plain(&self.ends)?
+                ui::keys::usual();
+                let heard = plain(&self.ends);
+                ui::keys::hush();
+                heard?
             }
         };
         let Heard::Text(line) = heard else { return Ok(heard) };
@@ -74,6 +91,18 @@ impl Input {
             self.history.add(&text);
         }
         Ok(Heard::Text(text))
+    }
+}
+
+/// Reads a line. Between the two parts of it, the process may be stopped.
+fn read_line(editor: &mut Reedline) -> Result<Signal, Failure> {
+    loop {
+        match editor.read_line(&Mark) {
+            #[cfg(unix)]
+            Ok(Signal::HostCommand(_)) => block_on(ui::keys::stop())?,
+            Ok(signal) => return Ok(signal),
+            Err(error) => return Err(unreadable(&error)),
+        }
     }
 }
 
@@ -103,27 +132,44 @@ fn plain(ends: &Ends) -> Result<Heard, Failure> {
 }
 
 const MENU: &str = "offers";
+const STOP: &str = "stop";
+
+/// How the line looks: the usual one paints everything white, on white paper, too.
+struct Look {
+    usual: SimpleMatchHighlighter,
+    is_filled: Arc<AtomicBool>,
+}
+
+impl Highlighter for Look {
+    fn highlight(&self, line: &str, cursor: usize) -> StyledText {
+        self.is_filled.store(!line.is_empty(), Ordering::SeqCst);
+        self.usual.highlight(line, cursor)
+    }
+}
 
 fn editor(history: &History, offers: &Offers, pastes: Shared, ends: Ends) -> Reedline {
     let mut keys = default_emacs_keybindings();
     let new_line = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
     keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, new_line.clone());
     keys.add_binding(KeyModifiers::SHIFT, KeyCode::Enter, new_line);
+    let undo = ReedlineEvent::Edit(vec![EditCommand::Undo]);
+    // Terminals send Ctrl-_ as what the editor takes for Ctrl-7.
+    keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('7'), undo);
+    if cfg!(unix) {
+        let stop = ReedlineEvent::ExecuteHostCommand(STOP.to_string());
+        keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('z'), stop);
+    }
     let offer = vec![ReedlineEvent::Menu(MENU.to_string()), ReedlineEvent::MenuNext];
     keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, ReedlineEvent::UntilFound(offer));
     keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::MenuPrevious);
     let editor = Reedline::create()
         .with_ansi_colors(ui::has_colour())
-        // The usual one paints everything white, on white paper, too.
-        .with_highlighter(Box::new(SimpleMatchHighlighter::default()))
         .use_bracketed_paste(true)
         .with_validator(Box::new(ends))
         .with_completer(Box::new(offers.clone()))
         .with_quick_completions(true)
         .with_partial_completions(true)
-        .with_menu(ReedlineMenu::EngineCompleter(Box::new(
-            ColumnarMenu::default().with_name(MENU).with_marker(FIRST),
-        )))
+        .with_menu(ReedlineMenu::EngineCompleter(Box::new(List::new(MENU, FIRST))))
         .with_edit_mode(Box::new(Keys { usual: Emacs::new(keys), pastes }));
     match earlier(history) {
         Some(earlier) => editor.with_history(Box::new(earlier)),

@@ -103,13 +103,15 @@ pub fn help() -> Vec<String> {
     lines
 }
 
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 9] = [
     "",
     "  Enter          send; after \\ at the line's end, and in an open ``` block, a new line instead",
     "  Alt-Enter      a new line",
     "  Up, Ctrl-R     what was typed before; Tab completes commands, agents and models",
     "  Ctrl-C         clear the line; while an answer comes, end it there and keep what came",
     "  Ctrl-D         end the session",
+    "  Ctrl-Z         back to the shell, until fg; Ctrl-_ undoes a change of the line",
+    "  What is typed while an answer comes is not shown, and stands in the line after it.",
     "  Pasted text of many lines is shown as [pasted: N lines] and sent as it is.",
 ];
 

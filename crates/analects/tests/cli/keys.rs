@@ -1,0 +1,207 @@
+//! Keys at the wrong time, and a terminal that is left as it was found, whatever ends the session.
+#![cfg(unix)]
+
+use std::process::Command;
+
+use crate::pseudo_terminal::{Step, close, converse, go_on, press, shell};
+use crate::sandbox::{Sandbox, skip};
+use crate::server::{self, Server, done, piece, stream_head};
+
+const CTRL_C: &str = "\u{3}";
+const CTRL_D: &str = "\u{4}";
+const CTRL_Z: &str = "\u{1a}";
+const PROMPT: &str = "> ";
+const FILE: [&str; 4] = ["chat", "a.msg.md", "-m", "openai/tiny"];
+
+/// A sandbox whose model answers so; a name in its place is a file that the answer waits for.
+fn sandbox(scripts: &[&[&str]]) -> (Sandbox, Server) {
+    let sandbox = Sandbox::new();
+    let step = |text: &&str| match text.strip_prefix("until ") {
+        Some(name) => server::Step::Until(sandbox.path(name)),
+        None => piece(text),
+    };
+    let script = |pieces: &&[&str]| {
+        let pieces = pieces.iter().map(step);
+        [stream_head()].into_iter().chain(pieces).chain([done()]).collect()
+    };
+    let server = Server::new(scripts.iter().map(script).collect());
+    (sandbox.with_server(&server.base_url), server)
+}
+
+fn session(sandbox: &Sandbox, steps: Vec<Step>) -> Option<(String, i32)> {
+    let mut command = sandbox.command(&FILE);
+    command.env("NO_COLOR", "1");
+    let ran = converse(sandbox, &command, steps);
+    if ran.is_none() {
+        skip("keys", "there is no Python to make a terminal");
+    }
+    ran
+}
+
+/// A session in a shell, which writes down how it found the terminal before and after.
+fn in_shell(sandbox: &Sandbox, steps: Vec<Step>) -> Option<(String, i32)> {
+    let program = sandbox.command(&[]).get_program().to_string_lossy().into_owned();
+    let mut shell = Command::new("sh");
+    let inner = format!("echo $$ > pid; exec '{program}' {}", FILE.join(" "));
+    shell
+        .arg("-c")
+        .arg("trap : INT; stty -g > before; sh -c \"$1\"; echo $? > code; stty -g > after");
+    shell.arg("sh").arg(inner);
+    for (name, value) in sandbox.command(&[]).get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let ran = converse(sandbox, &shell, steps);
+    if ran.is_none() {
+        skip("keys", "there is no Python to make a terminal");
+    }
+    ran
+}
+
+#[test]
+fn tab_shows_nothing_where_there_is_nothing_to_offer() {
+    let (sandbox, _server) = sandbox(&[&["Fine."]]);
+    let steps = vec![
+        press(PROMPT, "\t\thello \t\t there\t"),
+        press("there", "\r"),
+        press("Fine.", ""),
+        press(PROMPT, "/nothing\t\u{15}/con\t\t"),
+        press("/context", "\r"),
+        press("for the answer", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    assert!(!seen.contains("RECORDS"), "{seen}");
+    assert_eq!(sandbox.texts("a.msg.md")[0], "hello  there");
+}
+
+#[test]
+fn keys_typed_into_an_answer_stand_in_the_line_after_it() {
+    let (sandbox, server) = sandbox(&[&["begin", "until go", " end."], &["Two."]]);
+    let steps = vec![
+        press(PROMPT, "first\r"),
+        press("begin", "second line\rnext 学xx\u{7f}\u{7f}\u{1b}[A"),
+        shell("", "sleep 0.3; touch go"),
+        press(" end.", ""),
+        press("> second line", ""),
+        press("| next 学", "!\r"),
+        press("Two.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    assert!(seen.contains("begin end.\n"), "keys are shown in the answer: {seen}");
+    assert_eq!(sandbox.texts("a.msg.md")[2], "second line\nnext 学!");
+    server.request();
+    assert!(server.request().contains("second line\\nnext 学!"));
+}
+
+#[test]
+fn a_paste_into_an_answer_is_not_sent_by_itself() {
+    let (sandbox, _server) = sandbox(&[&["begin", "until go", " end."], &["Two."]]);
+    let pasted = "a line\r".repeat(3_000);
+    let steps = vec![
+        press(PROMPT, "first\r"),
+        press("begin", pasted),
+        shell("", "sleep 0.3; touch go"),
+        press(" end.", ""),
+        press("> [pasted: 3000 lines]", "\r"),
+        press("Two.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    assert_eq!(sandbox.texts("a.msg.md")[2], "a line\n".repeat(3_000).trim_end());
+}
+
+#[test]
+fn ctrl_c_with_nothing_to_end_says_how_to_leave() {
+    let (sandbox, _server) = sandbox(&[&["half", "until never"], &["whole"]]);
+    let steps = vec![
+        press(PROMPT, "one\r"),
+        press("half", CTRL_C),
+        press("interrupted; what came so far is kept", ""),
+        press(PROMPT, CTRL_C),
+        press("to end the session, press Ctrl-D or type /quit", ""),
+        press(PROMPT, "not this"),
+        press("not this", CTRL_C),
+        press(PROMPT, CTRL_C),
+        press("to end the session, press Ctrl-D or type /quit", ""),
+        press(PROMPT, "two\r"),
+        press("whole", ""),
+        press(PROMPT, "/quit\r"),
+    ];
+    let Some((seen, code)) = session(&sandbox, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    assert_eq!(seen.matches("to end the session").count(), 2, "{seen}");
+    assert_eq!(sandbox.texts("a.msg.md"), ["one", "half", "two", "whole"]);
+}
+
+#[test]
+fn the_terminal_is_left_as_it_was_found() {
+    let end = "kill -TERM $(cat pid)";
+    for (code, steps) in [
+        ("0", vec![press(PROMPT, "one\r"), press("half", CTRL_C), press(PROMPT, CTRL_D)]),
+        ("143", vec![press(PROMPT, "typed"), shell("typed", end)]),
+        ("143", vec![press(PROMPT, "one\r"), shell("half", end)]),
+        ("129", vec![press(PROMPT, "one\r"), shell("half", "kill -HUP $(cat pid)")]),
+    ] {
+        let (sandbox, _server) = sandbox(&[&["half", "until never"]]);
+        let Some((seen, _)) = in_shell(&sandbox, steps) else { return };
+        assert_eq!(sandbox.read("code").trim(), code, "{seen}");
+        assert_eq!(sandbox.read("before"), sandbox.read("after"), "{code}: {seen}");
+        let last = |code: &str| seen.rfind(code).unwrap_or(0);
+        assert!(last("\u{1b}[?2004l") >= last("\u{1b}[?2004h"), "{seen:?}");
+    }
+}
+
+#[test]
+fn a_second_ctrl_c_ends_a_session_that_is_stuck() {
+    let long = "word ".repeat(200_000);
+    let (sandbox, _server) = sandbox(&[&["half", "until go", &long, "until never"]]);
+    // Nobody reads the terminal meanwhile, so the answer cannot be ended before all of it is shown.
+    let twice = "touch go; sleep 0.5; while kill -INT $(cat pid) 2> /dev/null; do sleep 0.1; done";
+    let steps = vec![press(PROMPT, "one\r"), shell("half", twice)];
+    let Some((seen, _)) = in_shell(&sandbox, steps) else { return };
+    assert_eq!(sandbox.read("code").trim(), "130");
+    assert!(seen.len() < long.len(), "all of it was shown, so nothing was stuck");
+    assert_eq!(sandbox.read("before"), sandbox.read("after"));
+    assert_eq!(sandbox.texts("a.msg.md")[0], "one");
+}
+
+#[test]
+fn a_closed_terminal_ends_the_session_and_the_file_keeps_what_came() {
+    for steps in [
+        vec![press(PROMPT, "one\r"), close("half")],
+        vec![press(PROMPT, "one\r"), press("half", CTRL_C), close(PROMPT)],
+    ] {
+        let (sandbox, _server) = sandbox(&[&["half", "until never"]]);
+        let Some((seen, code)) = session(&sandbox, steps) else { return };
+        assert_eq!(code, 129, "{seen}");
+        assert_eq!(sandbox.texts("a.msg.md"), ["one", "half"]);
+    }
+}
+
+#[test]
+fn ctrl_z_stops_the_session_and_fg_goes_on_with_it() {
+    let (sandbox, _server) = sandbox(&[&["begin", "until go", " end."], &["Two."]]);
+    let steps = vec![
+        press(PROMPT, "first\r"),
+        press("begin", CTRL_Z),
+        go_on(""),
+        shell("", "touch go"),
+        press(" end.", ""),
+        press(PROMPT, "sec"),
+        press("sec", CTRL_Z),
+        go_on(""),
+        press("sec", "ond\r"),
+        press("Two.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    assert_eq!(sandbox.texts("a.msg.md"), ["first", "begin end.", "second", "Two."]);
+}
