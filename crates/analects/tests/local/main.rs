@@ -10,3 +10,4 @@ mod life;
 mod machine;
 mod suite;
 mod torture;
+mod whole_line;
