@@ -1,7 +1,7 @@
 //! Answers on a terminal: Markdown made readable where there is colour, and nothing changed anywhere else.
 #![cfg(unix)]
 
-use crate::pseudo_terminal::on_terminal;
+use crate::pseudo_terminal::{converse, on_terminal, press, resize, shell};
 use crate::sandbox::{Sandbox, skip};
 use crate::server::{Server, Step, answer, done, piece, stream_head};
 
@@ -37,6 +37,40 @@ fn markdown_is_readable_on_a_terminal_with_colour() {
         assert!(seen.contains("一二"), "{seen}");
     }
     assert_eq!(sandbox.texts("a.msg.md")[1], MARKDOWN, "the file has what came");
+}
+
+#[test]
+fn a_table_fits_the_terminal_as_it_is_when_the_table_ends() {
+    let sandbox = Sandbox::new();
+    let (head, rest) = ("before\n\n> | name | what it is |\n> |---|---|\n", "> | 论语 | ");
+    let words = "recorded conversations of the master and his pupils |\n> after **all\n> of it**\n";
+    let script = vec![
+        stream_head(),
+        piece(head),
+        Step::Until(sandbox.path("go")),
+        piece(rest),
+        piece(words),
+        done(),
+    ];
+    let server = Server::new(vec![script]);
+    let sandbox = sandbox.with_server(&server.base_url);
+    let command = sandbox.command(&["ask", "-m", "openai/tiny", "x"]);
+    let steps = vec![resize("before", 24, 30), shell("", "touch go"), press("of it", "")];
+    let Some((seen, code)) = converse(&sandbox, &command, steps) else {
+        return skip("rendering::resize", "there is no Python to make a terminal");
+    };
+    assert_eq!(code, 0, "{seen}");
+    let bare = seen.split('\u{1b}').map(|part| match part.strip_prefix('[') {
+        Some(code) => code.split_once('m').map_or("", |(_, text)| text),
+        None => part,
+    });
+    let bare: String = bare.collect();
+    assert!(bare.ends_with("│ after all\n│ of it\n"), "{bare}");
+    let columns =
+        |line: &str| line.chars().map(|c| if "论语".contains(c) { 2 } else { 1 }).sum::<usize>();
+    let table: Vec<&str> = bare.lines().filter(|line| line.starts_with("│ ")).collect();
+    assert!(table.len() > 5 && table.iter().all(|line| columns(line) <= 30), "{bare}");
+    assert!(!bare.contains("---|"), "{bare}");
 }
 
 #[test]
