@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Once, mpsc};
+use std::sync::{Mutex, Once, PoisonError, mpsc};
 use std::thread;
 
 use crate::ui;
@@ -24,6 +24,13 @@ static PRESSED: AtomicUsize = AtomicUsize::new(0);
 /// Whether that counts: not between two answers of a session.
 static COUNTS: AtomicBool = AtomicBool::new(false);
 static WATCH: Once = Once::new();
+/// The mark of a line that is being read, if the terminal itself reads it.
+static MARK: Mutex<Option<&'static str>> = Mutex::new(None);
+
+static CLEARED: AtomicBool = AtomicBool::new(false);
+
+/// What is said to those who press Ctrl-C where there is nothing to end.
+pub const HOW_TO_LEAVE: &str = "to end the session, press Ctrl-D or type /quit";
 
 /// An answer begins: the second Ctrl-C in it ends the process at once. A thread of its own watches for
 /// it, because the one that does the work may be stuck, such as in writing to a pipe that nobody
@@ -40,6 +47,27 @@ pub fn rest() {
     WATCH.call_once(watch);
 }
 
+/// While the terminal itself reads a line, which then has this mark, Ctrl-C clears it and is told how to
+/// leave.
+pub fn hint(mark: Option<&'static str>) {
+    *MARK.lock().unwrap_or_else(PoisonError::into_inner) = mark;
+}
+
+/// Whether Ctrl-C has cleared what was typed, since the last call.
+pub fn has_cleared() -> bool {
+    CLEARED.swap(false, Ordering::SeqCst)
+}
+
+fn say_hint() {
+    let mark = *MARK.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(mark) = mark {
+        CLEARED.store(true, Ordering::SeqCst);
+        ui::remark("");
+        ui::remark(HOW_TO_LEAVE);
+        ui::prompt(mark);
+    }
+}
+
 fn watch() {
     let (ready, watching) = mpsc::channel();
     let watch = move || -> io::Result<()> {
@@ -53,6 +81,7 @@ fn watch() {
                     ui::keys::usual();
                     std::process::exit(INTERRUPTED)
                 }
+                say_hint();
             }
             Ok(())
         })

@@ -86,11 +86,15 @@ pub fn prompt(mark: &str) {
 /// Whether lines can be edited on the terminal: it shows the keys and the answers, and can do more than
 /// print.
 pub fn can_edit_lines() -> bool {
-    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    !is_dumb
+    !colour::is_dumb()
         && io::stdin().is_terminal()
         && io::stdout().is_terminal()
         && io::stderr().is_terminal()
+}
+
+/// How wide lines of text on stdout can be.
+pub fn width() -> usize {
+    columns(terminal_size_of(io::stdout())).unwrap_or(WIDTH)
 }
 
 /// Whether what is said has colour.

@@ -2,21 +2,14 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use terminal_size::terminal_size_of;
-
 use super::colour::{Colour, Ink};
 use super::markdown::Markdown;
 use super::safe::safe_lines;
-use super::{WIDTH, columns, quiet_if_closed, try_write};
+use super::{quiet_if_closed, try_write, width};
 use crate::failure::Failure;
 
 /// Switches every style off.
 const PLAIN: &str = "\u{1b}[0m";
-
-/// How wide the terminal is.
-fn width() -> usize {
-    columns(terminal_size_of(io::stdout())).unwrap_or(WIDTH)
-}
 
 /// An answer that is printed while it comes. Where there is colour, its Markdown is made readable; to a
 /// terminal without, it goes without control characters, to anything else as it is. Thoughts go to

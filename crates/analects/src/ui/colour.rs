@@ -26,7 +26,7 @@ impl Colour {
         let on = is_wanted(
             set("NO_COLOR").is_some(),
             set("CLICOLOR_FORCE").is_some_and(|value| value != "0"),
-            is_dumb(),
+            env::var_os("TERM").is_some_and(|term| has_no_colour(&term.to_string_lossy())),
             stream.is_terminal(),
         );
         Colour { on }
@@ -57,9 +57,14 @@ pub fn is_dumb() -> bool {
     env::var_os("TERM").is_some_and(|value| value == "dumb")
 }
 
+/// Whether a terminal's name says that it has no colours.
+fn has_no_colour(term: &str) -> bool {
+    term == "dumb" || term.ends_with("-mono") || term.ends_with("-m")
+}
+
 /// Who asks for no colour gets none; who insists gets it everywhere; else a terminal gets it.
-fn is_wanted(never: bool, always: bool, is_dumb: bool, is_terminal: bool) -> bool {
-    !never && (always || (is_terminal && !is_dumb))
+fn is_wanted(never: bool, always: bool, has_none: bool, is_terminal: bool) -> bool {
+    !never && (always || (is_terminal && !has_none))
 }
 
 #[cfg(test)]
@@ -86,6 +91,12 @@ mod tests {
         ] {
             assert_eq!(is_wanted(never, always, dumb, terminal), on);
         }
+    }
+
+    #[test]
+    fn a_terminal_can_be_without_colours_by_its_name() {
+        assert!(["dumb", "xterm-mono", "linux-m"].into_iter().all(has_no_colour));
+        assert!(!["xterm", "xterm-256color", "vt220", "", "tmux"].into_iter().any(has_no_colour));
     }
 
     #[test]

@@ -141,6 +141,34 @@ fn ctrl_c_with_nothing_to_end_says_how_to_leave() {
 }
 
 #[test]
+fn a_dumb_terminal_shows_no_keys_in_an_answer_and_says_how_to_leave() {
+    let (sandbox, server) = sandbox(&[&["begin", "until go", " end."], &["Two."]]);
+    let mut command = sandbox.command(&FILE);
+    command.env("TERM", "dumb");
+    let steps = vec![
+        press(PROMPT, "first\n"),
+        press("begin", "typed ahead\n"),
+        shell("", "sleep 0.3; touch go"),
+        press(" end.", ""),
+        press("what you typed was not sent; here it is, to be copied:", ""),
+        press("> typed ahead", ""),
+        press(PROMPT, "not this\\\n"),
+        press("| ", format!("nor this{CTRL_C}")),
+        press("to end the session, press Ctrl-D or type /quit", ""),
+        press(PROMPT, "second\n"),
+        press("Two.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = converse(&sandbox, &command, steps) else {
+        return skip("keys::dumb", "there is no Python to make a terminal");
+    };
+    assert_eq!(code, 0, "{seen}");
+    assert!(seen.contains("begin end.\n") && !seen.contains('\u{1b}'), "{seen:?}");
+    server.request();
+    assert!(server.request().contains("\"second\""));
+}
+
+#[test]
 fn the_terminal_is_left_as_it_was_found() {
     let end = "kill -TERM $(cat pid)";
     for (code, steps) in [

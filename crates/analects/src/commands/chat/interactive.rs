@@ -108,7 +108,7 @@ impl Running<'_> {
             match heard {
                 Heard::End => break,
                 Heard::Cleared => {}
-                Heard::Nothing => ui::remark("to end the session, press Ctrl-D or type /quit"),
+                Heard::Nothing => ui::remark(interrupt::HOW_TO_LEAVE),
                 Heard::Text(text) => match self.hear(&text) {
                     Next::Prompt(text) => draft = with_typed(text, &ui::keys::typed()),
                     Next::End => break,
@@ -193,7 +193,7 @@ impl Running<'_> {
 
     fn act(&mut self, command: Slash) -> Result<(), Failure> {
         match command {
-            Slash::Help => ui::print_lines(slash::help()),
+            Slash::Help => ui::print_lines(slash::help(ui::width())),
             Slash::Agent(None) | Slash::Model(None) => self.print_who(),
             Slash::Agent(Some(name)) => self.choose(None, Some(name)),
             Slash::Model(Some(name)) => self.choose(Some(name), self.session.agent.clone()),

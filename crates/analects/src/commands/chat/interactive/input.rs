@@ -20,7 +20,7 @@ use super::paste::{Keys, Shared, lock};
 #[cfg(unix)]
 use crate::connection::block_on;
 use crate::failure::{Failure, words};
-use crate::ui;
+use crate::{interrupt, ui};
 
 /// What the person did at the prompt.
 #[derive(Debug, PartialEq, Eq)]
@@ -80,7 +80,9 @@ impl Input {
                     ui::quote(draft);
                 }
                 ui::keys::usual();
+                interrupt::hint(Some(FIRST));
                 let heard = plain(&self.ends);
+                interrupt::hint(None);
                 ui::keys::hush();
                 heard?
             }
@@ -113,6 +115,7 @@ fn unreadable(error: &io::Error) -> Failure {
 /// Reads lines as the terminal gives them, until the text does not go on.
 fn plain(ends: &Ends) -> Result<Heard, Failure> {
     let mut text = String::new();
+    interrupt::has_cleared();
     loop {
         ui::prompt(if text.is_empty() { FIRST } else { NEXT });
         let mut line = Vec::new();
@@ -122,6 +125,9 @@ fn plain(ends: &Ends) -> Result<Heard, Failure> {
             return Ok(if text.is_empty() { Heard::End } else { Heard::Text(text) });
         }
         let line = String::from_utf8_lossy(&line);
+        if interrupt::has_cleared() {
+            text.clear();
+        }
         text.push_str(line.trim_end_matches(['\r', '\n']));
         if !goes_on(&text) {
             return Ok(Heard::Text(text));

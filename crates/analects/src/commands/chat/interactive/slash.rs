@@ -93,27 +93,68 @@ fn unknown(name: &str) -> Failure {
     Failure::usage(format!("there is no command /{name}"), format!("{near}{SAY_IT}"))
 }
 
-/// What `/help` shows.
-pub fn help() -> Vec<String> {
-    let mut lines: Vec<String> = COMMANDS
+/// What `/help` shows, in lines that are so wide.
+pub fn help(width: usize) -> Vec<String> {
+    let commands = COMMANDS
         .iter()
-        .map(|(name, follows, about)| format!("  {:<14} {about}", format!("/{name} {follows}")))
-        .collect();
-    lines.extend(KEYS.map(str::to_string));
+        .map(|(name, follows, about)| (format!("/{name} {follows}"), (*about).to_string()));
+    let keys = KEYS.iter().map(|(key, about)| ((*key).to_string(), (*about).to_string()));
+    let mut lines: Vec<String> =
+        commands.flat_map(|(name, about)| entry(&name, &about, width)).collect();
+    lines.push(String::new());
+    lines.extend(keys.flat_map(|(key, about)| entry(&key, &about, width)));
     lines
 }
 
-const KEYS: [&str; 9] = [
-    "",
-    "  Enter          send; after \\ at the line's end, and in an open ``` block, a new line instead",
-    "  Alt-Enter      a new line",
-    "  Up, Ctrl-R     what was typed before; Tab completes commands, agents and models",
-    "  Ctrl-C         clear the line; while an answer comes, end it there and keep what came",
-    "  Ctrl-D         end the session",
-    "  Ctrl-Z         back to the shell, until fg; Ctrl-_ undoes a change of the line",
-    "  What is typed while an answer comes is not shown, and stands in the line after it.",
-    "  Pasted text of many lines is shown as [pasted: N lines] and sent as it is.",
+const KEYS: [(&str, &str); 8] = [
+    ("Enter", "send; after \\ at the line's end, and in an open ``` block, a new line instead"),
+    ("Alt-Enter", "a new line"),
+    ("Up, Ctrl-R", "what was typed before; Tab completes commands, agents and models"),
+    ("Ctrl-C", "clear the line; while an answer comes, end it there and keep what came"),
+    ("Ctrl-D", "end the session"),
+    ("Ctrl-Z", "back to the shell, until fg; Ctrl-_ undoes a change of the line"),
+    ("", "What is typed while an answer comes is not shown, and stands in the line after it."),
+    ("", "Pasted text of many lines is shown as [pasted: N lines] and sent as it is."),
 ];
+
+/// Where the explanations stand, and how wide they are at least.
+const MARGIN: usize = 17;
+const NARROWEST: usize = 30;
+
+/// The lines of one entry: its name, and beside it, or below where it is narrow, what it does.
+fn entry(name: &str, about: &str, width: usize) -> Vec<String> {
+    let is_wide = width >= MARGIN + NARROWEST;
+    let margin = match name.is_empty() {
+        true => 2,
+        false if is_wide => MARGIN,
+        false => 6,
+    };
+    let mut lines = wrap(about, width.saturating_sub(margin + 1));
+    for line in &mut lines {
+        line.insert_str(0, &" ".repeat(margin));
+    }
+    let first = lines.first_mut().filter(|_| is_wide && !name.is_empty());
+    match first {
+        Some(first) => first.replace_range(..MARGIN, &format!("  {name:<15}")),
+        None if !name.is_empty() => lines.insert(0, format!("  {name}")),
+        None => {}
+    }
+    lines
+}
+
+/// Words in lines that are no wider than this, where no word is.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let Some(line) = lines.last_mut() else { continue };
+        match line.is_empty() || line.len() + 1 + word.len() <= width {
+            true if line.is_empty() => line.push_str(word),
+            true => line.push_str(&format!(" {word}")),
+            false => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
 
 #[cfg(test)]
 mod tests {
@@ -149,6 +190,26 @@ mod tests {
         for (name, ..) in COMMANDS {
             assert!(matches!(typed(&format!("/{name}")), Typed::Command(_)), "{name}");
         }
+    }
+
+    #[test]
+    fn help_fits_the_terminal() {
+        for width in [30, 40, 60, 80, 200] {
+            let lines = help(width);
+            assert!(lines.iter().all(|line| line.len() < width), "{width}: {lines:#?}");
+            let words = |text: String| text.split_whitespace().count();
+            assert_eq!(words(lines.join(" ")), words(help(200).join(" ")));
+        }
+        assert_eq!(help(80)[3], "  /context       show what would be sent with the next prompt");
+        let narrow = help(40);
+        assert_eq!(
+            narrow[0..3],
+            [
+                "  /agent NAME",
+                "      let this agent answer; without",
+                "      NAME, say who answers and who"
+            ]
+        );
     }
 
     #[test]
