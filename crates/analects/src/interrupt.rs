@@ -10,11 +10,13 @@ use crate::ui;
 /// What a shell expects of a process that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
-/// The same for one that lost its terminal, and one that was told to end.
+/// The same for one that lost its terminal, and for those that were told to end.
 #[cfg(unix)]
 const HUNG_UP: i32 = 129;
 #[cfg(unix)]
 const TOLD_TO_END: i32 = 143;
+#[cfg(unix)]
+const TOLD_TO_QUIT: i32 = 131;
 /// The signal of Ctrl-Z.
 #[cfg(unix)]
 const STOP: i32 = rustix::process::Signal::TSTP.as_raw();
@@ -122,12 +124,15 @@ pub fn keep_terminal() {
         runtime.block_on(async {
             let mut hung_up = signal(SignalKind::hangup())?;
             let mut told_to_end = signal(SignalKind::terminate())?;
+            // Ctrl-\ in an answer.
+            let mut told_to_quit = signal(SignalKind::quit())?;
             // Ctrl-Z, in an answer.
             let mut told_to_stop = signal(SignalKind::from_raw(STOP))?;
             loop {
                 let code = tokio::select! {
                     _ = hung_up.recv() => HUNG_UP,
                     _ = told_to_end.recv() => TOLD_TO_END,
+                    _ = told_to_quit.recv() => TOLD_TO_QUIT,
                     _ = told_to_stop.recv() => {
                         ui::keys::stop().await;
                         continue;

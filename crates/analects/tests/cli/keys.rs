@@ -45,7 +45,7 @@ fn in_shell(sandbox: &Sandbox, steps: Vec<Step>) -> Option<(String, i32)> {
     let inner = format!("echo $$ > pid; exec '{program}' {}", FILE.join(" "));
     shell
         .arg("-c")
-        .arg("trap : INT; stty -g > before; sh -c \"$1\"; echo $? > code; stty -g > after");
+        .arg("trap : INT QUIT; stty -g > before; sh -c \"$1\"; echo $? > code; stty -g > after");
     shell.arg("sh").arg(inner);
     for (name, value) in sandbox.command(&[]).get_envs() {
         match value {
@@ -176,6 +176,7 @@ fn the_terminal_is_left_as_it_was_found() {
         ("143", vec![press(PROMPT, "typed"), shell("typed", end)]),
         ("143", vec![press(PROMPT, "one\r"), shell("half", end)]),
         ("129", vec![press(PROMPT, "one\r"), shell("half", "kill -HUP $(cat pid)")]),
+        ("131", vec![press(PROMPT, "one\r"), press("half", "\u{1c}")]),
     ] {
         let (sandbox, _server) = sandbox(&[&["half", "until never"]]);
         let Some((seen, _)) = in_shell(&sandbox, steps) else { return };

@@ -35,6 +35,8 @@ pub struct Inline {
 #[derive(Debug, Default)]
 struct Address {
     is_open: bool,
+    /// How many brackets are open in it: it may stand in some itself.
+    brackets: usize,
     /// How much of `://` came last.
     came: usize,
 }
@@ -42,14 +44,19 @@ struct Address {
 impl Address {
     fn note(&mut self, text: &str) {
         for c in text.chars() {
-            if c.is_whitespace() || matches!(c, ')' | '<' | '>' | '"') {
-                self.is_open = false;
+            match c {
+                '(' => self.brackets += 1,
+                ')' if self.brackets > 0 => self.brackets -= 1,
+                ' ' | ')' | '<' | '>' | '"' | '`' => self.is_open = false,
+                // Chinese has no blank after an address.
+                c if !c.is_ascii_graphic() => self.is_open = false,
+                _ => {}
             }
             self.came = match (c, self.came) {
                 (':', _) => 1,
                 ('/', 1) => 2,
                 ('/', 2) => {
-                    self.is_open = true;
+                    (self.is_open, self.brackets) = (true, 0);
                     0
                 }
                 _ => 0,
@@ -222,6 +229,13 @@ fn code(text: &str, style: Style, ends: bool) -> Step {
     let shown = inside.filter(|inside| !inside.trim().is_empty()).unwrap_or(content);
     let style = Style { ink: Some(Ink::Cyan), ..style };
     Step::Spans(length * 2 + inner, vec![Span::new(style, shown)])
+}
+
+/// How many bytes the code takes that stands at the start of a text; 0 if it is never closed.
+pub fn code_length(text: &str) -> usize {
+    let length = text.bytes().take_while(|byte| *byte == b'`').count();
+    let inner = within(&text[length..], LONGEST_CODE);
+    closing_ticks(inner, length, true).map_or(0, |inner| length * 2 + inner)
 }
 
 /// Where the run of ticks starts that closes code.

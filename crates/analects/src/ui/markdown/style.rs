@@ -113,11 +113,13 @@ impl Paint {
     pub fn write_within(&mut self, spans: &[Span], margin: &str) {
         for span in spans {
             for (at, line) in span.text.split('\n').enumerate() {
+                let text = line.trim_start_matches(' ');
                 if at > 0 {
                     self.write(Style::PLAIN, "\n");
                     self.write(Style::FAINT, margin);
+                    self.write(Style::PLAIN, &line[..line.len() - text.len()]);
                 }
-                self.write(span.style, line);
+                self.write(span.style, if at > 0 { text } else { line });
             }
         }
     }

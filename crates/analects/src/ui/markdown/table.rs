@@ -114,6 +114,8 @@ impl Table {
 struct Columns {
     indent: usize,
     sides: Vec<Side>,
+    /// How many there are by the line below the head.
+    count: usize,
     /// Nothing where the columns do not fit.
     widths: Option<Vec<usize>>,
     /// What stands in the head, for columns that do not fit.
@@ -140,14 +142,36 @@ fn side(cell: &str) -> Option<Side> {
 
 /// The fields of a row, without the blanks around them.
 fn split(row: &str) -> Vec<String> {
+    split_at(row, |_| 0)
+}
+
+/// The fields of a row of a table with so many columns. By the rules a bar in code parts fields, too; but if
+/// there are too many, that is not what was meant.
+fn split_into(row: &str, count: usize) -> Vec<String> {
+    let cells = split(row);
+    if cells.len() <= count {
+        return cells;
+    }
+    let meant = split_at(row, inline::code_length);
+    if meant.len() == count { meant } else { cells }
+}
+
+/// The fields of a row, with what must not be taken apart at the start of a text.
+fn split_at(row: &str, whole: impl Fn(&str) -> usize) -> Vec<String> {
     let row = row.trim();
-    let (mut cells, mut cell, mut escaped) = (Vec::new(), String::new(), false);
-    for c in row.strip_prefix('|').unwrap_or(row).chars() {
+    let mut rest = row.strip_prefix('|').unwrap_or(row);
+    let (mut cells, mut cell) = (Vec::new(), String::new());
+    while let Some(c) = rest.chars().next() {
+        let length = match c {
+            '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            '`' => whole(rest).max(1),
+            c => c.len_utf8(),
+        };
         match c {
-            '|' if !escaped => cells.push(std::mem::take(&mut cell)),
-            c => cell.push(c),
+            '|' => cells.push(std::mem::take(&mut cell)),
+            _ => cell.push_str(&rest[..length]),
         }
-        escaped = c == '\\' && !escaped;
+        rest = &rest[length..];
     }
     if !cell.trim().is_empty() {
         cells.push(cell);
@@ -156,13 +180,13 @@ fn split(row: &str) -> Vec<String> {
 }
 
 /// The fields of a row, as they are shown. What has breaks in it has several lines.
-fn cells(row: &str, style: Style) -> Vec<Vec<Span>> {
+fn cells(row: &str, count: usize, style: Style) -> Vec<Vec<Span>> {
     let show = |span: Span| {
         let lines: Vec<String> = span.text.split('\n').map(safe).collect();
         Span::new(span.style, lines.join("\n").replace('\t', " "))
     };
     let cell = |cell: &String| inline::spans(cell, style).into_iter().map(show).collect();
-    split(row).iter().map(cell).collect()
+    split_into(row, count).iter().map(cell).collect()
 }
 
 fn text(spans: &[Span]) -> String {
@@ -181,9 +205,10 @@ impl Columns {
         let indent = first.len() - first.trim_start_matches([' ', '\t']).len();
         let said = rows.get(1).map(|row| split(row)).unwrap_or_default();
         let mut sides: Vec<Side> = said.iter().filter_map(|cell| side(cell)).collect();
+        let count = sides.len();
         let mut widths: Vec<usize> = Vec::new();
         for (at, row) in rows.iter().enumerate() {
-            let cells = if at == 1 { Vec::new() } else { cells(row, Style::PLAIN) };
+            let cells = if at == 1 { Vec::new() } else { cells(row, count, Style::PLAIN) };
             widths.resize(widths.len().max(cells.len()), 1);
             for (width, cell) in widths.iter_mut().zip(&cells) {
                 *width = (*width).max(widest(cell));
@@ -191,8 +216,9 @@ impl Columns {
         }
         sides.resize(widths.len(), Side::Left);
         let room = width.saturating_sub(indent + BETWEEN.len() * widths.len().saturating_sub(1));
-        let names = cells(first, Style::PLAIN).iter().map(|name| name_of(&text(name))).collect();
-        Columns { indent, sides, widths: shrink(widths, room), names }
+        let names =
+            cells(first, count, Style::PLAIN).iter().map(|name| name_of(&text(name))).collect();
+        Columns { indent, sides, count, widths: shrink(widths, room), names }
     }
 
     /// The head, and the line below it. Where the columns do not fit, their names stand before the fields,
@@ -203,7 +229,7 @@ impl Columns {
         if self.widths.is_some() {
             return [self.row(first, head), vec![self.delimiter()]].concat();
         }
-        let cells = cells(first, head);
+        let cells = cells(first, self.count, head);
         let is_cut = |(cell, name): (&Vec<Span>, &String)| text(cell) != *name;
         match rows.len() <= 2 || cells.iter().zip(&self.names).any(is_cut) {
             true => vec![self.joined(&cells)],
@@ -216,7 +242,7 @@ impl Columns {
         let Some(widths) = &mut self.widths else { return };
         let between = BETWEEN.len() * widths.len().saturating_sub(1);
         let mut room = width.saturating_sub(self.indent + between + widths.iter().sum::<usize>());
-        for (width, cell) in widths.iter_mut().zip(cells(row, Style::PLAIN)) {
+        for (width, cell) in widths.iter_mut().zip(cells(row, self.count, Style::PLAIN)) {
             let more = widest(&cell).saturating_sub(*width).min(room);
             *width += more;
             room -= more;
@@ -225,7 +251,7 @@ impl Columns {
 
     /// The lines of a row.
     fn row(&self, row: &str, style: Style) -> Vec<Vec<Span>> {
-        let mut cells = cells(row, style);
+        let mut cells = cells(row, self.count, style);
         let Some(widths) = &self.widths else {
             let is_readable = cells.len() <= MOST_FIELDS;
             return if is_readable { self.record(&cells) } else { vec![self.joined(&cells)] };

@@ -9,6 +9,7 @@ use super::*;
 fn emphasis_goes_over_line_ends() {
     assert_eq!(named("a **b\nc** d\n"), "a ⟨1mb⟨⟩\n⟨1mc⟨⟩ d\n");
     assert_eq!(named("*i\nj*"), "⟨3mi⟨⟩\n⟨3mj⟨⟩");
+    assert_eq!(named("[a\n  b](c)"), "⟨4ma⟨⟩\n  ⟨4mb⟨2m (c)⟨⟩");
     check("**one\ntwo\nthree** four\n", "one\ntwo\nthree four\n");
     check("`a\nb` and [the\ndocs](https://a.b)\n", "a\nb and the\ndocs (https://a.b)\n");
     check("> **a\n> b** c\n", "│ a\n│ b c\n");
@@ -91,6 +92,13 @@ fn breaks_in_fields_and_in_text() {
 }
 
 #[test]
+fn a_bar_in_code_parts_no_fields_where_that_is_too_many() {
+    check("|a|b|\n|-|-|\n|`x|y`|1|\n", "a   | b\n----+--\nx|y | 1\n");
+    check("|a|b|\n|-|-|\n|`|`|\n", "a | b\n--+--\n` | `\n");
+    check("|a|b|c|\n|-|-|-|\n|`|x|`|\n", "a | b | c\n--+---+--\n` | x | `\n");
+}
+
+#[test]
 fn lists_of_all_kinds() {
     check(
         "1. one\n   - two\n     * [ ] three\n     * [x] four\n2. five\n\n7. seven\n",
@@ -106,6 +114,8 @@ fn lists_of_all_kinds() {
 fn addresses_are_not_taken_apart() {
     check("<https://a.b/c_d> and <a@b.org>", "https://a.b/c_d and a@b.org");
     check("see https://a.b/_c_/_d_ and _e_", "see https://a.b/_c_/_d_ and e");
+    check("(https://a.b/_c_(d)_e_) _f_", "(https://a.b/_c_(d)_e_) f");
+    check("见https://a.b/_c_。_d_", "见https://a.b/_c_。d");
     check("if a<b and c>d, <3", "if a<b and c>d, <3");
     check("Vec<u8> &amp; A&B &lt;T&gt; &unknown; &", "Vec<u8> & A&B <T> &unknown; &");
     check("text[^1]\n\n[^1]: a _note_\n", "text[^1]\n\n[^1]: a note\n");
