@@ -121,6 +121,8 @@ impl Change {
         let before = message.parent_id.clone();
         if let Some(parent) = &self.parent {
             message.parent_id = parent.clone().map(MessageId::from);
+            // A line that two records ran into may name a parent twice: the first one would count again.
+            message.unknown.remove("parent_id");
             if let Some(before) = before {
                 message.extra.push("repaired_parent_id", Raw::string(&before));
             }
