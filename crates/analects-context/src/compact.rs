@@ -150,7 +150,14 @@ impl Compaction {
         let (Some(first), Some(last)) = (cut.messages.first(), cut.messages.last()) else {
             return Err(NotNow::NothingToGain);
         };
-        if is_too_little && trigger == CompactTrigger::Auto {
+        let is_only_summary = cut.messages.iter().all(|it| matches!(it.body, Body::Summary(_)));
+        let is_idle = match trigger {
+            CompactTrigger::Auto => is_too_little || is_only_summary,
+            // What does not fit has to become shorter, and be it the summary.
+            CompactTrigger::Reactive => false,
+            _ => is_only_summary,
+        };
+        if is_idle {
             return Err(NotNow::NothingToGain);
         }
         let budget = Budget::new(writer.context_window, writer.max_output_tokens);

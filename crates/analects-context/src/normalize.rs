@@ -3,11 +3,13 @@
 
 mod draft;
 mod heard;
+mod leading;
 mod pairs;
 
 use analects_core::{Agent, Chain, MessageId, Problem, Sendable, Text, Turn, sendable};
 
 pub(crate) use draft::{Draft, Item, Kind, draft};
+pub(crate) use leading::{is_instruction, leading};
 
 /// A conversation ready for any provider's encoder.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -17,7 +17,7 @@ use crate::sessions::{
 
 /// Runs every check on a new store that `make` gives.
 pub fn check(make: &dyn Fn() -> Box<dyn TranscriptStore>) {
-    let checks: [(&str, Check); 13] = [
+    let checks: [(&str, Check); 14] = [
         ("nothing is there at first", nothing_is_there_at_first),
         ("records come back in order", records_come_back_in_order),
         ("whatever is said comes back", whatever_is_said_comes_back),
@@ -25,6 +25,7 @@ pub fn check(make: &dyn Fn() -> Box<dyn TranscriptStore>) {
         ("a side chain stands alone", a_side_chain_stands_alone),
         ("what is pruned is gone from view", what_is_pruned_is_gone_from_view),
         ("a session restores by its chain", a_session_restores_by_its_chain),
+        ("two compactions", two_compactions),
         ("a broken chain is loaded all the same", a_broken_chain_is_loaded_all_the_same),
         ("the tail is the end", the_tail_is_the_end),
         ("counts and totals", counts_and_totals),
@@ -246,6 +247,31 @@ pub(crate) fn compaction(summary: &str, kept_from: Option<MessageId>) -> Vec<Mes
         Message::new("summary", Body::Summary(summary)),
         Message::new("boundary", Body::CompactBoundary(boundary)),
     ]
+}
+
+/// The second one keeps something that the first one kept.
+fn two_compactions(store: &dyn TranscriptStore) {
+    let (name, mut ids) = (main_chain(), CountingIds::default());
+    let mut session = Session::open(store, name.clone()).unwrap();
+    let talk = ["one", "two", "three"].map(|text| Message::user("", text)).to_vec();
+    let placed = session.append(talk, &mut ids, now()).unwrap();
+    let kept_from = Some(placed[1].id.clone());
+    session.compact(compaction("first", kept_from), &mut ids, now()).unwrap();
+    session.append(vec![Message::user("", "four")], &mut ids, now()).unwrap();
+    assert_eq!(texts(&check_load(store, &name)), ["first", "two", "three", "four"]);
+    let mut second = compaction("second", Some(placed[2].id.clone()));
+    second[0].id = "summary-2".into();
+    second[1].id = "boundary-2".into();
+    if let Body::CompactBoundary(body) = &mut second[1].body {
+        body.summary_id = Some("summary-2".into());
+    }
+    session.compact(second, &mut ids, now()).unwrap();
+    assert_eq!(texts(&check_load(store, &name)), ["second", "three", "four"]);
+    session.append(vec![Message::user("", "five")], &mut ids, now()).unwrap();
+    assert_eq!(texts(&check_load(store, &name)), ["second", "three", "four", "five"]);
+    session.drop_message("boundary-2", &mut ids, now()).unwrap();
+    session.drop_message("summary-2", &mut ids, now()).unwrap();
+    assert_eq!(texts(&check_load(store, &name)), ["first", "two", "three", "four", "five"]);
 }
 
 fn a_session_restores_by_its_chain(store: &dyn TranscriptStore) {

@@ -1,11 +1,10 @@
 //! Where a conversation is cut: what is summarised, and from where on it is kept.
 
-use analects_core::{Agent, Body, Chain, Content, Message, MessageId};
+use analects_core::{Agent, Chain, Content, Message, MessageId};
 
 use super::NotNow;
 use super::text::Said;
-use crate::normalize::{Item, Kind, draft};
-use crate::plan::after_boundary;
+use crate::normalize::{Item, Kind, draft, is_instruction, leading};
 use crate::tokens::{Count, Counter};
 
 /// A conversation cut in two.
@@ -36,7 +35,7 @@ pub(super) fn cut<'a>(
     let items = draft(chain, agent).items;
     let counts: Vec<Count> =
         items.iter().map(|item| counter.content(&item.content) + counter.per_turn()).collect();
-    let kept = kept(&items, &counts, room, after_boundary(chain));
+    let kept = kept(&items, &counts, room);
     let tokens: u64 = counts[kept..].iter().map(|count| count.tokens).sum();
     if tokens > room.max(window / 2) {
         return Err(NotNow::LastTooLarge { tokens, window });
@@ -44,16 +43,12 @@ pub(super) fn cut<'a>(
     let ends = items.get(kept).map_or(usize::MAX, |item| item.at);
     let gone =
         items[..kept].iter().filter(|item| item.at < ends && item.kind != Kind::Instructions);
-    let is_instruction = |message: &&&Message| {
-        matches!(message.body, Body::System(_)) && message.why_not_sent().is_none()
-    };
-    let hidden = chain.messages.iter().take(ends).filter(is_instruction);
     Ok(Cut {
         messages: gone.clone().filter_map(|item| chain.messages.get(item.at).copied()).collect(),
         said: gone.map(Said::of).collect(),
         tokens: counts[..kept].iter().copied().sum(),
         all: counts.iter().copied().sum(),
-        instructions: hidden.map(|message| message.content_to_send()).collect(),
+        instructions: instructions(chain, ends),
         kept_from: items
             .get(kept)
             .and_then(|item| chain.messages.get(item.at))
@@ -61,9 +56,20 @@ pub(super) fn cut<'a>(
     })
 }
 
+/// The instructions that would be gone if messages were seen from a position on. Those that came with the last
+/// compaction go with the next one, too, so that they lead again; they are older than what it kept.
+fn instructions(chain: &Chain<'_>, ends: usize) -> Vec<Content> {
+    let is_sent = |message: &&Message| is_instruction(message) && message.why_not_sent().is_none();
+    let led = leading(chain);
+    let messages = &chain.messages;
+    let before = messages.iter().enumerate().take(ends).filter(|(at, _)| !led.contains(at));
+    let hidden = messages[led.clone()].iter().chain(before.map(|(_, message)| message));
+    hidden.copied().filter(is_sent).map(Message::content_to_send).collect()
+}
+
 /// The place of the first item that is kept.
-fn kept(items: &[Item], counts: &[Count], room: u64, since: usize) -> usize {
-    let starts = |at: usize| items[at].kind == Kind::Said && items[at].at >= since;
+fn kept(items: &[Item], counts: &[Count], room: u64) -> usize {
+    let starts = |at: usize| items[at].kind == Kind::Said;
     // What the user said last, and nobody answered, cannot be a part of the summary.
     let answered = items.iter().rposition(|item| item.kind == Kind::Answer);
     let open = (answered.map_or(0, |at| at + 1)..items.len()).find(|at| starts(*at));
@@ -71,7 +77,7 @@ fn kept(items: &[Item], counts: &[Count], room: u64, since: usize) -> usize {
     let mut taken: u64 = counts[kept..].iter().map(|count| count.tokens).sum();
     for at in (0..kept).rev() {
         taken = taken.saturating_add(counts[at].tokens);
-        if taken > room || items[at].at < since {
+        if taken > room {
             break;
         }
         if starts(at) {

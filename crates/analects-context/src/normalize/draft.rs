@@ -5,8 +5,7 @@ use analects_core::{
     Turn,
 };
 
-use super::{heard, pairs};
-use crate::plan::after_boundary;
+use super::{heard, leading, pairs};
 
 /// What an item is to those who have to choose among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +79,7 @@ pub(crate) fn draft(chain: &Chain<'_>, agent: &Agent) -> Draft {
     let listener = heard::Listener::new(chain, agent);
     let mut order = Order::default();
     // Instructions that follow a compaction directly are those of before, and lead as they did.
-    let mut leading = after_boundary(chain);
+    let (led, repeated) = (leading::leading(chain), leading::repeated(chain));
     for (at, message) in chain.messages.iter().enumerate() {
         if message.history == History::Summary && !has_summary(message) {
             draft.needs_summary.push(message.id.clone());
@@ -89,10 +88,13 @@ pub(crate) fn draft(chain: &Chain<'_>, agent: &Agent) -> Draft {
             draft.left_out[at] = Some(reason);
             continue;
         }
+        if repeated.contains(&at) {
+            draft.left_out[at] = Some("it is among the instructions at the beginning");
+            continue;
+        }
         let (role, content) = listener.hear(message);
         let content = without_blanks(content);
-        let leads = at == leading && chain.boundary.is_some() && role == Role::System;
-        leading += usize::from(leads);
+        let leads = led.contains(&at) && role == Role::System;
         if content.is_empty() {
             draft.left_out[at] = Some("nothing of it is for this model");
         } else if role == Role::System && (leads || order.is_empty()) {

@@ -299,6 +299,99 @@ fn compaction_twice_summarises_the_first_summary_too() {
     assert!(all.contains("second summary") && !all.contains("first summary"));
 }
 
+/// Adds rounds behind all, each message following the one before.
+fn go_on(messages: &mut Vec<Message>, name: &str, rounds: usize, words: usize) {
+    for round in 0..rounds {
+        let leaf = chain(messages).leaf.unwrap().id.clone();
+        let question = Message::user(format!("q{name}{round}"), format!("More {name}{round}?"));
+        let question = Message { parent_id: Some(leaf), ..question };
+        let parent_id = Some(question.id.clone());
+        let answer = Message::assistant(format!("a{name}{round}"), "word ".repeat(words));
+        messages.extend([question, Message { parent_id, ..answer }]);
+    }
+}
+
+/// Lets what a compaction made follow each other, as a store does.
+fn in_one_line(messages: &mut [Message], from: usize) {
+    for at in from..messages.len() {
+        messages[at].parent_id = Some(messages[at - 1].id.clone());
+    }
+}
+
+#[test]
+fn what_the_first_compaction_kept_is_ordinary_for_the_second() {
+    for chained in [false, true] {
+        let mut messages = talk(8, 60);
+        compacted(&mut messages, 1000, "first summary");
+        if chained {
+            in_one_line(&mut messages, 16);
+        }
+        go_on(&mut messages, "x", 1, 60);
+        assert_eq!(seen(&messages)[1..], ["q6", "a6", "q7", "a7", "qx0", "ax0"]);
+        // There is room for two rounds, of which one was kept before.
+        let mut compaction = manual(&messages, 1000);
+        let text = compaction.next_request().unwrap().turns[0].content.text();
+        assert!(text.contains("first summary") && text.contains("Question 6?"), "{text}");
+        assert!(!text.contains("Question 7?"), "{text}");
+        let mut counter = Counter::of_model("m");
+        compaction.answer(&Message::assistant("x", "second summary"), &mut counter).unwrap();
+        let mut ids = CountingIds::default();
+        (0..100).for_each(|_| drop(ids.nonce()));
+        let from = messages.len();
+        messages.extend(compaction.finish(&mut counter, &mut ids, now()).unwrap());
+        if chained {
+            in_one_line(&mut messages, from);
+        }
+        assert_eq!(seen(&messages)[1..], ["q7", "a7", "qx0", "ax0"], "{chained}");
+        let plan = plan_within(&messages, 10_000);
+        let sent: String = plan.request.turns.iter().map(|turn| turn.content.text()).collect();
+        assert_eq!(sent.matches("summary of the conversation so far").count(), 1, "{sent}");
+        assert!(sent.contains("second summary") && !sent.contains("first summary"), "{sent}");
+        // Taken back, it is as it was before.
+        messages.extend(undo(&chain(&messages), &mut ids, now()));
+        assert_eq!(seen(&messages)[1..], ["q6", "a6", "q7", "a7", "qx0", "ax0"]);
+        assert!(chain(&messages).messages[0].text().ends_with("first summary"));
+    }
+}
+
+/// A compaction that somebody asks for, with room for two rounds.
+fn manual(messages: &[Message], window: u64) -> Compaction {
+    let (chain, agent) = (chain(messages), agent());
+    let before = Count::exact(window, Method::Usage);
+    let (trigger, writer) = (CompactTrigger::Manual, writer(10_000));
+    let mut counter = Counter::of_model("m");
+    Compaction::plan(&chain, &agent, window, &writer, trigger, before, &mut counter).unwrap()
+}
+
+#[test]
+fn a_question_that_was_kept_and_has_no_answer_is_kept_again() {
+    let mut messages = talk(6, 100);
+    messages.push(Message::user("open", "And what about this?"));
+    let mut messages = linked(messages);
+    compacted(&mut messages, 1000, "first summary, which is longer than the second will be");
+    let view = seen(&messages);
+    assert_eq!(view[1..], ["q5", "a5", "open"]);
+    let mut compaction = manual(&messages, 400);
+    let mut counter = Counter::of_model("m");
+    compaction.answer(&Message::assistant("x", "second"), &mut counter).unwrap();
+    let mut ids = CountingIds::default();
+    (0..100).for_each(|_| drop(ids.nonce()));
+    messages.extend(compaction.finish(&mut counter, &mut ids, now()).unwrap());
+    assert_eq!(seen(&messages)[1..], ["open"]);
+}
+
+#[test]
+fn a_summary_alone_is_not_summarised_again() {
+    let mut messages = talk(8, 60);
+    compacted(&mut messages, 1000, "first summary");
+    let (chain, agent) = (chain(&messages), agent());
+    let (trigger, writer) = (CompactTrigger::Manual, writer(10_000));
+    let before = Count::exact(1000, Method::Usage);
+    let mut counter = Counter::of_model("m");
+    let planned = Compaction::plan(&chain, &agent, 1000, &writer, trigger, before, &mut counter);
+    assert_eq!(planned, Err(NotNow::NothingToGain));
+}
+
 #[test]
 fn undoing_shows_what_was_hidden() {
     let original = talk(8, 60);
@@ -385,4 +478,31 @@ fn instructions_of_the_conversation_outlive_it() {
     messages.extend(taken_back);
     let plan = plan_within(&messages, 100_000);
     assert_eq!(plan.request.system.unwrap().as_str(), "Answer in verse.\n\nAnd in French.");
+}
+
+#[test]
+fn instructions_lead_once_where_the_second_compaction_keeps_what_the_first_kept() {
+    let system =
+        |id: &str, text: &str| Message::new(id, Body::System(System { content: text.into() }));
+    let mut messages = talk(8, 60);
+    messages.insert(0, system("s", "Answer in verse."));
+    messages.insert(5, system("t", "And in French."));
+    let mut messages = linked(messages);
+    let from = messages.len();
+    compacted(&mut messages, 1000, "first summary");
+    in_one_line(&mut messages, from);
+    go_on(&mut messages, "x", 1, 60);
+    let mut compaction = manual(&messages, 1000);
+    let mut counter = Counter::of_model("m");
+    compaction.answer(&Message::assistant("x", "second summary"), &mut counter).unwrap();
+    let mut ids = CountingIds::default();
+    (0..100).for_each(|_| drop(ids.nonce()));
+    let from = messages.len();
+    messages.extend(compaction.finish(&mut counter, &mut ids, now()).unwrap());
+    in_one_line(&mut messages, from);
+    let plan = plan_within(&messages, 10_000);
+    assert_eq!(plan.request.system.unwrap().as_str(), "Answer in verse.\n\nAnd in French.");
+    assert!(plan.request.turns.iter().all(|turn| turn.role != Role::System));
+    let sent: String = plan.request.turns.iter().map(|turn| turn.content.text()).collect();
+    assert!(sent.contains("Question 7?") && !sent.contains("Question 6?"), "{sent}");
 }

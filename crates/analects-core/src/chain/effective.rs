@@ -1,6 +1,8 @@
 //! What the model is to see of a conversation: the way to its last message, from the last compaction
 //! on, without what was hidden.
 
+use std::collections::HashSet;
+
 use super::link::LinkKind;
 use super::resolve::{Finding, name};
 use super::tree::Tree;
@@ -33,7 +35,11 @@ impl Tree<'_> {
         effective.boundary = Some(path[boundary]);
         effective.positions.extend(summary);
         let kept = self.kept(&path[..boundary], path[boundary], &mut effective.findings);
-        effective.positions.extend(self.shown(kept, summary));
+        let mut kept = self.shown(kept, summary);
+        // What the summary of an earlier compaction says is in that of the last one.
+        let earlier = self.summaries_on(&path[..boundary]);
+        kept.retain(|at| !earlier.contains(at));
+        effective.positions.extend(kept);
         effective.positions.extend(self.shown(&path[boundary..], summary));
         effective
     }
@@ -82,6 +88,13 @@ impl Tree<'_> {
                 &[]
             }
         }
+    }
+
+    /// The summaries of the boundaries on a way.
+    fn summaries_on(&self, path: &[usize]) -> HashSet<usize> {
+        let is_boundary = |at: &&usize| matches!(self.links[**at].kind, LinkKind::Boundary { .. });
+        let counting = path.iter().filter(is_boundary).filter(|at| !self.hidden[**at]);
+        counting.filter_map(|at| self.summary_of(*at)).collect()
     }
 
     fn shown(&self, path: &[usize], summary: Option<usize>) -> Vec<usize> {

@@ -68,6 +68,8 @@ struct Walk<'w> {
     summary: Option<Step>,
     /// The step from which on messages are kept before the boundary.
     kept_from: Option<usize>,
+    /// The summaries of earlier compactions, of which the last one's says what they say.
+    earlier: HashSet<String>,
     /// Changes of state, the last one first, until the state as a whole was met.
     changes: Vec<StateChange>,
     has_snapshot: bool,
@@ -162,11 +164,14 @@ impl Walk<'_> {
         }
         if let LinkKind::Boundary { summary, kept_from, is_separator } = link.kind
             && !is_hidden
-            && self.boundary.is_none()
         {
             let (summary, kept_from) = (summary.map(str::to_string), kept_from.map(str::to_string));
-            self.is_lost |= summary.is_none() && !is_separator;
-            self.boundary = Some(Boundary { at, summary, kept_from });
+            if self.boundary.is_some() {
+                self.earlier.extend(summary);
+            } else {
+                self.is_lost |= summary.is_none() && !is_separator;
+                self.boundary = Some(Boundary { at, summary, kept_from });
+            }
         }
         let is_boundary = self.boundary.as_ref().is_some_and(|boundary| boundary.at == at);
         let is_shown = is_boundary || link.is_shown() && !is_hidden;
@@ -229,7 +234,11 @@ impl Walk<'_> {
             step.text = None;
             self.steps.truncate(self.kept_from.map_or(boundary.at, |kept| kept + 1));
             let summary = self.summary.as_ref().map(|step| step.names.clone());
-            self.steps.retain(|step| Some(&step.names) != summary.as_ref());
+            self.steps.retain(|step| {
+                let link = step.names.link();
+                let is_earlier = link.kind == LinkKind::Summary && self.earlier.contains(link.id);
+                Some(&step.names) != summary.as_ref() && !is_earlier
+            });
         }
         let steps = self.summary.iter().chain(self.steps.iter().rev());
         for step in steps {
