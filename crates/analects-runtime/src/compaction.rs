@@ -3,10 +3,12 @@
 
 use analects_client::{Client, ClientError, Model, cost};
 use analects_context::{
-    Budget, Compaction, Count, Counter, FileText, NotNow, Useless, attachments, summary_request,
+    Budget, Compaction, Count, Counter, FileFreshness, FileText, Freshness, NotNow, Useless,
+    attachments, summary_request,
 };
 use analects_core::{
-    Agent, Body, Chain, CompactTrigger, Fold, Message, MessageId, Request, StopReason,
+    Agent, AttachmentKind, Body, Chain, CompactTrigger, Fold, Message, MessageId, Request,
+    StopReason,
 };
 use analects_formats::Decoded;
 use analects_store::{OsIds, StoreError};
@@ -206,7 +208,10 @@ impl Prepared {
         let now = Timestamp::now();
         let messages = self.compaction.finish(counter, &mut OsIds, now);
         let mut messages = messages.ok_or(NotCompacted::NotNow(NotNow::NothingToGain))?;
-        let files = with_files(conversation, self.window, &mut messages, counter, now);
+        let mut files = files::important(conversation, FILES);
+        let mut shown = still_shown(&chain, &messages);
+        files.retain(|file| shown.check(&file.path, file.facts.as_ref()) != Freshness::Fresh);
+        let files = with_files(files, self.window, &mut messages, counter, now);
         let compacted = told(&messages, is_makeshift, files.len());
         let seen = chain.messages.into_iter().cloned().collect();
         Ok(Made { messages, compacted, files, seen })
@@ -229,15 +234,30 @@ impl Prepared {
     }
 }
 
-/// Adds the files worked on last, as far as there is room for them.
+/// The files in the part of a conversation that a compaction keeps.
+fn still_shown(chain: &Chain<'_>, made: &[Message]) -> FileFreshness {
+    let kept_from = made.iter().find_map(|message| match &message.body {
+        Body::CompactBoundary(boundary) => boundary.kept_from.as_ref(),
+        _ => None,
+    });
+    let from = chain.messages.iter().position(|message| Some(&message.id) == kept_from);
+    let kept = chain.messages.iter().skip(from.unwrap_or(chain.messages.len()));
+    // Reminders only tell of files.
+    let shows = |message: &&Message| {
+        matches!(&message.body, Body::Attachment(body) if body.kind == AttachmentKind::File)
+            && message.why_not_sent().is_none()
+    };
+    FileFreshness::recorded(kept.copied().filter(shows))
+}
+
+/// Adds files, as far as there is room for them; those that were added.
 fn with_files(
-    conversation: &dyn Conversation,
+    mut files: Vec<FileText>,
     window: u64,
     messages: &mut Vec<Message>,
     counter: &mut Counter<'_>,
     now: Timestamp,
 ) -> Vec<FileText> {
-    let mut files = files::important(conversation, FILES);
     let Some(parent) = messages.last().cloned() else { return Vec::new() };
     let shown = attachments(&files, window, &parent, counter, &mut OsIds, now);
     let is_shown = |file: &FileText| {

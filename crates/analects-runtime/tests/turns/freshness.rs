@@ -86,6 +86,41 @@ async fn a_compaction_shows_the_files_again_as_they_are_now() {
 }
 
 #[tokio::test]
+async fn a_file_in_what_a_compaction_keeps_is_not_shown_twice() {
+    for place in Place::both() {
+        let server = Server::start(|question| match question.wants_summary() {
+            true => Reply::text("They spoke of files."),
+            false => Reply::text("It is long. ".repeat(20)),
+        });
+        let model = server.model();
+        for prompt in ["one?", "two?", "three?", "four?"] {
+            place.say(&model, prompt).await;
+        }
+        // What is shown with a question that waits for its answer is kept with it.
+        let (kept, changed) = ("kept.txt", "changed.txt");
+        place.open().say("five?", Timestamp::now()).unwrap();
+        for name in [kept, changed] {
+            let path = place.folder.path().join(name);
+            fs::write(&path, format!("what is in {name}")).unwrap();
+            attach_file(&mut *place.open(), &path, Timestamp::now()).unwrap();
+        }
+        fs::write(place.folder.path().join(changed), "something else").unwrap();
+        let client = analects_client::Client::default();
+        let agent = crate::place::agent();
+        let asked = analects_runtime::Asked::new(&client, &model, &agent);
+        let compacted = analects_runtime::compact(&asked, &mut *place.open()).await.unwrap();
+        assert_eq!(compacted.files, 1, "the one that the model has not seen as it is now");
+        let never = std::future::pending();
+        let mut conversation = place.open();
+        analects_runtime::drive(&asked, &mut *conversation, &mut |_| {}, never).await.unwrap();
+        let sent = server.last().text();
+        assert_eq!(count(&sent, "what is in kept.txt"), 1, "{sent}");
+        assert_eq!(count(&sent, "something else"), 1, "{sent}");
+        assert!(sent.contains("They spoke of files.") && sent.contains("five?"), "{sent}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_no_text_or_is_not_there_cannot_be_shown() {
     let place = Place::file();
     let path = place.folder.path().join("x");
