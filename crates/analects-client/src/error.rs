@@ -231,6 +231,18 @@ impl ClientError {
         self.kind() == ApiErrorKind::ContextOverflow
     }
 
+    /// How many tokens the model can read, if the refusal of a longer conversation says so.
+    pub fn context_window(&self) -> Option<u64> {
+        match self {
+            ClientError::Api { error, .. } | ClientError::BrokeOff(error)
+                if self.is_context_overflow() =>
+            {
+                analects_providers::named_window(&error.message)
+            }
+            _ => None,
+        }
+    }
+
     /// What the person can do about it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {

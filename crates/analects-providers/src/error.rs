@@ -1,9 +1,13 @@
 //! Errors that providers report, in the words of the core: by status, type and message. No
 //! transport errors here; those are the client's.
 
+mod window;
+
 use analects_core::{ApiError, ApiErrorKind, Raw, RawMap};
 
 use crate::{Api, gemini};
+
+pub use window::named_window;
 
 /// Reads an answer whose status says that it is an error. `header` looks a header up by its
 /// lower-case name.
@@ -92,11 +96,12 @@ impl Said {
 
     fn in_members(map: &RawMap) -> Said {
         let member = |key| map.get(key).and_then(words);
-        Said {
-            message: member("message").or_else(|| member("detail")).unwrap_or_default(),
-            kind: member("type"),
-            code: member("code"),
+        let mut message = member("message").or_else(|| member("detail")).unwrap_or_default();
+        // llama.cpp says beside the message how much would fit.
+        if let Some(window) = member("n_ctx").filter(|_| named_window(&message).is_none()) {
+            message.push_str(&format!(" (n_ctx {window})"));
         }
+        Said { message, kind: member("type"), code: member("code") }
     }
 
     fn into_error(self, status: Option<u16>) -> ApiError {

@@ -85,7 +85,7 @@ use analects_core::Request;
 
 pub use catalogue::{Catalogue, CatalogueError, cost, facts};
 pub use decoder::{Decoder, decoder};
-pub use error::{error_from_response, is_retryable};
+pub use error::{error_from_response, is_retryable, named_window};
 pub use http::{Auth, HttpRequest, Method};
 pub use models::{ListedModel, ModelPage, decode_count, decode_models, encode_count, list_request};
 pub use quirks::{MaxTokens, Quirks, ReasoningRequest, SystemRole, Temperature, Thoughts, ToolIds};

@@ -1,8 +1,9 @@
 //! Who is asked, what is sent to them, and what it may take.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use analects_client::{Client, Model};
+use analects_client::{Client, Model, Transport};
 use analects_context::{
     Budget, Calibration, Count, Counter, Plan, Planner, Precision, ProjectDocument, Threshold,
     Tokenizer, format_system_prompt_with_context,
@@ -11,6 +12,12 @@ use analects_core::{Agent, Chain, Message};
 use jiff::{Timestamp, Unit};
 
 use crate::turn::Limits;
+
+/// Makes a model ready to be asked whose server this machine runs. Nobody is asked before that is needed.
+pub trait Starter: std::fmt::Debug + Sync {
+    /// The model with the way to its server; `None` if there is none to be had, which it has told.
+    fn start(&self, model: &Model) -> Option<Model>;
+}
 
 /// Who is asked, and how.
 #[derive(Debug, Clone)]
@@ -23,6 +30,8 @@ pub struct Asked<'a> {
     pub agent: &'a Agent,
     /// The model that writes summaries, if it is another one.
     pub summariser: Option<&'a Model>,
+    /// What starts the server of a model that has none yet.
+    pub starter: Option<&'a dyn Starter>,
     /// The model's own vocabulary, where it can be asked.
     pub tokenizer: Option<&'a dyn Tokenizer>,
     /// Documents of the project, for the system prompt.
@@ -59,12 +68,21 @@ impl<'a> Asked<'a> {
             model,
             agent,
             summariser: None,
+            starter: None,
             tokenizer: None,
             documents: &[],
             context: &[],
             limits: Limits::default(),
             streams: true,
             threshold: Some(Threshold::default()),
+        }
+    }
+
+    /// A model that can be asked: as it is, or with its server started.
+    pub(crate) fn ready<'m>(&self, model: &'m Model) -> Option<Cow<'m, Model>> {
+        match (&model.transport, self.starter) {
+            (Transport::Local, Some(starter)) => starter.start(model).map(Cow::Owned),
+            _ => Some(Cow::Borrowed(model)),
         }
     }
 

@@ -71,6 +71,14 @@ impl NotCompacted {
         }
     }
 
+    /// The window that the model's side names, if it says that the request is too long.
+    fn window(&self) -> Option<u64> {
+        match self {
+            NotCompacted::Failed(error) => error.context_window(),
+            _ => None,
+        }
+    }
+
     /// Whether the model's side says that the request for the summary is too long.
     fn is_too_long(&self) -> bool {
         matches!(self, NotCompacted::Failed(error) if error.is_context_overflow())
@@ -121,7 +129,7 @@ pub async fn compact(
 ) -> Result<Compacted, NotCompacted> {
     let mut counter = asked.counter(&conversation.notes().calibration);
     let trigger = CompactTrigger::Manual;
-    let prepared = prepare(asked, &*conversation, trigger, &mut counter);
+    let prepared = prepare(asked, &*conversation, trigger, None, &mut counter);
     let prepared = prepared.map_err(NotCompacted::NotNow)?;
     let made = prepared.make(asked, &*conversation, &mut counter, &mut 0.0).await?;
     Ok(made.keep(conversation)?)
@@ -142,11 +150,12 @@ pub fn undo_compaction(conversation: &mut dyn Conversation) -> Result<bool, Stor
     Ok(is_there)
 }
 
-/// Decides what a summary would stand for. Nothing is asked yet.
+/// Decides what a summary would stand for. Nothing is asked yet. `named` is the window that a refusal names.
 pub(crate) fn prepare(
     asked: &Asked<'_>,
     conversation: &dyn Conversation,
     trigger: CompactTrigger,
+    named: Option<u64>,
     counter: &mut Counter<'_>,
 ) -> Result<Prepared, NotNow> {
     let decoded = conversation.messages();
@@ -154,11 +163,18 @@ pub(crate) fn prepare(
     let mut window = budget(asked.agent, asked.model).window;
     if trigger == CompactTrigger::Reactive {
         // It is smaller than was thought: what was refused does not fit.
-        window = window.min(before.tokens / 4 * 3).max(SMALLEST);
+        let guessed = window.min(before.tokens / 4 * 3).max(SMALLEST);
+        window = believed(named, window).unwrap_or(guessed);
     }
     let chain = conversation.chain(&decoded);
     let compaction = planned(asked, &chain, window, trigger.clone(), before, counter)?;
     Ok(Prepared { decoded, trigger, before, window, compaction })
+}
+
+/// A window that somebody else names, if that can be: no model has less than the smallest, and what was refused
+/// did not fit into the one that was thought to be there.
+fn believed(named: Option<u64>, thought: u64) -> Option<u64> {
+    named.filter(|named| (SMALLEST..thought).contains(named))
 }
 
 fn planned(
@@ -185,10 +201,24 @@ impl Prepared {
     ) -> Result<Made, NotCompacted> {
         let decoded = std::mem::take(&mut self.decoded);
         let chain = conversation.chain(&decoded);
+        let without = Asked { summariser: None, ..asked.clone() };
+        let mut asked = asked;
+        let (chosen, _) = writer(asked, self.before.tokens, self.window);
+        if asked.summariser.is_some() && asked.ready(chosen).is_none() {
+            // The model that answers can write the summary, too, in pieces that fit there.
+            asked = &without;
+            let trigger = self.trigger.clone();
+            let again = planned(asked, &chain, self.window, trigger, self.before, counter);
+            self.compaction = again.map_err(NotCompacted::NotNow)?;
+        }
         let mut done = self.ask(asked, counter, spent).await;
-        // If even that is too long, the window is smaller still.
+        // If even that is too long, the window is smaller still. A refusal is believed once: one that names a little
+        // less each time would never end.
+        let mut is_believed = true;
         while done.as_ref().is_err_and(NotCompacted::is_too_long) && self.window / 2 >= SMALLEST {
-            self.window /= 2;
+            let named = done.as_ref().err().and_then(NotCompacted::window).filter(|_| is_believed);
+            is_believed = false;
+            self.window = believed(named, self.window).unwrap_or(self.window / 2);
             let trigger = self.trigger.clone();
             match planned(asked, &chain, self.window, trigger, self.before, counter) {
                 Ok(compaction) => self.compaction = compaction,
@@ -224,6 +254,9 @@ impl Prepared {
         spent: &mut f64,
     ) -> Result<(), NotCompacted> {
         let (model, _) = writer(asked, self.before.tokens, self.window);
+        let silent = || ClientError::Unsupported("the server of the local model cannot be started");
+        let ready = asked.ready(model).ok_or_else(|| NotCompacted::Failed(Box::new(silent())))?;
+        let model = &*ready;
         while let Some(request) = self.compaction.next_request() {
             let answer = answer(asked.client, model, &request).await;
             let answer = answer.map_err(|error| NotCompacted::Failed(Box::new(error)))?;

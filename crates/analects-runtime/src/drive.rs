@@ -224,10 +224,12 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
 
     async fn compact(&mut self, trigger: CompactTrigger) -> Result<Input, StoreError> {
         let is_refused = trigger == CompactTrigger::Reactive;
+        let refusal = self.error.as_ref().filter(|_| is_refused);
         let prepared = compaction::prepare(
             self.asked,
             &*self.conversation,
             trigger.clone(),
+            refusal.and_then(ClientError::context_window),
             &mut self.counter,
         );
         let prepared = match prepared {

@@ -32,7 +32,7 @@ mod stored;
 mod tools;
 pub mod turn;
 
-pub use asked::{Asked, budget};
+pub use asked::{Asked, Starter, budget};
 pub use compaction::{Compacted, NotCompacted, compact, undo_compaction};
 pub use conversation::{Conversation, Notes};
 pub use drive::{Outcome, Seen, drive};

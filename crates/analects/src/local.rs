@@ -1,10 +1,14 @@
 //! The models of this machine, as the command uses them: what is said while one is fetched and its
 //! server is started.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use analects_client::{BaseUrl, Key, Model, Transport};
 use analects_context::Tokenizer;
 use analects_local::{LEASE, Local, LocalError, Pulling, Serving, Starting};
 use analects_providers::vendors;
+use analects_runtime::Starter;
 
 use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
@@ -51,10 +55,13 @@ pub fn ready(
         served => served,
     };
     let serving = serving.map_err(|error| surroundings.explain(error.into()))?;
-    let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", serving.port))?;
-    let key = Key::new(&serving.key);
-    model.transport = Transport::Http { base_url, key, as_bearer: false };
+    model.transport = way_to(&serving)?;
     Ok(Some(serving))
+}
+
+fn way_to(serving: &Serving) -> Result<Transport, Failure> {
+    let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", serving.port))?;
+    Ok(Transport::Http { base_url, key: Key::new(&serving.key), as_bearer: false })
 }
 
 fn serve(local: &Local, name: &str) -> Result<Serving, LocalError> {
@@ -92,6 +99,42 @@ pub fn pull(local: &Local, name: &str) -> Result<bool, Failure> {
         ui::progress("");
         error.into()
     })
+}
+
+/// Starts the server of a local model that is needed only later, such as for a summary, and keeps it. Nothing is
+/// fetched: nobody named the model for this call.
+#[derive(Debug)]
+pub struct LocalStarter {
+    local: Option<Local>,
+    /// By name; a model whose server did not start is not tried again.
+    started: Mutex<HashMap<String, Option<(Model, Serving)>>>,
+}
+
+impl LocalStarter {
+    pub fn new(surroundings: &Surroundings) -> LocalStarter {
+        LocalStarter { local: local(surroundings).ok(), started: Mutex::default() }
+    }
+
+    fn serve(&self, model: &Model) -> Option<(Model, Serving)> {
+        let served = serve(self.local.as_ref()?, &model.name).map_err(Failure::from);
+        let served = served.and_then(|serving| Ok((way_to(&serving)?, serving)));
+        match served {
+            Ok((transport, serving)) => Some((Model { transport, ..model.clone() }, serving)),
+            Err(failure) => {
+                let why = failure.message;
+                ui::remark(&format!("warning: the model for summaries cannot be asked: {why}"));
+                None
+            }
+        }
+    }
+}
+
+impl Starter for LocalStarter {
+    fn start(&self, model: &Model) -> Option<Model> {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        let started = started.entry(model.name.clone()).or_insert_with(|| self.serve(model));
+        started.as_ref().map(|(model, _)| model.clone())
+    }
 }
 
 /// Adds to a failed answer what is known about the server that gave it.

@@ -57,6 +57,50 @@ fn a_conversation_that_is_too_long_is_told_apart() {
 }
 
 #[test]
+fn the_window_that_a_refusal_names_is_read() {
+    let said =
+        |message: &str| named_window(&read(400, &format!(r#"{{"error":{{{message}}}}}"#)).message);
+    for (message, window) in [
+        (
+            r#""message":"This model's maximum context length is 8,192 tokens. However, your messages resulted in 9000 tokens.""#,
+            8192,
+        ),
+        (r#""message":"prompt is too long: 208310 tokens > 200000 maximum""#, 200_000),
+        (
+            r#""message":"input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000, decrease""#,
+            200_000,
+        ),
+        (
+            r#""message":"request (5012 tokens) exceeds the available context size (4096 tokens), try increasing it""#,
+            4096,
+        ),
+        (
+            r#""message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error","n_prompt_tokens":5012,"n_ctx":2048"#,
+            2048,
+        ),
+        (
+            r#""message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).""#,
+            1_048_576,
+        ),
+    ] {
+        assert_eq!(said(message), Some(window), "{message}");
+    }
+    let endless = format!(r#""message":"maximum context length is 1{}""#, "0".repeat(30));
+    let far = format!(r#""message":"maximum context length is{} 7""#, " ".repeat(100));
+    let none = [
+        r#""message":"prompt is too long""#,
+        r#""message":"prompt is too long: 208310 tokens""#,
+        r#""message":"maximum context length is é tokens""#,
+        r#""message":"n_ctx","n_ctx":"many""#,
+        endless.as_str(),
+        far.as_str(),
+    ];
+    for message in none {
+        assert_eq!(said(message), None, "{message}");
+    }
+}
+
+#[test]
 fn what_no_waiting_mends_is_not_retried() {
     for status in [408, 409, 429, 500, 502, 503, 529] {
         assert!(is_retryable(&read(status, "")), "{status}");

@@ -213,6 +213,39 @@ async fn a_window_smaller_than_was_thought_is_found_out() {
     }
 }
 
+/// A refusal that names the window spares the search for it; one that names nonsense changes nothing.
+#[tokio::test]
+async fn a_window_that_a_refusal_names_is_used() {
+    let tries = async |window: &'static str| {
+        let place = Place::file();
+        let server = Server::start(move |question| match question.text().len() > 3200 {
+            true => Reply::longer_than(window),
+            false => talker(question),
+        });
+        let mut conversation = place.open();
+        for round in 0..10 {
+            conversation.say(&format!("Question {round}?"), jiff::Timestamp::now()).unwrap();
+            let answer = "The river is long and wide. ".repeat(30);
+            conversation.finish(Message::assistant("", answer)).unwrap();
+        }
+        conversation.say("And now?", jiff::Timestamp::now()).unwrap();
+        let (model, client) = (server.model(), Client::new(Options::default()));
+        let agent = analects_core::Agent::of_model("tiny", "openai/tiny");
+        let asked = Asked::new(&client, &model, &agent);
+        let never = std::future::pending();
+        let outcome =
+            analects_runtime::drive(&asked, &mut *conversation, &mut |_| {}, never).await.unwrap();
+        assert_eq!(outcome.ending, Ending::Done, "{window}: {:?}", outcome.error);
+        server.asked().iter().filter(|it| it.text().len() > 3200).count()
+    };
+    assert_eq!(tries("600").await, 1, "only the question itself is refused");
+    let without = tries("so many").await;
+    assert!(without > 1, "{without}");
+    for nonsense in ["0", "1", "1000000000000000000000000000000", "18446744073709551615"] {
+        assert_eq!(tries(nonsense).await, without, "{nonsense}");
+    }
+}
+
 /// What a person types while the summary is written stays, and is asked.
 #[tokio::test]
 async fn what_is_typed_while_a_summary_is_written_is_not_lost() {

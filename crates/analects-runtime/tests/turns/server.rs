@@ -23,7 +23,12 @@ impl Reply {
     }
 
     pub fn too_long() -> Reply {
-        let message = "This model's maximum context length is 100 tokens.";
+        Reply::longer_than("100")
+    }
+
+    /// Refuses, and says how many tokens would fit.
+    pub fn longer_than(window: &str) -> Reply {
+        let message = format!("This model's maximum context length is {window} tokens.");
         let error = json!({ "message": message, "code": "context_length_exceeded" });
         Reply::Status(400, json!({ "error": error }))
     }

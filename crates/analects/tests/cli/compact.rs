@@ -193,3 +193,21 @@ fn a_limit_for_the_cost_is_kept() {
     assert_eq!(sandbox.run(&["chat", "a.msg.md", "--max-cost", "much"]).code, Some(2));
     assert_eq!(sandbox.run(&["chat", "a.msg.md", "--max-turns", "0"]).code, Some(2));
 }
+
+#[test]
+fn where_the_local_model_for_summaries_is_not_there_the_one_that_answers_writes_them() {
+    let server = Server::new(vec![answer(&["They spoke of rivers."]); 5]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.configure("config.toml", "[models]\ncompact = \"local/smollm2\"\n");
+    sandbox.write("a.msg.md", talk(6));
+    let run = sandbox.run(&["compact", "a.msg.md"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.ends_with("They spoke of rivers.\n"), "{}", run.stdout);
+    let warning =
+        "warning: the model for summaries cannot be asked: local/smollm2 is not on this machine";
+    assert!(
+        run.stderr.contains("warning: the model for summaries cannot be asked"),
+        "{warning}: {}",
+        run.stderr
+    );
+}

@@ -263,3 +263,27 @@ fn files_that_change_are_told_to_the_real_model() {
     assert_eq!(request.matches("<system-reminder>").count(), 3, "{request}");
     assert_eq!(machine.run(&["check", "talk.msg.md"]).code, Some(0));
 }
+
+/// The model that answers is elsewhere, and nobody asks it: the one of this machine writes the summary.
+#[test]
+fn a_local_model_that_is_configured_for_summaries_writes_them() {
+    let Some(machine) = Machine::with_model("summaries by a local model") else { return };
+    let head = "---\nagents:\n  t: {models: [openai/elsewhere]}\n---\n\n";
+    let round = |n: usize| {
+        let answer = "The river flows to the sea. ".repeat(8);
+        format!(
+            "# %%\n\nWhere does river {n} flow?\n\n# %%% [^r{n}]\n\n[^r{n}]: [t]\n\n{answer}\n\n"
+        )
+    };
+    let talk: String = (0..6).map(round).collect();
+    fs::write(machine.path("talk.msg.md"), format!("{head}{talk}")).unwrap();
+    fs::write(machine.path(".analects.toml"), "[models]\ncompact = \"local/smollm2\"\n").unwrap();
+    let mut command = machine.command(&["compact", "talk.msg.md", "--json"]);
+    // Nobody listens there.
+    command.env("OPENAI_API_KEY", "x").env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1");
+    let run = Run::from(command.output().unwrap());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let done: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert!(done["summary"].as_str().unwrap().len() > 80, "{done}");
+    assert!(done["without_model"] == false && done["messages"].as_u64() > Some(4), "{done}");
+}

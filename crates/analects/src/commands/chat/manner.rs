@@ -1,6 +1,6 @@
 //! In what manner a model is asked: what a turn may take, when the conversation is compacted, and by whom.
 
-use analects_client::{Client, Model, Options, Transport, resolve};
+use analects_client::{Client, Model, Options, resolve};
 use analects_context::Threshold;
 use analects_local::Serving;
 use analects_runtime::Asked;
@@ -8,7 +8,7 @@ use analects_runtime::turn::Limits;
 
 use super::who::Who;
 use crate::config::Config;
-use crate::local::Vocabulary;
+use crate::local::{LocalStarter, Vocabulary};
 use crate::surroundings::Surroundings;
 use crate::ui;
 
@@ -45,6 +45,8 @@ pub struct Manner {
     pub threshold: Option<Threshold>,
     /// The model that writes summaries, if another one is configured for that.
     pub summariser: Option<Model>,
+    /// What starts its server, if it is one of this machine.
+    pub starter: LocalStarter,
     /// Whether an answer is shown and written while it comes.
     pub streams: bool,
 }
@@ -57,7 +59,8 @@ impl Manner {
         surroundings: &Surroundings,
     ) -> Manner {
         let summariser = config.pointer("compact").and_then(|name| summariser(name, surroundings));
-        Manner { options, limits, threshold: config.compact_at(), summariser, streams: true }
+        let (threshold, starter) = (config.compact_at(), LocalStarter::new(surroundings));
+        Manner { options, limits, threshold, summariser, starter, streams: true }
     }
 
     /// Everything that a turn has to know.
@@ -69,6 +72,7 @@ impl Manner {
     ) -> Asked<'a> {
         Asked {
             summariser: self.summariser.as_ref().filter(|_| !who.is_recording()),
+            starter: Some(&self.starter),
             tokenizer: vocabulary.map(|vocabulary| vocabulary as _),
             limits: self.limits,
             streams: self.streams,
@@ -79,10 +83,9 @@ impl Manner {
     }
 }
 
-/// The model that is configured for summaries. The server of a local one is not started for that alone.
+/// The model that is configured for summaries. The server of a local one is started when a summary is due.
 fn summariser(name: &str, surroundings: &Surroundings) -> Option<Model> {
     match resolve(name, &surroundings.models) {
-        Ok(model) if model.transport == Transport::Local => None,
         Ok(model) => Some(model),
         Err(error) => {
             ui::remark(&format!("warning: the model for summaries cannot be asked: {error}"));
