@@ -203,11 +203,6 @@ fn where_the_local_model_for_summaries_is_not_there_the_one_that_answers_writes_
     let run = sandbox.run(&["compact", "a.msg.md"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stdout.ends_with("They spoke of rivers.\n"), "{}", run.stdout);
-    let warning =
-        "warning: the model for summaries cannot be asked: local/smollm2 is not on this machine";
-    assert!(
-        run.stderr.contains("warning: the model for summaries cannot be asked"),
-        "{warning}: {}",
-        run.stderr
-    );
+    let warning = "warning: the model for summaries cannot be asked: ";
+    assert!(run.stderr.contains(warning), "{}", run.stderr);
 }

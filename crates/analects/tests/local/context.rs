@@ -270,7 +270,7 @@ fn a_local_model_that_is_configured_for_summaries_writes_them() {
     let Some(machine) = Machine::with_model("summaries by a local model") else { return };
     let head = "---\nagents:\n  t: {models: [openai/elsewhere]}\n---\n\n";
     let round = |n: usize| {
-        let answer = "The river flows to the sea. ".repeat(8);
+        let answer = "The river flows to the sea. ".repeat(50);
         format!(
             "# %%\n\nWhere does river {n} flow?\n\n# %%% [^r{n}]\n\n[^r{n}]: [t]\n\n{answer}\n\n"
         )
