@@ -100,6 +100,10 @@ impl Model {
         let most = self.facts.as_ref().and_then(|facts| facts.max_output_tokens);
         let asked_for = request.max_output_tokens;
         let max_output_tokens = asked_for.map(|tokens| tokens.min(most.unwrap_or(tokens)));
+        // A request is as long as its conversation; mostly it is meant for this model just as it is.
+        if request.model == self.name && asked_for == max_output_tokens {
+            return encode_for(self.api, request, &self.quirks);
+        }
         let request = Request { model: self.name.clone(), max_output_tokens, ..request.clone() };
         encode_for(self.api, &request, &self.quirks)
     }

@@ -2,7 +2,7 @@
 //! read has been read.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 use serde::{Deserialize, Serialize};
 
@@ -116,8 +116,8 @@ const STRIDE: usize = 256;
 #[derive(Debug, Clone)]
 pub struct LineIndex<'a> {
     source: &'a [u8],
-    /// The start of every `STRIDE`th line.
-    starts: Vec<usize>,
+    /// The start of every `STRIDE`th line, once somebody has asked: mostly nothing is odd, and nobody does.
+    starts: OnceCell<Vec<usize>>,
     /// What was asked for last: its offset, its line, and where that line starts. Questions mostly come
     /// in order, and a line may be so long that going over it each time would take forever.
     last: Cell<(usize, usize, usize)>,
@@ -126,16 +126,22 @@ pub struct LineIndex<'a> {
 impl<'a> LineIndex<'a> {
     /// Finds the lines of `source`; a line ends with `\n`.
     pub fn new(source: &'a [u8]) -> LineIndex<'a> {
-        let nth = memchr::memchr_iter(b'\n', source).skip(STRIDE - 1).step_by(STRIDE);
-        let starts = std::iter::once(0).chain(nth.map(|at| at + 1)).collect();
-        LineIndex { source, starts, last: Cell::new((0, 1, 0)) }
+        LineIndex { source, starts: OnceCell::new(), last: Cell::new((0, 1, 0)) }
+    }
+
+    fn starts(&self) -> &[usize] {
+        self.starts.get_or_init(|| {
+            let nth = memchr::memchr_iter(b'\n', self.source).skip(STRIDE - 1).step_by(STRIDE);
+            std::iter::once(0).chain(nth.map(|at| at + 1)).collect()
+        })
     }
 
     /// Line and column of an offset, both from 1; the column counts bytes.
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let offset = offset.min(self.source.len());
-        let known = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
-        let start = self.starts.get(known).copied().unwrap_or(0);
+        let starts = self.starts();
+        let known = starts.partition_point(|start| *start <= offset).saturating_sub(1);
+        let start = starts.get(known).copied().unwrap_or(0);
         let last = self.last.get();
         let (from, line, line_start) = match last.0 <= offset && last.0 >= start {
             true => last,

@@ -20,6 +20,7 @@ mod edit;
 pub(crate) mod encode;
 pub(crate) mod fence;
 pub mod frontmatter;
+mod glance;
 pub mod invoke;
 pub mod item;
 pub(crate) mod line;
@@ -192,6 +193,9 @@ impl Document {
         let mut agents: Vec<(Agent, Option<Cell<'_>>)> = front.collect();
         let mut names: std::collections::HashSet<String> =
             agents.iter().map(|(agent, _)| agent.name.clone()).collect();
+        if !self.may_have_word("agent") {
+            return agents;
+        }
         for cell in self.cells() {
             let Some(agent) = agents::agent(cell) else { continue };
             // Nobody can answer to such a name.
@@ -309,12 +313,12 @@ impl<'a> Cell<'a> {
 
     /// The type word of its metadata; `markdown` where it has none.
     pub fn type_word(self) -> String {
-        self.meta().and_then(|meta| meta.type_word).unwrap_or_else(|| "markdown".to_string())
+        self.word().into_owned()
     }
 
     /// The value of an attribute; of a repeated one, the last.
     pub fn attribute(self, key: &str) -> Option<String> {
-        self.meta()?.get(key).map(str::to_string)
+        self.may_have(key).then(|| self.meta())??.get(key).map(str::to_string)
     }
 
     /// The content as it stands in the file, still escaped.
@@ -345,7 +349,7 @@ impl<'a> Cell<'a> {
 
     /// Whether it is something that a person says to the model, not the definition of an agent.
     pub fn is_prompt(self) -> bool {
-        self.kind() == CellKind::Message && self.type_word() != "agent" && !self.is_ready()
+        self.kind() == CellKind::Message && self.word() != "agent" && !self.is_ready()
     }
 
     /// Whether it is a prompt with content that the model sees.
@@ -366,7 +370,7 @@ impl<'a> Cell<'a> {
         let broke_off = self.attribute("status").as_deref() == Some("streaming")
             || self.attribute("stop_reason").as_deref() == Some("interrupted");
         let silent = broke_off && self.body().is_empty();
-        let answers = self.kind() == CellKind::Output && !agents::is_event(&self.type_word());
+        let answers = self.kind() == CellKind::Output && !agents::is_event(&self.word());
         let is_hidden = self.own_history() == Some(History::Exclude);
         answers && !silent && !is_hidden && !self.is_failed()
     }

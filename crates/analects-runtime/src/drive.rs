@@ -269,11 +269,12 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
         }
         let (began, clock) = (Timestamp::now(), Instant::now());
         let mut fold = Fold::default();
-        let mut request = self.plan.request.clone();
+        // The plan is made anew before anybody is asked again, so its request need not stay as it was.
         if let Some(left) = left_to_spend {
-            request.max_output_tokens = self.affordable(left, request.max_output_tokens);
+            let wanted = self.plan.request.max_output_tokens;
+            self.plan.request.max_output_tokens = self.affordable(left, wanted);
         }
-        let asking = self.asked.client.stream(self.asked.model, &request);
+        let asking = self.asked.client.stream(self.asked.model, &self.plan.request);
         let end = match self.stop.unless(asking).await {
             Some(Ok(mut stream)) => {
                 self.problems.extend_from_slice(stream.left_out());

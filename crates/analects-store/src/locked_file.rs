@@ -30,6 +30,11 @@ pub fn read_message_file(path: &Path) -> Result<Document, StoreError> {
 /// A file and its facts, which are those of just these bytes: if somebody writes while we read, we
 /// read again.
 pub(crate) fn read_on(vfs: &dyn Vfs, path: &Path) -> Result<(Document, Facts), StoreError> {
+    let (bytes, facts) = read_bytes(vfs, path)?;
+    Ok((msgfile::decode_named(bytes, &path.to_string_lossy()), facts))
+}
+
+fn read_bytes(vfs: &dyn Vfs, path: &Path) -> Result<(Vec<u8>, Facts), StoreError> {
     for _ in 0..MAX_TRIES {
         // A pipe would keep us waiting as soon as it is opened.
         if !vfs.facts(path).map_err(to("read", path))?.is_file {
@@ -39,7 +44,7 @@ pub(crate) fn read_on(vfs: &dyn Vfs, path: &Path) -> Result<(Document, Facts), S
         let facts = file.facts().map_err(to("read", path))?;
         let bytes = file.read_from(0).map_err(to("read", path))?;
         if file.facts().map_err(to("read", path))? == facts {
-            return Ok((msgfile::decode_named(bytes, &path.to_string_lossy()), facts));
+            return Ok((bytes, facts));
         }
     }
     Err(StoreError::Changing { path: path.to_path_buf() })
@@ -247,7 +252,7 @@ impl LockedFile {
         if !replace(&*self.vfs, &self.path, &bytes, before)? {
             return Ok(false);
         }
-        self.document = msgfile::decode_named(bytes, &self.path.to_string_lossy());
+        self.document.update(bytes);
         self.seen = self.vfs.facts(&self.path).ok();
         Ok(true)
     }
@@ -263,20 +268,21 @@ impl LockedFile {
             return Ok(());
         }
         for wait in 1..=MAX_EMPTY_WAITS {
-            match read_on(&*self.vfs, &self.path) {
+            match read_bytes(&*self.vfs, &self.path) {
                 Err(error) if error.is_not_found() => {
                     self.seen = None;
                     return Ok(());
                 }
-                Ok((document, _))
-                    if wait < longest_wait(&document)
-                        && is_beginning(&document, &self.document) =>
+                Ok((bytes, _))
+                    if wait < longest_wait(&bytes)
+                        && is_beginning(&bytes, self.document.source()) =>
                 {
                     std::thread::sleep(WAIT);
                 }
                 read => {
-                    let (document, facts) = read?;
-                    (self.document, self.seen) = (document, Some(facts));
+                    let (bytes, facts) = read?;
+                    self.document.update(bytes);
+                    self.seen = Some(facts);
                     return self.check_writable();
                 }
             }
@@ -293,13 +299,12 @@ impl LockedFile {
 }
 
 /// How often we wait for the rest of a file.
-fn longest_wait(document: &Document) -> usize {
-    if document.source().is_empty() { MAX_EMPTY_WAITS } else { MAX_WAITS }
+fn longest_wait(source: &[u8]) -> usize {
+    if source.is_empty() { MAX_EMPTY_WAITS } else { MAX_WAITS }
 }
 
 /// Whether a file holds the beginning of what it held before, and no more.
-fn is_beginning(now: &Document, before: &Document) -> bool {
-    let (now, before) = (now.source(), before.source());
+fn is_beginning(now: &[u8], before: &[u8]) -> bool {
     now.len() < before.len() && before.starts_with(now)
 }
 

@@ -59,9 +59,9 @@ pub(super) fn why_not_a_name(name: &str) -> Option<(&'static str, String)> {
 
 /// The agent that an `[agent]` cell defines.
 pub(super) fn agent(cell: Cell<'_>) -> Option<Agent> {
-    // Replies are many, and need not be read for this.
-    let is_message = cell.kind() == CellKind::Message;
-    agent_of(cell, &is_message.then(|| cell.meta()).flatten()?)
+    // Cells are many, and most need not be read for this.
+    let is_agent = cell.kind() == CellKind::Message && cell.word() == "agent";
+    agent_of(cell, &is_agent.then(|| cell.meta()).flatten()?)
 }
 
 /// The agent that a cell defines whose metadata has been read already.

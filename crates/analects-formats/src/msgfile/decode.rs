@@ -47,33 +47,69 @@ fn read(source: Vec<u8>, kind: Kind) -> Document {
 }
 
 impl Document {
-    /// Reads on after `bytes` were added at the end, as [`super::append`] gives them: what comes
-    /// out is what [`decode_named`] makes of the whole, at the cost of the last region and the new
-    /// cells alone, however large the file is.
+    /// Reads on after `bytes` were added at the end: what comes out is what [`decode_named`] makes of
+    /// the whole, at the cost of the last region and the new cells alone, however large the file is.
     pub fn extend(&mut self, bytes: &[u8]) {
-        let last_sealed = self.scan.cells.iter().rposition(|cell| cell.meta > 0);
+        let same = self.source.len();
+        self.source.extend_from_slice(bytes);
+        self.read_on(same);
+    }
+
+    /// Reads the file as it has become: what comes out is what [`decode_named`] makes of `source`, at the
+    /// cost of what follows the last sealed head before the first change.
+    pub fn update(&mut self, source: Vec<u8>) {
+        let same = common_start(&self.source, &source);
+        let is_same = same == self.source.len() && same == source.len();
+        self.source = source;
+        if !is_same {
+            self.read_on(same);
+        }
+    }
+
+    /// Reads a source anew whose first bytes, `same` of them, are those that were read before.
+    fn read_on(&mut self, same: usize) {
+        // A sealed head stays one as long as it and the beginning of its metadata stay. Nothing below it
+        // matters to what is above: neither to fences, nor to the frontmatter, nor to the section.
+        let is_fixed = |cell: &scan::CellSpans| {
+            cell.meta > 0 && cell.meta + "[^]:".len() + cell.id.len() <= same
+        };
         let is_open = self.kind != Kind::Section || self.scan.section.is_some();
-        let Some(at) = last_sealed.filter(|_| is_open && self.utf8) else {
-            let mut source = std::mem::take(&mut self.source);
-            source.extend_from_slice(bytes);
+        let fixed = self.scan.cells.iter().rposition(is_fixed);
+        let Some(at) = fixed.filter(|_| is_open && self.utf8) else {
+            let source = std::mem::take(&mut self.source);
             *self = self.with_source(source);
             return;
         };
-        self.source.extend_from_slice(bytes);
-        self.utf8 = simdutf8::basic::from_utf8(bytes).is_ok();
-        // The sealed head that starts the last region stays one; what follows it is read anew.
         let start = self.scan.cells[at].start;
+        self.utf8 = simdutf8::basic::from_utf8(&self.source[start..]).is_ok();
+        let more = scan::scan(&self.source, start, None);
+        self.renumber(self.scan.cells.len() > at + 1, &more.cells);
         self.scan.cells.truncate(at);
         self.scan.in_fence.retain(|(_, head)| *head <= start);
-        let more = scan::scan(&self.source, start, None);
-        let new_ids = more.cells.iter().map(|cell| cell.id.of(&self.source));
-        let largest = new_ids.filter_map(|id| leading_number(str::from_utf8(id).ok()?)).max();
-        if let Some(known) = self.largest_id.get_mut() {
-            *known = (*known).max(largest.unwrap_or(0));
-        }
         self.scan.cells.extend(more.cells);
         self.scan.in_fence.extend(more.in_fence);
     }
+
+    /// Keeps the largest number of an id right when cells come and, perhaps, others go.
+    fn renumber(&mut self, some_go: bool, new: &[scan::CellSpans]) {
+        let ids = new.iter().map(|cell| cell.id.of(&self.source));
+        let new = ids.filter_map(|id| leading_number(str::from_utf8(id).ok()?)).max().unwrap_or(0);
+        match self.largest_id.get_mut() {
+            Some(known) if new >= *known => *known = new,
+            // It may have been the number of one that went.
+            Some(_) if some_go => self.largest_id = OnceLock::new(),
+            _ => {}
+        }
+    }
+}
+
+/// How many bytes two sources have in common at their beginning.
+fn common_start(one: &[u8], other: &[u8]) -> usize {
+    const STEP: usize = 4096;
+    let steps = one.chunks(STEP).zip(other.chunks(STEP)).take_while(|(one, other)| one == other);
+    let start: usize = steps.map(|(step, _)| step.len()).sum();
+    let rest = one[start..].iter().zip(&other[start..]);
+    start + rest.take_while(|(one, other)| one == other).count()
 }
 
 fn read_front(source: &[u8], span: Span) -> Frontmatter {

@@ -201,7 +201,8 @@ pub(crate) fn closed_fences(content: &str) -> Vec<Span> {
 /// Takes one `\` off every line that is a head with `\` before it.
 pub(super) fn unescape(content: Cow<'_, str>) -> Cow<'_, str> {
     let escaped = |line: &str| line.starts_with('\\') && is_head_like(line_text(line.as_bytes()));
-    if !content.contains("%%") || !content.split_inclusive('\n').any(escaped) {
+    let has_escapes = memchr::memchr(b'\\', content.as_bytes()).is_some() && content.contains("%%");
+    if !has_escapes || !content.split_inclusive('\n').any(escaped) {
         return content;
     }
     let lines = content.split_inclusive('\n');

@@ -108,7 +108,7 @@ fn skip_blanks(text: &str) -> &str {
 
 /// `key=value` at the start of `text`; a bare value ends at a blank or at one of `stops`.
 fn attribute<'a>(text: &'a str, stops: &str) -> Option<(String, String, &'a str)> {
-    let end = text.find(|c: char| !is_key_char(c)).unwrap_or(text.len());
+    let end = text.bytes().position(|byte| !is_key_byte(byte)).unwrap_or(text.len());
     let (key, rest) = (&text[..end], text[end..].strip_prefix('=')?);
     if !key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         return None;
@@ -125,8 +125,8 @@ fn attribute<'a>(text: &'a str, stops: &str) -> Option<(String, String, &'a str)
     Some((key.to_string(), value, rest))
 }
 
-fn is_key_char(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "_.-".contains(c)
+fn is_key_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
 }
 
 /// The rest of a double-quoted value, escapes resolved; `None` without a closing quote.

@@ -22,7 +22,7 @@ impl Document {
         self.head_problems(&mut found);
         let agents: HashSet<String> = self.agents().into_iter().map(|agent| agent.name).collect();
         self.default_agent_problem(&agents, &mut found);
-        let mut ids = HashSet::new();
+        let mut ids = HashSet::with_capacity(self.scan.cells.len());
         for cell in self.cells() {
             if cell.id().is_some_and(|id| !ids.insert(id)) {
                 found.add(duplicate_id(cell), cell.head());
@@ -136,7 +136,7 @@ impl Found<'_> {
 fn near_heads(source: &[u8], span: Span, found: &mut Found<'_>) {
     let text = span.of(source);
     // Nearly every text ends here.
-    if memchr::memmem::find(text, b"%%").is_none() {
+    if memchr::memchr(b'%', text).is_none() || memchr::memmem::find(text, b"%%").is_none() {
         return;
     }
     let text = String::from_utf8_lossy(text);

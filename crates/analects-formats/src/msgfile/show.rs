@@ -300,7 +300,7 @@ pub fn roles(document: &Document) -> Vec<&'static str> {
 }
 
 fn is_code_cell(cell: Cell<'_>) -> bool {
-    is_code(cell, &cell.meta().unwrap_or_default())
+    cell.kind() == CellKind::Message && cell.word() == "code"
 }
 
 fn is_code(cell: Cell<'_>, meta: &Meta) -> bool {

@@ -26,17 +26,17 @@ impl Calls {
 
 /// Reads a cell as a block, and says what is odd about it.
 pub(super) fn read(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem>) {
-    match cell.word.as_str() {
+    match &*cell.word {
         "block" => read_json(&cell.text),
         "tool" if cell.is_call() => read_call(cell, calls),
         "tool" => read_result(cell, calls),
         _ if let Some(mime_type) = cell.binary_type() => read_binary(&cell.text, mime_type),
         "raw" if let Some(mime_type) = cell.get("mime_type") => read_binary(&cell.text, mime_type),
         _ if cell.get("reasoning") == Some("1") => {
-            let thinking = Text::from(cell.text.as_str());
+            let thinking = Text::from(&*cell.text);
             (Block::Thinking(Thinking { thinking, ..Thinking::default() }), None)
         }
-        _ => (Block::from_text(cell.text.as_str()), None),
+        _ => (Block::from_text(&*cell.text), None),
     }
 }
 
@@ -64,7 +64,7 @@ fn read_json(text: &str) -> (Block, Option<Problem>) {
 
 fn read_call(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem>) {
     let id = cell.get("call_id").unwrap_or(&cell.name).to_string();
-    calls.by_cell.insert(cell.name.clone(), id.clone());
+    calls.by_cell.insert(cell.name.to_string(), id.clone());
     let mut extra = RawMap::new();
     let (name, input, problem) = match invoke::decode(&cell.text) {
         Ok(Invoke { name, arguments: Arguments::Json(input) }) => (name, input, None),
@@ -92,7 +92,7 @@ fn mark_malformed(extra: &mut RawMap) {
 }
 
 fn read_result(cell: &Read<'_>, calls: &Calls) -> (Block, Option<Problem>) {
-    let call = cell.name.rsplit_once('.').map_or(cell.name.as_str(), |(call, _)| call);
+    let call = cell.name.rsplit_once('.').map_or(&*cell.name, |(call, _)| call);
     let known = calls.by_cell.get(call);
     let problem = known.is_none().then(|| {
         let text = format!("this is the result of a call {call} that is not in the file");
@@ -108,8 +108,8 @@ fn read_result(cell: &Read<'_>, calls: &Calls) -> (Block, Option<Problem>) {
             Content::Blocks(vec![read_binary(&cell.text, mime_type).0])
         }
         Some("empty") => Content::Empty,
-        Some("blocks") => Content::Blocks(vec![Block::from_text(cell.text.as_str())]),
-        _ => Content::Text(cell.text.as_str().into()),
+        Some("blocks") => Content::Blocks(vec![Block::from_text(&*cell.text)]),
+        _ => Content::Text(Text::from(&*cell.text)),
     };
     let tool_use_id = known.cloned().unwrap_or_else(|| call.to_string());
     let extra = RawMap::new();
@@ -126,7 +126,7 @@ pub(super) fn read_output(cell: &Read<'_>) -> Block {
         let bytes: Vec<u8> = pieces.into_iter().flat_map(|piece| piece.bytes).collect();
         return Block::from_text(String::from_utf8_lossy(&bytes).into_owned());
     }
-    Block::from_text(cell.text.as_str())
+    Block::from_text(&*cell.text)
 }
 
 fn read_binary(text: &str, mime_type: &str) -> (Block, Option<Problem>) {

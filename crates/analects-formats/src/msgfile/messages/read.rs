@@ -1,5 +1,8 @@
 //! Cells in, messages out.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use analects_core::{
@@ -20,23 +23,22 @@ use crate::msgfile::{Cell, CellKind, Document, Meta};
 /// A cell with what is read of it more than once.
 pub(super) struct Read<'a> {
     pub(super) cell: Cell<'a>,
-    pub(super) name: String,
-    pub(super) word: String,
+    pub(super) name: Cow<'a, str>,
+    pub(super) word: Cow<'a, str>,
     pub(super) meta: Meta,
-    pub(super) text: String,
+    pub(super) text: Cow<'a, str>,
     /// Whether its type word has no meaning on a cell of its kind.
     misplaced: bool,
 }
 
 impl<'a> Read<'a> {
     fn new(cell: Cell<'a>) -> Read<'a> {
-        let meta = cell.meta().unwrap_or_default();
-        let word = meta.type_word.clone().unwrap_or_else(|| "markdown".to_string());
+        let (meta, word) = (cell.meta().unwrap_or_default(), cell.word());
         // What only comes back from somebody is nothing that a person writes: then it is text.
-        let is_output = OUTPUT_WORDS.contains(&word.as_str()) && word != "block";
-        let misplaced = cell.kind() == CellKind::Message && is_output;
-        let word = if misplaced { "markdown".to_string() } else { word };
-        let (name, text) = (cell.name().into_owned(), cell.content_of(&meta).into_owned());
+        let is_output = || OUTPUT_WORDS.contains(&&*word) && word != "block";
+        let misplaced = cell.kind() == CellKind::Message && is_output();
+        let word = if misplaced { Cow::Borrowed("markdown") } else { word };
+        let (name, text) = (cell.name(), cell.content_of(&meta));
         Read { cell, name, word, meta, text, misplaced }
     }
 
@@ -97,7 +99,8 @@ pub(super) struct CellNames {
 impl CellNames {
     pub(super) fn of(document: &Document, session: &SessionId) -> CellNames {
         let reader = reader_of(document, session, document.cells());
-        let messages = reader.messages.into_iter().map(|draft| (draft.message.id, draft.cell));
+        let messages =
+            reader.messages.into_iter().map(|draft| (draft.message.id, draft.cell.into_owned()));
         CellNames { messages: messages.collect(), calls: reader.calls.into_cells() }
     }
 }
@@ -107,7 +110,7 @@ pub(crate) fn places(document: &Document, session: &SessionId) -> HashMap<Messag
     let heads: Vec<usize> = document.cells().map(|cell| cell.head().start).collect();
     let drafts = reader_of(document, session, document.cells()).messages.into_iter();
     let place =
-        |draft: Draft| Some((draft.message.id, heads.binary_search(&draft.head.start).ok()?));
+        |draft: Draft<'_>| Some((draft.message.id, heads.binary_search(&draft.head.start).ok()?));
     drafts.filter_map(place).collect()
 }
 
@@ -117,13 +120,16 @@ fn reader_of<'a>(
     cells: impl Iterator<Item = Cell<'a>>,
 ) -> Reader<'a> {
     let session = document.frontmatter().id.clone().map_or(session.clone(), SessionId::from);
-    let mut reader = Reader::new(document, session);
-    let ids: HashSet<&str> = document.cells().filter_map(Cell::id).collect();
+    let mut reader = Reader::new(document, session, cells.size_hint().0);
+    let ids: OnceCell<HashSet<&str>> = OnceCell::new();
+    let is_id = |name: &str| {
+        ids.get_or_init(|| document.cells().filter_map(Cell::id).collect()).contains(name)
+    };
     for cell in cells {
         let mut read = Read::new(cell);
         // An id counts before a place: a loose cell typed above must not take another's name.
-        if cell.id().is_none() && ids.contains(read.name.as_str()) {
-            read.name.insert(0, '#');
+        if cell.id().is_none() && is_id(&read.name) {
+            read.name.to_mut().insert(0, '#');
         }
         reader.cell(read);
     }
@@ -134,21 +140,40 @@ struct Reader<'a> {
     lines: LineIndex<'a>,
     session: SessionId,
     names: Names,
-    messages: Vec<Draft>,
+    messages: Vec<Draft<'a>>,
     /// Which message a cell belongs to.
-    owners: HashMap<String, usize>,
-    /// The last message of each chain.
-    last: HashMap<Option<String>, MessageId>,
+    owners: HashMap<Cow<'a, str>, usize>,
+    last: Last,
     calls: Calls,
-    code_cells: HashSet<String>,
+    code_cells: HashSet<Cow<'a, str>>,
     residue: Residue,
     problems: Vec<Problem>,
 }
 
+/// The last message of each chain.
+#[derive(Debug, Default)]
+struct Last {
+    main: Option<usize>,
+    sides: HashMap<String, usize>,
+}
+
+impl Last {
+    fn of(&self, chain: Option<&String>) -> Option<usize> {
+        chain.map_or(self.main, |chain| self.sides.get(chain).copied())
+    }
+
+    fn set(&mut self, chain: Option<&String>, message: usize) {
+        match chain {
+            None => self.main = Some(message),
+            Some(chain) => _ = self.sides.insert(chain.clone(), message),
+        }
+    }
+}
+
 /// A message in the making: its blocks come from several cells.
-struct Draft {
+struct Draft<'a> {
     message: Message,
-    cell: String,
+    cell: Cow<'a, str>,
     head: Span,
     blocks: Vec<Block>,
     /// How the first cell says its content is kept: `text`, `blocks`, `empty`, or not at all.
@@ -157,7 +182,7 @@ struct Draft {
     open: bool,
 }
 
-impl Draft {
+impl Draft<'_> {
     /// Whether a cell can be a part of this message: both are of the same side.
     fn takes(&self, read: &Read<'_>) -> bool {
         match self.message.body {
@@ -169,16 +194,17 @@ impl Draft {
 }
 
 impl<'a> Reader<'a> {
-    fn new(document: &'a Document, session: SessionId) -> Reader<'a> {
+    /// A reader of so many cells or more.
+    fn new(document: &'a Document, session: SessionId, cells: usize) -> Reader<'a> {
         let mut problems = Vec::new();
         let residue = Residue::read(document, &mut problems);
         Reader {
             lines: document.lines(),
             names: Names::of(&session),
             session,
-            messages: Vec::new(),
-            owners: HashMap::new(),
-            last: HashMap::new(),
+            messages: Vec::with_capacity(cells),
+            owners: HashMap::with_capacity(cells),
+            last: Last::default(),
             calls: Calls::default(),
             code_cells: HashSet::new(),
             residue,
@@ -190,7 +216,7 @@ impl<'a> Reader<'a> {
         self.problems.push(problem.at(read.cell.head(), &self.lines));
     }
 
-    fn cell(&mut self, read: Read<'_>) {
+    fn cell(&mut self, read: Read<'a>) {
         let is_definition = read.word == "agent" && !read.is_output();
         if is_definition || (read.word == "residue" && read.is_output()) {
             return;
@@ -257,7 +283,7 @@ impl<'a> Reader<'a> {
         read.is_output() && read.word != "tool" && is_output_of(&read.name, is_code)
     }
 
-    fn part(&mut self, read: &Read<'_>, owner: usize) {
+    fn part(&mut self, read: &Read<'a>, owner: usize) {
         let block = self.block(read);
         self.messages[owner].blocks.push(block);
         self.owners.insert(read.name.clone(), owner);
@@ -275,7 +301,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The message that a cell starts; `None` for a cell that says nothing.
-    fn first(&mut self, read: &Read<'_>) -> Option<Draft> {
+    fn first(&mut self, read: &Read<'a>) -> Option<Draft<'a>> {
         if read.get("json") == Some("message") {
             return Some(self.whole(read));
         }
@@ -302,7 +328,7 @@ impl<'a> Reader<'a> {
             open: true,
         };
         let wordless =
-            matches!(read.word.as_str(), "compact_boundary" | "tombstone" | "summary" | "progress");
+            matches!(&*read.word, "compact_boundary" | "tombstone" | "summary" | "progress");
         let says_nothing = read.text.is_empty() && draft.shape.as_deref() != Some("blocks");
         if wordless
             || (says_nothing && !read.is_call() && read.word != "raw" && read.word != "tool")
@@ -324,7 +350,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A message that stands in its cell whole, as JSON. What cannot be read keeps its place.
-    fn whole(&mut self, read: &Read<'_>) -> Draft {
+    fn whole(&mut self, read: &Read<'a>) -> Draft<'a> {
         let json = blocks::fenced_json(&read.text).unwrap_or_default();
         let (message, open) = match Message::from_json(&json) {
             Ok(message) => (message, false),
@@ -340,7 +366,7 @@ impl<'a> Reader<'a> {
         Draft { message, cell, head, blocks: Vec::new(), shape: None, open }
     }
 
-    fn body(&mut self, read: &Read<'_>) -> Body {
+    fn body(&mut self, read: &Read<'a>) -> Body {
         if !read.is_output() {
             let source = match read.get("source") {
                 Some(source) => Some(UserSource::from(source)),
@@ -356,11 +382,11 @@ impl<'a> Reader<'a> {
         }
         let id = |key: &str| read.get(key).map(|name| self.meant(name));
         let number = |key: &str| read.get(key).and_then(|value| value.parse().ok());
-        match read.word.as_str() {
+        match &*read.word {
             "tool" if !read.is_call() => Body::User(User::default()),
             "system" => Body::System(System::default()),
             "summary" => Body::Summary(Summary {
-                text: Text::from(read.text.as_str()),
+                text: Text::from(&*read.text),
                 from: id("from"),
                 to: id("to"),
                 count: number("count"),
@@ -397,35 +423,41 @@ impl<'a> Reader<'a> {
     }
 
     /// Gives a message its names and its place in its chain.
-    fn place(&mut self, read: Read<'_>, mut draft: Draft) {
-        let message = &mut draft.message;
-        if draft.open {
+    fn place(&mut self, read: Read<'a>, mut draft: Draft<'a>) {
+        let parent = draft.open.then(|| self.parent(&read, draft.message.agent_id.as_ref()));
+        let (at, message) = (self.messages.len(), &mut draft.message);
+        // Of two cells with one id, the first is the one that others mean.
+        let is_first = match self.owners.entry(read.name.clone()) {
+            Entry::Vacant(entry) => *entry.insert(at) == at,
+            Entry::Occupied(_) => false,
+        };
+        if let Some(parent) = parent {
             let session = read.get("session_id").map(SessionId::from);
             message.session_id = session.unwrap_or_else(|| self.session.clone());
             let id = read.get("uuid").map(str::to_string);
-            message.id = id.unwrap_or_else(|| self.derived_id(&read)).into();
-            message.parent_id = self.parent(&read, message.agent_id.clone());
+            message.id = id.unwrap_or_else(|| self.derived_id(&read, is_first)).into();
+            message.parent_id = parent;
         }
         if !matches!(message.body, Body::Progress(_)) {
-            self.last.insert(message.agent_id.clone(), message.id.clone());
+            self.last.set(message.agent_id.as_ref(), at);
         }
-        // Of two cells with one id, the first is the one that others mean.
-        self.owners.entry(read.name.clone()).or_insert(self.messages.len());
         self.messages.push(draft);
     }
 
     /// The name of a message whose cell gives it none. A cell without id, and a second cell of the
     /// same id, are told apart by their place.
-    fn derived_id(&self, read: &Read<'_>) -> String {
-        let name = match read.cell.id() {
-            Some(id) if !self.owners.contains_key(id) => id.to_string(),
-            id => format!("{}#{}", id.unwrap_or_default(), read.cell.ordinal()),
-        };
-        self.names.derived_id(&name)
+    fn derived_id(&self, read: &Read<'_>, is_first: bool) -> String {
+        match read.cell.id() {
+            Some(id) if is_first => self.names.derived_id(id),
+            id => {
+                let name = format!("{}#{}", id.unwrap_or_default(), read.cell.ordinal());
+                self.names.derived_id(&name)
+            }
+        }
     }
 
-    fn parent(&mut self, read: &Read<'_>, chain: Option<String>) -> Option<MessageId> {
-        let usual = self.last.get(&chain).cloned();
+    fn parent(&mut self, read: &Read<'_>, chain: Option<&String>) -> Option<MessageId> {
+        let usual = self.last.of(chain).map(|last| self.messages[last].message.id.clone());
         match read.get("parent") {
             None => usual,
             Some("") => None,
@@ -445,17 +477,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn finish(mut self) -> Decoded {
-        let mut messages = Vec::with_capacity(self.messages.len());
-        for draft in self.messages {
-            let (cell, open, head) = (draft.cell.clone(), draft.open, draft.head);
+    fn finish(self) -> Decoded {
+        let Reader { messages, lines, mut residue, mut problems, .. } = self;
+        let finished = |mut draft: Draft<'_>| {
+            let (cell, open, head) = (std::mem::take(&mut draft.cell), draft.open, draft.head);
             let mut message = if open { close(draft) } else { draft.message };
-            if open && let Err(problem) = self.residue.apply(&cell, &mut message) {
-                self.problems.push(problem.at(head, &self.lines));
+            if open && let Err(problem) = residue.apply(&cell, &mut message) {
+                problems.push(problem.at(head, &lines));
             }
-            messages.push(message);
-        }
-        Decoded { messages, problems: self.problems }
+            message
+        };
+        let messages = messages.into_iter().map(finished).collect();
+        Decoded { messages, problems }
     }
 }
 
@@ -464,17 +497,17 @@ fn event(kind: AttachmentKind) -> Body {
 }
 
 /// Puts the blocks of a message together.
-fn close(draft: Draft) -> Message {
+fn close(draft: Draft<'_>) -> Message {
     let Draft { mut message, blocks, shape, .. } = draft;
     let calls = blocks.iter().any(|block| matches!(block, Block::ToolUse(_)));
     let is_answer = matches!(message.body, Body::Assistant(_));
     let content = match (shape.as_deref(), blocks) {
         (Some("empty"), _) => Content::Empty,
-        (Some("text"), blocks) => Content::Text(text_of(&blocks)),
+        (Some("text"), blocks) => Content::Text(text_of(blocks)),
         (Some(_), blocks) => Content::Blocks(blocks),
         (None, blocks) if is_answer || blocks.len() > 1 => Content::Blocks(blocks),
         (None, blocks) if matches!(blocks.as_slice(), [Block::Text(_)]) => {
-            Content::Text(text_of(&blocks))
+            Content::Text(text_of(blocks))
         }
         (None, blocks) if blocks.is_empty() => Content::Empty,
         (None, blocks) => Content::Blocks(blocks),
@@ -497,9 +530,9 @@ fn close(draft: Draft) -> Message {
     message
 }
 
-fn text_of(blocks: &[Block]) -> Text {
-    match blocks.first() {
-        Some(Block::Text(block)) => block.text.clone(),
+fn text_of(blocks: Vec<Block>) -> Text {
+    match blocks.into_iter().next() {
+        Some(Block::Text(block)) => block.text,
         _ => Text::default(),
     }
 }
@@ -540,7 +573,7 @@ fn read_shared(read: &Read<'_>, message: &mut Message) {
 /// The author of a reply is its type word.
 fn default_author(read: &Read<'_>) -> Option<String> {
     let is_reply = read.is_output() && names_author(&read.word);
-    (is_reply && read.cell.is_sealed()).then(|| read.word.clone())
+    (is_reply && read.cell.is_sealed()).then(|| read.word.to_string())
 }
 
 fn milliseconds(duration: &str) -> Option<u64> {

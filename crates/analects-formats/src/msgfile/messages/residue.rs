@@ -19,6 +19,9 @@ pub(super) struct Residue {
 impl Residue {
     pub(super) fn read(document: &Document, problems: &mut Vec<Problem>) -> Residue {
         let mut residue = Residue::default();
+        if !document.may_have_word("residue") {
+            return residue;
+        }
         let places = document.lines();
         for cell in document.cells().filter(is_residue) {
             let text = cell.content();
@@ -47,6 +50,9 @@ impl Residue {
 
     /// Adds to a message what its cells do not say.
     pub(super) fn apply(&mut self, cell: &str, message: &mut Message) -> Result<(), Problem> {
+        if self.entries.is_empty() {
+            return Ok(());
+        }
         let Some(entry) = self.entries.remove(cell) else { return Ok(()) };
         let Some(json) = Raw::parse(&message.to_json()).ok().and_then(|raw| raw.as_object()) else {
             return Ok(());
@@ -88,7 +94,7 @@ pub(crate) fn residue_lines(document: &Document) -> Vec<String> {
 
 /// Whether a cell is one of residue.
 pub(super) fn is_residue(cell: &Cell<'_>) -> bool {
-    cell.kind() == CellKind::Output && cell.is_sealed() && cell.type_word() == "residue"
+    cell.kind() == CellKind::Output && cell.is_sealed() && cell.word() == "residue"
 }
 
 fn stale_problem(cell: &str) -> Problem {

@@ -3,6 +3,8 @@
 use std::slice;
 
 use analects_core::{Problem, SessionId};
+use proptest::collection::vec;
+use proptest::sample::{Index, select};
 
 use super::*;
 
@@ -47,6 +49,46 @@ fn file_and_cell() -> impl Strategy<Value = (Vec<u8>, NewCell)> {
     })
 }
 
+/// Files with sealed cells between other things, often with a section, and often in one.
+fn sealed_file() -> impl Strategy<Value = (Vec<u8>, bool)> {
+    let head = select(vec![
+        "",
+        "\u{feff}",
+        "---\nmessage_section: Discussion\n---\n",
+        "---\na: b\n---\n",
+        "---\n",
+    ]);
+    let heading = select(vec!["", "## Discussion\n", "```\n## Discussion\n"]);
+    let cell = ("[1-9]{1,3}", generate::text(), any::<bool>(), any::<bool>());
+    let cell = cell.prop_map(|(id, text, streams, crlf)| {
+        let status = if streams { " status=\"streaming\"" } else { "" };
+        let cell = format!("# %% [^{id}]\n\n[^{id}]: [x]{status}\n\n{text}\n");
+        if crlf { cell.replace('\n', "\r\n") } else { cell }
+    });
+    let file = (head, heading, generate::text(), vec(cell, 0..5), any::<bool>());
+    file.prop_map(|(head, heading, text, cells, section)| {
+        (format!("{head}{heading}{text}\n{}", cells.concat()).into_bytes(), section)
+    })
+}
+
+/// That a document which was read on is what reading all of it gives.
+#[track_caller]
+fn assert_is_read_anew(document: &Document, source: &[u8], what: &str) {
+    let whole = document.with_source(source.to_vec());
+    assert_eq!(document.source(), source, "{what}");
+    assert_eq!(document.kind, whole.kind, "{what}");
+    assert_eq!((document.frontmatter, document.body), (whole.frontmatter, whole.body), "{what}");
+    assert_eq!(document.front, whole.front, "{what}");
+    assert_eq!(document.scan, whole.scan, "{what}");
+    assert_eq!(document.utf8, whole.utf8, "{what}");
+    assert_eq!(document.next_id(), whole.next_id(), "{what}");
+    assert_eq!(document.problems(), whole.problems(), "{what}");
+    assert_eq!(document.agents(), whole.agents(), "{what}");
+    let session = session_of("x");
+    let (read, anew) = (messages(document, &session), messages(&whole, &session));
+    assert_eq!((read.messages, read.problems), (anew.messages, anew.problems), "{what}");
+}
+
 /// The problems of all messages and of their chain.
 fn all_problems(document: &Document, session: &SessionId) -> Vec<Problem> {
     let mut read = messages(document, session);
@@ -78,13 +120,41 @@ proptest! {
                 document = document.with_source(splice.apply(document.source()));
                 continue;
             }
-            let whole = document.with_source(splice.apply(document.source()));
+            let whole = splice.apply(document.source());
             document.extend(&splice.bytes);
-            prop_assert_eq!(document.source(), whole.source());
-            prop_assert_eq!(&document.scan, &whole.scan, "round {}", round);
-            prop_assert_eq!(document.utf8, whole.utf8);
-            prop_assert_eq!(&document.front, &whole.front);
-            prop_assert_eq!(document.next_id(), whole.next_id());
+            assert_is_read_anew(&document, &whole, &format!("round {round}"));
+        }
+    }
+
+    #[test]
+    fn a_file_that_grows_by_anything_is_read_anew(
+        (file, section) in sealed_file(),
+        tails in vec(generate::file(), 1..5),
+    ) {
+        let mut document = decode_named(file, if section { "x.md" } else { "x.msg.md" });
+        for tail in tails {
+            // Whoever has asked for the next id must not be told an old one later.
+            document.next_id();
+            let whole = [document.source(), &tail].concat();
+            document.extend(&tail);
+            assert_is_read_anew(&document, &whole, "extended");
+        }
+    }
+
+    #[test]
+    fn a_file_that_changes_anywhere_is_read_anew(
+        (file, section) in sealed_file(),
+        changes in vec((any::<Index>(), any::<Index>(), generate::file()), 1..5),
+    ) {
+        let mut document = decode_named(file, if section { "x.md" } else { "x.msg.md" });
+        for (start, end, bytes) in changes {
+            document.next_id();
+            let places = document.source().len() + 1;
+            let (start, end) = (start.index(places), end.index(places));
+            let at = analects_core::Span::new(start.min(end), start.max(end));
+            let whole = Splice { at, bytes }.apply(document.source());
+            document.update(whole.clone());
+            assert_is_read_anew(&document, &whole, "updated");
         }
     }
 

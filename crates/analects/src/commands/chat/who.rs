@@ -125,6 +125,9 @@ impl Who {
 /// Who answers if the person names no model: whoever answered last, else the file's default, else
 /// the first agent; each only if it has a model that can be asked.
 fn usual_agent<'a>(document: &Document, agents: &'a [Agent]) -> Option<&'a Agent> {
+    if agents.is_empty() {
+        return None;
+    }
     let named = |name: &str| {
         let agent = agents.iter().find(|agent| agent.name == name);
         agent.filter(|agent| askable_model(agent).is_some())
