@@ -56,7 +56,7 @@ pub use show::{
     Brief, Show, ShowCell, ShowProblem, binary_content, briefs, outline, role, roles, show,
     show_cell,
 };
-pub use stream::CellStream;
+pub use stream::{CellStream, put_back};
 pub use tidy::tidy;
 
 /// A message file, read: the source, and where its parts are.

@@ -201,7 +201,7 @@ pub fn complete_answer(
 }
 
 /// A cell as a person types it, with what stands before it.
-fn typed_cell(document: &Document, level: usize, text: &str) -> String {
+pub(super) fn typed_cell(document: &Document, level: usize, text: &str) -> String {
     let (line_end, hashes) = (document.line_end(), "#".repeat(level));
     match text {
         "" => format!("{line_end}{hashes} %%{line_end}"),

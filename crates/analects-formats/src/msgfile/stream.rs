@@ -1,9 +1,10 @@
 //! A cell that is still being written: text in as it comes, bytes out that can be appended at once.
 //! At every moment the file holds a cell that can be read, and no text in it passes for a head.
 
+use super::edit::typed_cell;
 use super::line::{is_head_like, is_undecided};
 use super::scan::line_text;
-use super::{Document, NewCell, Splice};
+use super::{Cell, CellKind, Document, NewCell, Splice};
 
 /// How much of a line is held back. A longer one is escaped in any case: the text is written once
 /// more when it is complete.
@@ -63,4 +64,46 @@ impl CellStream {
         }
         self.released &= !ends_line;
     }
+}
+
+/// Puts an answer back that somebody has saved over with the form that it had while it grew, if there is such a
+/// one: an editor that read the file too early does not know what it takes away. `complete` is the file as it was
+/// when the answer was complete; what a person has typed below the answer since becomes a cell of its own.
+pub fn put_back(document: &Document, complete: &Document) -> Option<Splice> {
+    let is_growing = |cell: &Cell<'_>| cell.attribute("status").as_deref() == Some("streaming");
+    document.cells().filter(is_growing).find_map(|growing| {
+        let whole = complete.cell(growing.id()?).filter(|cell| !is_growing(cell))?;
+        if whole.kind() != CellKind::Output || whole.type_word() != growing.type_word() {
+            return None;
+        }
+        let (text, grown) = (whole.content(), growing.content());
+        let below = match text.starts_with(grown.trim_end()) {
+            true => "",
+            false => grown.strip_prefix(&*text)?.trim_matches(['\r', '\n']),
+        };
+        let mut bytes = answer_text(whole).to_vec();
+        let is_last = growing.span().end == document.source().len();
+        if is_last || !below.is_empty() {
+            bytes.extend_from_slice(typed_cell(complete, whole.level(), below).as_bytes());
+        }
+        if !is_last {
+            bytes.extend_from_slice(complete.line_end().as_bytes());
+        }
+        Some(Splice { at: growing.span(), bytes })
+    })
+}
+
+/// The bytes of an answer, which may have several cells, without the blank line that parts it from the next cell.
+fn answer_text(first: Cell<'_>) -> &[u8] {
+    let name = first.name();
+    let belongs = |cell: &Cell<'_>| {
+        let of_it = |id: &str| id.strip_prefix(&*name).is_some_and(|rest| rest.starts_with('.'));
+        cell.attribute("part").as_deref() == Some(&*name) || cell.id().is_some_and(of_it)
+    };
+    let more = first.document.cells().skip(first.ordinal()).take_while(belongs);
+    let end = more.last().unwrap_or(first).span().end;
+    let source = first.document.source();
+    let text = &source[first.span().start..end];
+    let shorter = text.strip_suffix(b"\r\n").or(text.strip_suffix(b"\n")).unwrap_or(text);
+    if end < source.len() && shorter.ends_with(b"\n") { shorter } else { text }
 }

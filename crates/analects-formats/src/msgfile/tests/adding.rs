@@ -5,7 +5,7 @@ use analects_core::{
     Raw, SessionId, Summary, Tombstone, chain,
 };
 
-use crate::msgfile::{self, Document, add_messages, decode, messages};
+use crate::msgfile::{self, Document, add_messages, decode, messages, put_back};
 
 /// Ids that can be told apart.
 struct Numbers(u32);
@@ -233,4 +233,35 @@ fn what_names_nothing_only_grows_the_file() {
     let loose = "# %%\n\none\n\n# %%\n\ntwo\n";
     let body = Attachment { kind: AttachmentKind::Reminder, content: "mind".into(), data: None };
     add(loose, &[Message::new("r", Body::Attachment(body))]);
+}
+
+#[test]
+fn an_answer_is_put_back_where_its_growing_form_was_saved_over_it() {
+    let question = "# %% [^1]\n\n[^1]: [markdown]\n\nq\n\n";
+    let growing = "# %%% [^2]\n\n[^2]: [a] status=\"streaming\"\n\none\n\\# %% tw";
+    let whole = "# %%% [^2]\n\n[^2]: [a] output_tokens=3\n\none\n\\# %% two\n\n\
+                 # %%% [^2.c]\n\n[^2.c]: [tool] name=\"f\"\n\n<invoke name=\"f\"/>\n";
+    let complete = decode(format!("{question}{whole}\n# %%\n"));
+    let put = |file: &str| {
+        let document = decode(file);
+        let splice = put_back(&document, &complete)?;
+        Some(String::from_utf8(splice.apply(document.source())).unwrap())
+    };
+    let ready = format!("{question}{whole}\n# %%\n");
+    assert_eq!(put(&format!("{question}{growing}")), Some(ready.clone()));
+    assert_eq!(put(&format!("{question}{growing}o\n")), Some(ready.clone()));
+    let beginning = "# %%% [^2]\n\n[^2]: [a] status=\"streaming\"\n\n";
+    assert_eq!(put(&format!("{question}{beginning}")), Some(ready));
+    // What a person typed stays, in the cell, below it and above it.
+    let typed = put(&format!("{question}{growing}o\n\nmine\n")).unwrap();
+    assert_eq!(typed, format!("{question}{whole}\n# %%\n\nmine\n"));
+    let next = "# %%\n\nnext?\n";
+    let above = format!("# %%\n\nabove\n\n{question}");
+    let typed = put(&format!("{above}{growing}\n\n{next}")).unwrap();
+    assert_eq!(typed, format!("{above}{whole}\n{next}"));
+    // Another text, another answer of that name, and one that is complete are left alone.
+    assert_eq!(put(&format!("{question}{}", growing.replace("one", "One"))), None);
+    assert_eq!(put(&format!("{question}{}", growing.replace("[a]", "[b]"))), None);
+    assert_eq!(put(&format!("{question}{}", growing.replace("[^2]", "[^3]"))), None);
+    assert_eq!(put(&format!("{question}{whole}")), None);
 }

@@ -7,9 +7,10 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use analects_formats::msgfile::{Document, Kind};
+use analects_core::Span;
+use analects_formats::msgfile::{Document, Kind, Splice, put_back};
 use analects_store::vfs::{Disk, Facts, Vfs};
-use analects_store::{StoreError, read_message_file};
+use analects_store::{LockedFile, StoreError, read_message_file};
 use notify::{Event, RecursiveMode, Watcher};
 
 use super::{Call, Said, chat_in_file};
@@ -42,7 +43,7 @@ pub fn watch(call: Call<'_>, path: &Path, settle: Option<Duration>) -> Result<()
     let _watcher = hints_about(path, hints);
     ui::remark(&format!("{}: waiting for questions; Ctrl-C ends", path.display()));
     let settle = settle.unwrap_or(SETTLE);
-    let mut watch = Watch { call, path, wakes, settle, asked: None, told: None };
+    let mut watch = Watch { call, path, wakes, settle, asked: None, answered: None, told: None };
     watch.run()
 }
 
@@ -74,6 +75,8 @@ struct Watch<'a> {
     /// The questions that were asked last, and what the file looked like after that. They are asked again
     /// only if somebody has saved the file since.
     asked: Option<(Questions, Option<Facts>)>,
+    /// The file as it was after the last answer, which an editor may save over with an older text.
+    answered: Option<Document>,
     /// What was wrong with the file, so that it is told once.
     told: Option<String>,
 }
@@ -140,6 +143,9 @@ impl Watch<'_> {
     fn look(&mut self, facts: Option<Facts>) -> Result<bool, Failure> {
         // A file that is not there is being put there, or comes back.
         let (Some(_), Some(document)) = (facts, self.read()) else { return Ok(false) };
+        if self.put_back(&document)? {
+            return Ok(true);
+        }
         let questions = questions(&document);
         let is_old = self
             .asked
@@ -151,8 +157,25 @@ impl Watch<'_> {
         let done = chat_in_file(self.call, self.path, Said::default());
         let done = done.map_err(|failure| self.call.surroundings.explain(failure));
         let again = self.after(done, &questions)?;
+        self.answered = self.read();
         self.asked = (!again).then(|| (questions, self.facts()));
         Ok(!again)
+    }
+
+    /// Puts the last answer back if somebody has saved over it what it was while it grew; whether that was so.
+    fn put_back(&self, document: &Document) -> Result<bool, Failure> {
+        let is_lost = |answered: &&Document| put_back(document, answered).is_some();
+        let Some(answered) = self.answered.as_ref().filter(is_lost) else { return Ok(false) };
+        // Somebody who writes to the file right now may be the one whose answer grows there.
+        let places = &self.call.surroundings.places;
+        let Ok(mut file) = LockedFile::open(self.path, places) else { return Ok(false) };
+        let nothing = Splice { at: Span::new(0, 0), bytes: Vec::new() };
+        file.edit(|document| put_back(document, answered).unwrap_or(nothing.clone()))?;
+        ui::remark(&format!(
+            "{}: an older text was saved over the last answer, which is put back",
+            self.path.display()
+        ));
+        Ok(true)
     }
 
     /// The file, if it can be read and is whole: the end of a character may still be on its way.
