@@ -173,7 +173,8 @@ impl Document {
 
     /// The cell of that id, else the cell without id of that ordinal.
     pub fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        let by_id = self.cells().find(|cell| cell.id() == Some(name));
+        let is_named = |cell: &Cell<'_>| cell.bytes(cell.spans().id) == name.as_bytes();
+        let by_id = self.cells().find(|cell| !name.is_empty() && is_named(cell));
         by_id.or_else(|| self.cells().find(|cell| cell.name() == name))
     }
 

@@ -1,5 +1,6 @@
 //! A message file under its lock: read, and ready for more cells.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,7 +11,7 @@ use crate::error::to;
 use crate::lock::Lock;
 use crate::redo::{Appended, Redo};
 use crate::replace::{clear_up, replace};
-use crate::vfs::{Disk, Facts, Open, Vfs, folder_of};
+use crate::vfs::{Disk, Facts, Open, Vfs, VfsFile, folder_of};
 use crate::{MAX_EMPTY_WAITS, MAX_WAITS, Places, Reply, StoreError, WAIT};
 
 /// How many symbolic links are followed; more are a circle.
@@ -35,6 +36,15 @@ pub(crate) fn read_on(vfs: &dyn Vfs, path: &Path) -> Result<(Document, Facts), S
 }
 
 fn read_bytes(vfs: &dyn Vfs, path: &Path) -> Result<(Vec<u8>, Facts), StoreError> {
+    read_with(vfs, path, |file| file.read_from(0))
+}
+
+/// What a reader makes of a file, and the file's facts.
+fn read_with<T>(
+    vfs: &dyn Vfs,
+    path: &Path,
+    read: impl Fn(&mut dyn VfsFile) -> io::Result<T>,
+) -> Result<(T, Facts), StoreError> {
     for _ in 0..MAX_TRIES {
         // A pipe would keep us waiting as soon as it is opened.
         if !vfs.facts(path).map_err(to("read", path))?.is_file {
@@ -42,9 +52,9 @@ fn read_bytes(vfs: &dyn Vfs, path: &Path) -> Result<(Vec<u8>, Facts), StoreError
         }
         let mut file = vfs.open(path, Open::Read).map_err(to("read", path))?;
         let facts = file.facts().map_err(to("read", path))?;
-        let bytes = file.read_from(0).map_err(to("read", path))?;
+        let made = read(&mut *file).map_err(to("read", path))?;
         if file.facts().map_err(to("read", path))? == facts {
-            return Ok((bytes, facts));
+            return Ok((made, facts));
         }
     }
     Err(StoreError::Changing { path: path.to_path_buf() })
@@ -268,20 +278,24 @@ impl LockedFile {
             return Ok(());
         }
         for wait in 1..=MAX_EMPTY_WAITS {
-            match read_bytes(&*self.vfs, &self.path) {
+            let known = self.document.source();
+            match read_with(&*self.vfs, &self.path, |file| Found::in_file(file, known)) {
                 Err(error) if error.is_not_found() => {
                     self.seen = None;
                     return Ok(());
                 }
-                Ok((bytes, _))
-                    if wait < longest_wait(&bytes)
-                        && is_beginning(&bytes, self.document.source()) =>
+                Ok((Found::Other(bytes), _))
+                    if wait < longest_wait(&bytes) && is_beginning(&bytes, known) =>
                 {
                     std::thread::sleep(WAIT);
                 }
                 read => {
-                    let (bytes, facts) = read?;
-                    self.document.update(bytes);
+                    let (found, facts) = read?;
+                    match found {
+                        Found::Grown(more) if more.is_empty() => {}
+                        Found::Grown(more) => self.document.extend(&more),
+                        Found::Other(bytes) => self.document.update(bytes),
+                    }
                     self.seen = Some(facts);
                     return self.check_writable();
                 }
@@ -294,6 +308,23 @@ impl LockedFile {
         match self.document.why_not_writable().map(Box::new) {
             Some(problem) => Err(StoreError::NotWritable { path: self.name.clone(), problem }),
             None => Ok(()),
+        }
+    }
+}
+
+/// What is found in a file of which something is known.
+enum Found {
+    /// What is known, and then this.
+    Grown(Vec<u8>),
+    /// Something else.
+    Other(Vec<u8>),
+}
+
+impl Found {
+    fn in_file(file: &mut dyn VfsFile, known: &[u8]) -> io::Result<Found> {
+        match file.beyond(known)? {
+            Some(more) => Ok(Found::Grown(more)),
+            None => file.read_from(0).map(Found::Other),
         }
     }
 }

@@ -77,11 +77,12 @@ impl Swap<'_> {
     /// Looks at the file that came out: it must hold what we read, also after a while.
     fn look(&self) -> Result<bool, StoreError> {
         let came_out = self.vfs.open(self.aside, Open::Read).and_then(|mut old| {
-            let (facts, text) = (old.facts()?, old.read_from(0)?);
-            Ok((old, facts, text))
+            let facts = old.facts()?;
+            let is_ours = old.beyond(self.before)?.is_some_and(|more| more.is_empty());
+            Ok((old, facts, is_ours))
         });
         let (mut old, facts) = match came_out {
-            Ok((old, facts, text)) if text == self.before => (old, facts),
+            Ok((old, facts, true)) => (old, facts),
             Ok(_) => return self.swap_back(),
             Err(error) => {
                 self.swap_back()?;

@@ -149,7 +149,29 @@ impl dyn VfsFile + '_ {
         }
         Ok(())
     }
+
+    /// What the file holds beyond what is known of it; `None` if it does not begin with that. It is compared
+    /// piece by piece: mostly nothing has changed, and nothing has to be kept.
+    pub(crate) fn beyond(&mut self, known: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let mut buffer = vec![0; PIECE.min(known.len())];
+        let mut at = 0;
+        while at < known.len() {
+            let most = buffer.len().min(known.len() - at);
+            let count = match self.read_at(at as u64, &mut buffer[..most]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            if count == 0 || buffer[..count] != known[at..at + count] {
+                return Ok(None);
+            }
+            at += count;
+        }
+        self.read_from(at as u64).map(Some)
+    }
 }
+
+/// How much of a file is compared at once.
+const PIECE: usize = 1 << 16;
 
 /// The folder of a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {

@@ -58,7 +58,12 @@ impl Item {
     }
 
     pub fn has_calls(&self) -> bool {
-        self.blocks().iter().any(|block| matches!(block, Block::ToolUse(_)))
+        self.calls() > 0
+    }
+
+    /// How many calls it makes.
+    pub fn calls(&self) -> usize {
+        self.blocks().iter().filter(|block| matches!(block, Block::ToolUse(_))).count()
     }
 }
 
@@ -77,7 +82,7 @@ pub(crate) struct Draft {
 pub(crate) fn draft(chain: &Chain<'_>, agent: &Agent) -> Draft {
     let mut draft = Draft { left_out: vec![None; chain.messages.len()], ..Draft::default() };
     let listener = heard::Listener::new(chain, agent);
-    let mut order = Order::default();
+    let mut order = Order { items: Vec::with_capacity(chain.messages.len()), ..Order::default() };
     // Instructions that follow a compaction directly are those of before, and lead as they did.
     let (led, repeated) = (leading::leading(chain), leading::repeated(chain));
     for (at, message) in chain.messages.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! What an agent hears of a message. Another agent's reply is something that the user passes on: its text with
 //! its name, a line for each call and result, its thinking not at all.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use analects_core::{Agent, Block, Body, Chain, Content, Message, Role};
@@ -37,10 +38,10 @@ impl<'a> Listener<'a> {
 
     /// Who speaks, and what is heard.
     pub fn hear(&self, message: &Message) -> (Role, Content) {
-        let content = message.content_to_send();
+        let content = message.content_seen();
         if self.is_foreign(message) {
             let name = message.author.as_deref().unwrap_or_default();
-            let text = match &content {
+            let text = match &*content {
                 Content::Blocks(blocks) => {
                     blocks.iter().filter_map(passed_on).collect::<Vec<_>>().join("\n")
                 }
@@ -53,12 +54,13 @@ impl<'a> Listener<'a> {
             };
             return (Role::User, said);
         }
+        let content = content.into_owned();
         let Content::Blocks(blocks) = content else { return (message.role(), content) };
         let own_thoughts = same_maker(message.model.as_deref(), self.model);
         let heard = blocks.into_iter().filter_map(|block| match &block {
             Block::Thinking(_) | Block::RedactedThinking(_) if !own_thoughts => None,
             Block::ToolResult(result) if self.foreign.contains(result.tool_use_id.as_str()) => {
-                passed_on(&block).map(Block::from_text)
+                passed_on(&block).map(|text| Block::from_text(text.into_owned()))
             }
             _ => Some(block),
         });
@@ -83,11 +85,11 @@ fn calls(body: &Body) -> Vec<&str> {
     }
 }
 
-fn passed_on(block: &Block) -> Option<String> {
+fn passed_on(block: &Block) -> Option<Cow<'_, str>> {
     match block {
-        Block::Text(block) => Some(block.text.as_str().into_owned()),
-        Block::ToolUse(call) => Some(format!("(called {} with {})", call.name, call.input)),
-        Block::ToolResult(result) => Some(format!("(result: {})", result.content.text())),
+        Block::Text(block) => Some(block.text.as_str()),
+        Block::ToolUse(call) => Some(format!("(called {} with {})", call.name, call.input).into()),
+        Block::ToolResult(result) => Some(format!("(result: {})", result.content.text()).into()),
         _ => None,
     }
 }

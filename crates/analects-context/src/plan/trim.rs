@@ -111,8 +111,10 @@ impl<'c, 't> Work<'c, 't> {
 
     /// Trims until everything fits; false if it cannot.
     pub fn fit(&mut self) -> bool {
-        // What is mended on the way is short; with room for one at each item, nothing has to go.
-        let mended = MENDED.saturating_mul(self.items.len() as u64);
+        // What is mended on the way is short, and at most one for each call and one at the beginning; with
+        // room for all of these, nothing has to go.
+        let calls: usize = self.items.iter().map(Item::calls).sum();
+        let mended = MENDED.saturating_mul(calls as u64 + 1);
         if self.upper().tokens.saturating_add(mended) <= self.budget.limit() {
             let sendable = assemble::from(&mut self.items);
             self.assembled(sendable);

@@ -1,6 +1,8 @@
 //! Messages as turns: which of them a model reads, and as what. Tool calls and results that are messages
 //! of their own become blocks.
 
+use std::borrow::Cow;
+
 use super::Chain;
 use crate::{
     AttachmentKind, Block, Body, Content, History, Message, Raw, Role, Sendable, Turn, sendable,
@@ -54,13 +56,21 @@ impl Message {
 
     /// What a model reads of this message.
     pub fn content_to_send(&self) -> Content {
-        match &self.body {
+        self.content_seen().into_owned()
+    }
+
+    /// The same for those who only look at it.
+    pub fn content_seen(&self) -> Cow<'_, Content> {
+        Cow::Owned(match &self.body {
             _ if self.history == History::Summary => self.own_summary().unwrap_or_default().into(),
             Body::ToolUse(call) => Content::Blocks(vec![Block::ToolUse(call.clone())]),
             Body::ToolResult(result) => Content::Blocks(vec![Block::ToolResult(result.clone())]),
             Body::Summary(summary) => Content::Text(summary.text.clone()),
-            body => body.content().cloned().unwrap_or_default(),
-        }
+            body => match body.content() {
+                Some(content) => return Cow::Borrowed(content),
+                None => Content::Empty,
+            },
+        })
     }
 
     /// Whether [`Message::content_to_send`] is empty, without making it.

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use analects_core::Span;
-use memchr::memrchr;
+use memchr::{memchr, memrchr};
 
 use super::edit::leading_number;
 use super::encode::{open_fence, unescape};
 use super::line::{is_blank, is_blank_line, metadata_of};
 use super::scan::{self, line_text, lines};
-use super::{Document, Frontmatter, Kind, Meta, frontmatter};
+use super::{Document, Frontmatter, Kind, Meta, frontmatter, glance};
 
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -119,6 +119,21 @@ fn read_front(source: &[u8], span: Span) -> Frontmatter {
 
 /// Reads the metadata line at `start` and the indented lines of attributes that continue it.
 pub(super) fn read_meta(source: &[u8], start: usize, id: &[u8]) -> Meta {
+    // What people write mostly has a type word and nothing else.
+    let end = memchr(b'\n', &source[start..]).map_or(source.len(), |at| start + at + 1);
+    let text = metadata_of(line_text(&source[start..end]), id).unwrap_or_default();
+    match glance::only_word(text, &source[end..]) {
+        Some(word) => Meta {
+            span: Span::new(start, end),
+            type_word: Some(word.to_string()),
+            ..Meta::default()
+        },
+        None => read_meta_lines(source, start, id),
+    }
+}
+
+/// The same for any metadata.
+pub(super) fn read_meta_lines(source: &[u8], start: usize, id: &[u8]) -> Meta {
     let mut rest = lines(source, start);
     let Some((_, line)) = rest.next() else { return Meta::default() };
     let text = metadata_of(line_text(line), id).unwrap_or_default();

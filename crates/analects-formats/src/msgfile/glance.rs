@@ -23,7 +23,7 @@ impl<'a> Cell<'a> {
     /// The type word; `markdown` where the cell has none.
     pub(crate) fn word(self) -> Cow<'a, str> {
         let Some((line, _)) = self.first_meta_line() else { return Cow::Borrowed("markdown") };
-        if let Some(word) = plain_word(line) {
+        if let Some((word, _)) = plain_word(line) {
             return Cow::Borrowed(word);
         }
         self.meta().and_then(|meta| meta.type_word).map_or(Cow::Borrowed("markdown"), Cow::Owned)
@@ -35,20 +35,33 @@ impl<'a> Cell<'a> {
         if memmem::find(line, key.as_bytes()).is_some() {
             return true;
         }
-        // Indented lines may continue the first.
-        let next = &below[..memchr(b'\n', below).unwrap_or(below.len())];
-        next.first().is_some_and(|byte| is_blank(*byte)) && !is_blank_line(line_text(next))
+        may_continue(below)
     }
 }
 
-/// A type word that is all letters, digits and the like, at the very beginning of a line, as it is written.
-fn plain_word(line: &[u8]) -> Option<&str> {
+/// Whether a metadata line may go on in what follows it: in lines that are indented.
+fn may_continue(below: &[u8]) -> bool {
+    let is_indented = below.first().is_some_and(|byte| is_blank(*byte));
+    let next = || &below[..memchr(b'\n', below).unwrap_or(below.len())];
+    is_indented && !is_blank_line(line_text(next()))
+}
+
+/// The type word of metadata that says nothing else, in a single line; `below` is what follows the line.
+pub(super) fn only_word<'a>(line: &'a [u8], below: &[u8]) -> Option<&'a str> {
+    let (word, rest) = plain_word(line)?;
+    (is_blank_line(rest) && !may_continue(below)).then_some(word)
+}
+
+/// A type word that is all letters, digits and the like, at the very beginning of what follows `[^id]:`, as it
+/// is written; and what follows it.
+fn plain_word(line: &[u8]) -> Option<(&str, &[u8])> {
     let blanks = line.iter().take_while(|byte| is_blank(**byte)).count();
     let inner = line[blanks..].strip_prefix(b"[")?;
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let length = inner.iter().take(MAX_WORD).take_while(|byte| is_plain(byte)).count();
     let is_word = (1..MAX_WORD).contains(&length) && inner.get(length) == Some(&b']');
-    std::str::from_utf8(&inner[..length]).ok().filter(|_| is_word)
+    let word = std::str::from_utf8(&inner[..length]).ok().filter(|_| is_word)?;
+    Some((word, &inner[length + 1..]))
 }
 
 impl Document {
@@ -63,7 +76,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::tests::generate;
-    use crate::msgfile::decode;
+    use crate::msgfile::decode::read_meta_lines;
+    use crate::msgfile::{Cell, Meta, decode};
+
+    /// The metadata of a cell, token by token.
+    fn read_with_care(cell: &Cell<'_>) -> Option<Meta> {
+        let (source, spans) = (&cell.document.source[..cell.span().end], cell.spans());
+        let id = spans.id.of(source);
+        cell.is_sealed().then(|| read_meta_lines(source, spans.meta, id))
+    }
 
     const KEYS: [&str; 5] = ["key", "stored", "time", "history", "status"];
 
@@ -77,6 +98,8 @@ mod tests {
             let document = decode(bytes);
             for cell in document.cells() {
                 let read = cell.meta().unwrap_or_default();
+                let with_care = read_with_care(&cell);
+                prop_assert_eq!(cell.meta(), with_care);
                 let word = read.type_word.as_deref().unwrap_or("markdown");
                 prop_assert_eq!(cell.word(), word);
                 prop_assert!(!cell.is_sealed() || read.type_word.is_none() || document.may_have_word(word));

@@ -42,6 +42,7 @@ impl Names {
     }
 
     pub(crate) fn derived_id(self, cell: &str) -> String {
-        Uuid::new_v5(&self.0, cell.as_bytes()).to_string()
+        let id = Uuid::new_v5(&self.0, cell.as_bytes()).hyphenated();
+        id.encode_lower(&mut Uuid::encode_buffer()).to_string()
     }
 }

@@ -1,6 +1,7 @@
 //! The metadata line: `[^id]: [type] key="value" key2=bare [flag=1]`, read and written.
 
 use analects_core::Span;
+use memchr::memchr2;
 
 /// A type word is shorter than this, in bytes.
 pub(super) const MAX_WORD: usize = 256;
@@ -131,7 +132,13 @@ fn is_key_byte(byte: u8) -> bool {
 
 /// The rest of a double-quoted value, escapes resolved; `None` without a closing quote.
 fn quoted(text: &str) -> Option<(String, &str)> {
-    let mut value = String::new();
+    // Most values have no escapes.
+    let first = memchr2(b'"', b'\\', text.as_bytes())?;
+    let mut value = text[..first].to_string();
+    if text[first..].starts_with('"') {
+        return Some((value, &text[first + 1..]));
+    }
+    let text = &text[first..];
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
         match c {

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use analects_core::{
     Assistant, Attachment, AttachmentKind, Block, Body, CompactBoundary, CompactTrigger, Content,
     History, Json, LineIndex, Message, MessageId, Notification, Other, Problem, Progress, Raw,
-    SessionId, Severity, Span, StopReason, Summary, System, Text, TokenUsage, Tombstone, User,
+    SessionId, Severity, StopReason, Summary, System, Text, TokenUsage, Tombstone, User,
     UserSource,
 };
 
@@ -100,18 +100,15 @@ impl CellNames {
     pub(super) fn of(document: &Document, session: &SessionId) -> CellNames {
         let reader = reader_of(document, session, document.cells());
         let messages =
-            reader.messages.into_iter().map(|draft| (draft.message.id, draft.cell.into_owned()));
+            reader.messages.into_iter().map(|draft| (draft.message.id, draft.name.into_owned()));
         CellNames { messages: messages.collect(), calls: reader.calls.into_cells() }
     }
 }
 
 /// The place of the first cell of each message, from 0. Of messages of one id, the last counts.
 pub(crate) fn places(document: &Document, session: &SessionId) -> HashMap<MessageId, usize> {
-    let heads: Vec<usize> = document.cells().map(|cell| cell.head().start).collect();
     let drafts = reader_of(document, session, document.cells()).messages.into_iter();
-    let place =
-        |draft: Draft<'_>| Some((draft.message.id, heads.binary_search(&draft.head.start).ok()?));
-    drafts.filter_map(place).collect()
+    drafts.map(|draft| (draft.message.id, draft.cell.ordinal() - 1)).collect()
 }
 
 fn reader_of<'a>(
@@ -173,13 +170,33 @@ impl Last {
 /// A message in the making: its blocks come from several cells.
 struct Draft<'a> {
     message: Message,
-    cell: Cow<'a, str>,
-    head: Span,
+    /// The name of its first cell.
+    name: Cow<'a, str>,
+    cell: Cell<'a>,
     blocks: Vec<Block>,
-    /// How the first cell says its content is kept: `text`, `blocks`, `empty`, or not at all.
-    shape: Option<String>,
+    shape: Option<Shape>,
     /// Whether its blocks are put together at the end.
     open: bool,
+}
+
+/// How the first cell of a message says its content is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Empty,
+    Text,
+    Blocks,
+    Other,
+}
+
+impl Shape {
+    fn of(word: &str) -> Shape {
+        match word {
+            "empty" => Shape::Empty,
+            "text" => Shape::Text,
+            "blocks" => Shape::Blocks,
+            _ => Shape::Other,
+        }
+    }
 }
 
 impl Draft<'_> {
@@ -321,15 +338,15 @@ impl<'a> Reader<'a> {
         }
         let mut draft = Draft {
             message,
-            cell: read.name.clone(),
-            head: read.cell.head(),
+            name: read.name.clone(),
+            cell: read.cell,
             blocks: Vec::new(),
-            shape: read.get("content").map(str::to_string),
+            shape: read.get("content").map(Shape::of),
             open: true,
         };
         let wordless =
             matches!(&*read.word, "compact_boundary" | "tombstone" | "summary" | "progress");
-        let says_nothing = read.text.is_empty() && draft.shape.as_deref() != Some("blocks");
+        let says_nothing = read.text.is_empty() && draft.shape != Some(Shape::Blocks);
         if wordless
             || (says_nothing && !read.is_call() && read.word != "raw" && read.word != "tool")
         {
@@ -338,8 +355,8 @@ impl<'a> Reader<'a> {
         if let Some(blocks) = images::split(read).filter(|_| draft.shape.is_none()) {
             draft.blocks = blocks;
         } else {
-            let block = self.block(read);
-            draft.blocks.push(block);
+            // Mostly it stays the only one, and a list that grows would keep room for more.
+            draft.blocks = vec![self.block(read)];
         }
         Some(draft)
     }
@@ -362,8 +379,8 @@ impl<'a> Reader<'a> {
                 (message, true)
             }
         };
-        let (cell, head) = (read.name.clone(), read.cell.head());
-        Draft { message, cell, head, blocks: Vec::new(), shape: None, open }
+        let (name, cell) = (read.name.clone(), read.cell);
+        Draft { message, name, cell, blocks: Vec::new(), shape: None, open }
     }
 
     fn body(&mut self, read: &Read<'a>) -> Body {
@@ -480,10 +497,10 @@ impl<'a> Reader<'a> {
     fn finish(self) -> Decoded {
         let Reader { messages, lines, mut residue, mut problems, .. } = self;
         let finished = |mut draft: Draft<'_>| {
-            let (cell, open, head) = (std::mem::take(&mut draft.cell), draft.open, draft.head);
+            let (name, open, cell) = (std::mem::take(&mut draft.name), draft.open, draft.cell);
             let mut message = if open { close(draft) } else { draft.message };
-            if open && let Err(problem) = residue.apply(&cell, &mut message) {
-                problems.push(problem.at(head, &lines));
+            if open && let Err(problem) = residue.apply(&name, &mut message) {
+                problems.push(problem.at(cell.head(), &lines));
             }
             message
         };
@@ -501,9 +518,9 @@ fn close(draft: Draft<'_>) -> Message {
     let Draft { mut message, blocks, shape, .. } = draft;
     let calls = blocks.iter().any(|block| matches!(block, Block::ToolUse(_)));
     let is_answer = matches!(message.body, Body::Assistant(_));
-    let content = match (shape.as_deref(), blocks) {
-        (Some("empty"), _) => Content::Empty,
-        (Some("text"), blocks) => Content::Text(text_of(blocks)),
+    let content = match (shape, blocks) {
+        (Some(Shape::Empty), _) => Content::Empty,
+        (Some(Shape::Text), blocks) => Content::Text(text_of(blocks)),
         (Some(_), blocks) => Content::Blocks(blocks),
         (None, blocks) if is_answer || blocks.len() > 1 => Content::Blocks(blocks),
         (None, blocks) if matches!(blocks.as_slice(), [Block::Text(_)]) => {
