@@ -96,7 +96,7 @@ impl Inline {
             Some('\\') => matches!(c, ']' | ')'),
             _ => true,
         };
-        match before < 4 || closes(c) || closes(last) || is_too_long {
+        match before < 24 || closes(c) || closes(last) || is_too_long {
             true => self.work(false),
             false => Vec::new(),
         }

@@ -36,7 +36,7 @@ pub fn dollars(text: &str, ends: bool) -> Step {
         _ => return Step::Literal(length),
     }
     let inner = within(&text[1..], LONGEST_MATH);
-    if inner.starts_with(char::is_whitespace) {
+    if inner.starts_with(char::is_whitespace) || is_money(inner) {
         return Step::Literal(1);
     }
     let Some(close) = unescaped(inner, '$') else {
@@ -49,6 +49,19 @@ pub fn dollars(text: &str, ends: bool) -> Step {
         Some(c) if c.is_ascii_digit() => Step::Literal(1),
         _ => Step::Literal(close + 2),
     }
+}
+
+/// Whether what follows a dollar is an amount and then a word, or the end of a sentence: nobody should have
+/// to wait for the end of a formula that is none.
+fn is_money(text: &str) -> bool {
+    let after = text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
+    let mut rest = after.chars();
+    after.len() < text.len()
+        && match rest.next() {
+            Some(' ') => rest.next().is_some_and(char::is_alphabetic),
+            Some(c) => !c.is_ascii() || matches!(c, ';' | ':' | '!' | '?' | ')' | '\n'),
+            None => false,
+        }
 }
 
 /// A formula between its marks, shown as it stands.

@@ -142,6 +142,11 @@ fn formulas_are_shown_as_they_stand() {
     check("$$\na\n\n- *b*\n", "$$\na\n\n• b\n");
     check("costs $5 to $10, *not* $20\n", "costs $5 to $10, not $20\n");
     check("$5/$6 *a* \\$7\n", "$5/$6 a $7\n");
+    check("so $2x^*y^*$ and $5 + 3^*^*$\n", "so $2x^*y^*$ and $5 + 3^*^*$\n");
+    // Nobody waits for the end of an amount.
+    let mut markdown = Markdown::new(80);
+    assert_eq!(markdown.push("It is $1,200.50 per"), "It is $1,200.50 per");
+    assert_eq!(markdown.push(", or $7; or $8。"), ", or $7; or $8。");
 }
 
 #[test]
