@@ -174,9 +174,41 @@ mod elsewhere {
 
 #[cfg(test)]
 mod tests {
-    //! What keys mean.
+    //! What keys mean, and the terminal after a panic.
 
     use super::meant;
+
+    /// Runs a test once more, on a terminal, and says whether that is then as it was before.
+    #[cfg(unix)]
+    const AGAIN: &str = "
+import os, subprocess, sys, termios
+_, terminal = os.openpty()
+before = termios.tcgetattr(terminal)
+ran = subprocess.run(sys.argv[1:], stdin=terminal, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+assert b'on purpose' in ran.stderr, ran.stderr
+assert termios.tcgetattr(terminal) == before, termios.tcgetattr(terminal)
+";
+
+    #[cfg(unix)]
+    #[test]
+    fn a_panic_leaves_the_terminal_as_it_was() {
+        use std::process::Command;
+        let mark = "ANALECTS_TEST_PANIC";
+        if std::env::var_os(mark).is_some() {
+            let _hushed = super::Hushed::new();
+            let settings = rustix::termios::tcgetattr(std::io::stdin()).unwrap();
+            assert!(!settings.local_modes.contains(rustix::termios::LocalModes::ECHO));
+            panic!("on purpose");
+        }
+        let name = "ui::keys::tests::a_panic_leaves_the_terminal_as_it_was";
+        let mut python = Command::new("python3");
+        python.args(["-c", AGAIN]).arg(std::env::current_exe().unwrap());
+        python.args(["--exact", name, "--nocapture"]).env(mark, "1");
+        // Without Python, there is no terminal.
+        if let Ok(output) = python.output() {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
 
     #[test]
     fn keys_are_text_without_what_only_a_line_can_follow() {
