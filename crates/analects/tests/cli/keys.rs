@@ -191,9 +191,15 @@ fn the_terminal_is_left_as_it_was_found() {
 fn a_second_ctrl_c_ends_a_session_that_is_stuck() {
     let long = "word ".repeat(200_000);
     let (sandbox, _server) = sandbox(&[&["half", "until go", &long, "until never"]]);
-    // Nobody reads the terminal meanwhile, so the answer cannot be ended before all of it is shown.
-    let twice = "touch go; sleep 0.5; while kill -INT $(cat pid) 2> /dev/null; do sleep 0.1; done";
-    let steps = vec![press(PROMPT, "one\r"), shell("half", twice)];
+    // Nobody reads the terminal meanwhile, so the answer cannot be ended before all of it is shown. Where
+    // the system says so, we wait for that moment, else for long enough; and not for ever.
+    let stuck = "for i in $(seq 60); do grep -Eqs '^(1|64) 0x1 ' /proc/$(cat pid)/syscall && break; \
+                 sleep 0.05; done";
+    let press_often =
+        "for i in $(seq 100); do [ -e code ] && break; kill -INT $(cat pid); sleep 0.1; done";
+    let twice =
+        format!("touch go; {stuck}; {press_often} 2> /dev/null; [ -e code ] || kill -9 $(cat pid)");
+    let steps = vec![press(PROMPT, "one\r"), shell("half", &twice)];
     let Some((seen, _)) = in_shell(&sandbox, steps) else { return };
     assert_eq!(sandbox.read("code").trim(), "130");
     assert!(seen.len() < long.len(), "all of it was shown, so nothing was stuck");
