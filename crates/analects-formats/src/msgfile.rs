@@ -34,6 +34,7 @@ mod stream;
 mod tidy;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use analects_core::{Agent, History, LineIndex, Span};
@@ -43,7 +44,9 @@ pub use attributes::{Attribute, set_attributes};
 pub use branch::{Edited, Rewound, edit_text, fork, rewind};
 pub use choice::{Choice, check_can_be_hidden, find_cells, hide, reveal};
 pub use decode::{decode, decode_named};
-pub use edit::{Splice, append, append_all, append_answer, complete_answer, replace};
+pub use edit::{
+    Splice, answer_behind, append, append_all, append_answer, complete_answer, replace,
+};
 pub use encode::NewCell;
 pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
 pub use messages::{
@@ -56,7 +59,7 @@ pub use show::{
     Brief, Show, ShowCell, ShowProblem, binary_content, briefs, outline, role, roles, show,
     show_cell,
 };
-pub use stream::{CellStream, put_back};
+pub use stream::{CellStream, put_back, put_back_lost};
 pub use tidy::tidy;
 
 /// A message file, read: the source, and where its parts are.
@@ -73,6 +76,8 @@ pub struct Document {
     utf8: bool,
     /// The largest number that an id starts with, once somebody has asked for a new id.
     largest_id: OnceLock<u64>,
+    /// The ids that are numbers, once somebody has asked whether a place is one of them.
+    numbers: OnceLock<HashSet<usize>>,
 }
 
 /// Where a file's messages are.
@@ -171,11 +176,25 @@ impl Document {
         (0..self.scan.cells.len()).map(|at| Cell { document: self, at })
     }
 
-    /// The cell of that id, else the cell without id of that ordinal.
+    /// The cell of that id, else the cell without id at that place (`7`, or `#7`).
     pub fn cell(&self, name: &str) -> Option<Cell<'_>> {
         let is_named = |cell: &Cell<'_>| cell.bytes(cell.spans().id) == name.as_bytes();
         let by_id = self.cells().find(|cell| !name.is_empty() && is_named(cell));
-        by_id.or_else(|| self.cells().find(|cell| cell.name() == name))
+        by_id.or_else(|| self.loose_cell(place_in(name)?))
+    }
+
+    /// The cell at a place, from 1, if it has no id.
+    fn loose_cell(&self, place: usize) -> Option<Cell<'_>> {
+        let at = place.checked_sub(1).filter(|at| *at < self.scan.cells.len())?;
+        Some(Cell { document: self, at }).filter(|cell| cell.id().is_none())
+    }
+
+    /// Whether a cell has that number as its id.
+    fn has_number(&self, number: usize) -> bool {
+        let in_id = |id: &str| place_in(id).filter(|_| !id.starts_with('#'));
+        let ids = || self.cells().filter_map(|cell| in_id(cell.id()?));
+        (number as u64) <= self.largest_id()
+            && self.numbers.get_or_init(|| ids().collect()).contains(&number)
     }
 
     /// Whether a text stands anywhere in the file: a quick way to find that there are no cells of a kind.
@@ -249,6 +268,14 @@ impl Document {
     }
 }
 
+/// The place that a name means if it is no id: `7`, or `#7`.
+pub(crate) fn place_in(name: &str) -> Option<usize> {
+    let digits = name.strip_prefix('#').unwrap_or(name);
+    // There is one way to write a number.
+    let is_plain = digits.starts_with(|c: char| ('1'..='9').contains(&c));
+    digits.parse().ok().filter(|_| is_plain)
+}
+
 impl<'a> Cell<'a> {
     fn spans(self) -> &'a scan::CellSpans {
         &self.document.scan.cells[self.at]
@@ -284,9 +311,15 @@ impl<'a> Cell<'a> {
         id.filter(|id| !id.is_empty())
     }
 
-    /// Its id, or else its ordinal.
+    /// Its id, or else its ordinal; with `#` before it where that is the id of another cell.
     pub fn name(self) -> Cow<'a, str> {
-        self.id().map_or_else(|| self.ordinal().to_string().into(), Cow::Borrowed)
+        match self.id() {
+            Some(id) => Cow::Borrowed(id),
+            None if self.document.has_number(self.ordinal()) => {
+                format!("#{}", self.ordinal()).into()
+            }
+            None => self.ordinal().to_string().into(),
+        }
     }
 
     /// All of its bytes, from its head to the next.

@@ -10,7 +10,7 @@ use analects_core::{
 };
 use analects_formats::Decoded;
 use analects_formats::msgfile::item::ItemError;
-use analects_formats::msgfile::{self, Attribute, Choice, Document, NewCell, Splice};
+use analects_formats::msgfile::{self, Attribute, Cell, Choice, Document, NewCell, Splice};
 use analects_store::{LockedFile, OsIds, Places, Reply, StoreError, read_picture};
 use jiff::Timestamp;
 
@@ -63,6 +63,14 @@ impl FileConversation {
     pub fn document(&self) -> Option<&Document> {
         match &self.state {
             State::Resting(file) => Some(file.document()),
+            _ => None,
+        }
+    }
+
+    /// What the file holds, for whoever needs it no longer open.
+    pub fn into_document(self) -> Option<Document> {
+        match self.state {
+            State::Resting(file) => Some(file.into_document()),
             _ => None,
         }
     }
@@ -194,9 +202,19 @@ fn changed_since(document: &Document, asked: &[(String, String)]) -> Vec<(String
     let is_same = |(name, text): &&(String, String)| {
         let there = document.cell(name).is_some_and(|cell| cell.content() == text.as_str());
         // A cell without id has another name when one is typed above it.
-        there || (name.parse::<usize>().is_ok() && says(text))
+        let is_place = name.trim_start_matches('#').parse::<usize>().is_ok();
+        there || (is_place && says(text))
     };
     asked.iter().filter(|asked| !is_same(asked)).cloned().collect()
+}
+
+/// The last of the cells that were asked, if it is still there: its place, from 0.
+fn last_asked(document: &Document, asked: &[(String, String)]) -> Option<usize> {
+    let (name, text) = asked.last()?;
+    let says = |cell: &Cell<'_>| cell.is_prompt() && cell.content() == text.as_str();
+    let named = document.cell(name).filter(says);
+    let found = named.or_else(|| document.cells().rfind(|cell| cell.id().is_none() && says(cell)));
+    found.map(|cell| cell.ordinal() - 1)
 }
 
 /// The messages of a file, with the pictures that it names.
@@ -281,7 +299,7 @@ impl Conversation for FileConversation {
             }
             (cells, residue)
         };
-        let file = reply.finish(cells)?;
+        let file = reply.finish_behind(|document| last_asked(document, &asked), cells)?;
         self.changed = changed.into_iter().map(|(name, _)| name).collect();
         self.state = State::Resting(Box::new(file));
         Ok(())

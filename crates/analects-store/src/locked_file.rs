@@ -82,6 +82,9 @@ pub struct LockedFile {
     document: Document,
     /// What the file looked like when the document was read; `None` while there is no file.
     seen: Option<Facts>,
+    /// Whether that was what the document holds: after a file was put in the place of another, somebody may have
+    /// been quicker than our look at it.
+    is_sure: bool,
     redo: Redo,
     /// What somebody else wrote, and a kill left beside the file.
     kept: Vec<PathBuf>,
@@ -148,7 +151,9 @@ impl LockedFile {
             vfs.open(&path, Open::Append).map_err(to("write to", &name))?;
         }
         let large = LARGE;
-        let file = LockedFile { vfs, name, path, document, seen, redo, kept, large, _lock: lock };
+        let is_sure = true;
+        let file =
+            LockedFile { vfs, name, path, document, seen, is_sure, redo, kept, large, _lock: lock };
         file.check_writable()?;
         Ok(file)
     }
@@ -173,6 +178,11 @@ impl LockedFile {
     /// What the file holds.
     pub fn document(&self) -> &Document {
         &self.document
+    }
+
+    /// What the file holds, for whoever does not write to it any more.
+    pub fn into_document(self) -> Document {
+        self.document
     }
 
     /// Whether the file is there, and not only about to be made.
@@ -250,7 +260,7 @@ impl LockedFile {
             match self.redo.append(&*self.vfs, &self.path, seen, &splice.bytes)? {
                 Appended::Done(facts) => {
                     self.document.extend(&splice.bytes);
-                    self.seen = Some(facts);
+                    (self.seen, self.is_sure) = (Some(facts), true);
                 }
                 Appended::Elsewhere => self.read_settled()?,
                 Appended::Not => return Ok(false),
@@ -263,7 +273,7 @@ impl LockedFile {
             return Ok(false);
         }
         self.document.update(bytes);
-        self.seen = self.vfs.facts(&self.path).ok();
+        (self.seen, self.is_sure) = (self.vfs.facts(&self.path).ok(), false);
         Ok(true)
     }
 
@@ -273,8 +283,8 @@ impl LockedFile {
     /// first emptied it: then we wait a moment, since what we put in its place would cut the
     /// editor's text off.
     fn read_settled(&mut self) -> Result<(), StoreError> {
-        let is_large = self.document.source().len() > self.large;
-        if is_large && self.seen.is_some() && self.vfs.facts(&self.path).ok() == self.seen {
+        let is_trusted = self.is_sure && self.document.source().len() > self.large;
+        if is_trusted && self.seen.is_some() && self.vfs.facts(&self.path).ok() == self.seen {
             return Ok(());
         }
         for wait in 1..=MAX_EMPTY_WAITS {
@@ -296,7 +306,7 @@ impl LockedFile {
                         Found::Grown(more) => self.document.extend(&more),
                         Found::Other(bytes) => self.document.update(bytes),
                     }
-                    self.seen = Some(facts);
+                    (self.seen, self.is_sure) = (Some(facts), true);
                     return self.check_writable();
                 }
             }

@@ -99,7 +99,17 @@ impl Reply {
     /// is gone, the reply is added at the end: nothing that anybody wrote is lost. Behind a reply at the
     /// end of the file, an empty cell is ready for what is said next.
     pub fn finish(
+        self,
+        make: impl FnMut(&Document, &str) -> (Vec<NewCell>, Option<String>),
+    ) -> Result<LockedFile, StoreError> {
+        self.finish_behind(|_| None, make)
+    }
+
+    /// The same for a reply to the cell that `asked` finds: if the reply's own cell is gone, it is placed there,
+    /// and not below what was typed meanwhile.
+    pub fn finish_behind(
         mut self,
+        asked: impl Fn(&Document) -> Option<usize>,
         mut make: impl FnMut(&Document, &str) -> (Vec<NewCell>, Option<String>),
     ) -> Result<LockedFile, StoreError> {
         self.flush();
@@ -115,7 +125,13 @@ impl Reply {
                     keep_what_a_person_gave(&mut cells, own);
                     msgfile::complete_answer(document, own, &cells, &below)
                 }
-                None => msgfile::append_answer(document, &cells),
+                None => {
+                    let asked = asked(document).and_then(|at| document.cells().nth(at));
+                    match asked {
+                        Some(asked) => msgfile::answer_behind(document, asked, &cells),
+                        None => msgfile::append_answer(document, &cells),
+                    }
+                }
             };
             let Some(line) = residue else { return (splice, name) };
             let bytes = document.with_source(splice.apply(document.source()));

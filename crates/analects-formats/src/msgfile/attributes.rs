@@ -180,7 +180,7 @@ fn sealing(cell: Cell<'_>, changes: &[&Attribute], next_id: &mut u64) -> Vec<Spl
 
 /// The id for a cell that has none: its ordinal, by which others may name it already, or a new one.
 fn own_id(cell: Cell<'_>, next_id: &mut u64) -> String {
-    let ordinal = cell.name().into_owned();
+    let ordinal = cell.ordinal().to_string();
     if cell.document.cells().all(|other| other.id() != Some(&*ordinal)) {
         return ordinal;
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use analects_core::{History, nearest};
 
 use super::item::{ItemError, ItemErrorKind};
-use super::{Attribute, Document, roles};
+use super::{Attribute, Cell, Document, place_in, roles};
 
 /// The roles of cells that a choice is about. Instructions, summaries and the rest of the frame stay.
 const CHOSEN: [&str; 6] =
@@ -39,6 +39,28 @@ impl Choice {
     /// Whether nothing was chosen.
     pub fn is_empty(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty()
+    }
+
+    /// The same choice with each cell by its own name: what is said next does not belong to it, as it would to
+    /// a range without an end. The empty cell that is ready for that is nothing to choose.
+    pub fn settled(&self, document: &Document) -> Result<Choice, ItemError> {
+        let settle = |lists: &[String]| -> Result<Vec<String>, ItemError> {
+            let mut names = Vec::new();
+            for list in lists {
+                let cells = find_cells(document, list)?;
+                let cells = cells.into_iter().map(|at| Cell { document, at });
+                let cells: Vec<Cell<'_>> = cells.filter(|cell| !cell.is_ready()).collect();
+                if cells.is_empty() {
+                    let text = format!("{list}: the cell at the end of the file is empty");
+                    let error = ItemError::new(ItemErrorKind::Invalid, text);
+                    return Err(error.hinting("analects list FILE shows the cells"));
+                }
+                names.extend(cells.into_iter().map(firm_name));
+            }
+            Ok(names)
+        };
+        let (include, exclude) = (settle(&self.include)?, settle(&self.exclude)?);
+        Ok(Choice { include, exclude, asked: self.asked.clone() })
     }
 
     /// What the cells have to say so that the model sees just these.
@@ -142,11 +164,20 @@ pub fn find_cells(document: &Document, list: &str) -> Result<Vec<usize>, ItemErr
     }
 }
 
+/// A name that only this cell has in a list: its id, or its place where that is not enough.
+fn firm_name(cell: Cell<'_>) -> String {
+    let means_it = |id: &&str| {
+        let first = cell.document.cell(id);
+        !id.contains(',') && first.is_some_and(|first| first.at == cell.at)
+    };
+    cell.id().filter(means_it).map_or_else(|| format!("#{}", cell.ordinal()), str::to_string)
+}
+
 /// The names of cells, and their places.
 struct Names<'a> {
     ids: HashMap<&'a str, usize>,
-    /// The names of cells without id, where no id is the same.
-    ordinals: HashMap<String, usize>,
+    /// The places of cells without id, from 1.
+    ordinals: HashMap<usize, usize>,
     count: usize,
 }
 
@@ -156,14 +187,17 @@ impl<'a> Names<'a> {
         for (at, cell) in document.cells().enumerate() {
             match cell.id() {
                 Some(id) => ids.entry(id).or_insert(at),
-                None => ordinals.entry(cell.name().into_owned()).or_insert(at),
+                None => ordinals.entry(cell.ordinal()).or_insert(at),
             };
         }
         Names { ids, ordinals, count: document.cells().len() }
     }
 
     fn find(&self, name: &str) -> Option<usize> {
-        self.ids.get(name).or_else(|| self.ordinals.get(name)).copied()
+        let by_id = self.ids.get(name).or_else(|| self.ordinals.get(&place_in(name)?)).copied();
+        // With `#`, a place is meant, whatever cell is there.
+        let by_place = || place_in(name.strip_prefix('#')?)?.checked_sub(1);
+        by_id.or_else(|| by_place().filter(|at| *at < self.count))
     }
 
     /// The cells from one to another. Ids may hold a hyphen, so each one is tried.

@@ -7,7 +7,7 @@ use analects_core::{Message, MessageId, SessionId, chain};
 use super::attributes::with_ids;
 use super::item::ItemError;
 use super::messages::{messages, places};
-use super::{Attribute, Cell, CellKind, Document, set_attributes};
+use super::{Attribute, Cell, CellKind, Document, place_in, set_attributes};
 
 /// The compaction that counts, by the places of its cells.
 pub(super) struct Compaction {
@@ -181,10 +181,9 @@ pub(super) fn with_firm_names(document: &Document) -> Result<Document, ItemError
             let Some(name) = cell.attribute(key).filter(|name| !ids.contains(name.as_str())) else {
                 continue;
             };
-            let place = name.strip_prefix('#').unwrap_or(&name).parse::<usize>().ok();
-            let place = place.and_then(|place| place.checked_sub(1)).filter(|at| *at < cell.at);
-            let loose = place.filter(|at| Cell { document, at: *at }.id().is_none());
-            found.extend(loose.map(|at| (cell.at, *key, at)));
+            let loose = place_in(&name).and_then(|place| document.loose_cell(place));
+            let loose = loose.filter(|loose| loose.at < cell.at);
+            found.extend(loose.map(|loose| (cell.at, *key, loose.at)));
         }
     }
     let places: BTreeSet<usize> = found.iter().map(|(_, _, at)| *at).collect();

@@ -42,8 +42,9 @@ fn read(source: Vec<u8>, kind: Kind) -> Document {
         scan::scan(&source, body, section)
     };
     let utf8 = simdutf8::basic::from_utf8(&source).is_ok();
-    let largest_id = OnceLock::new();
-    Document { source, kind, frontmatter: front_span, front, body, scan, utf8, largest_id }
+    let (largest_id, numbers) = (OnceLock::new(), OnceLock::new());
+    let frontmatter = front_span;
+    Document { source, kind, frontmatter, front, body, scan, utf8, largest_id, numbers }
 }
 
 impl Document {
@@ -92,6 +93,7 @@ impl Document {
 
     /// Keeps the largest number of an id right when cells come and, perhaps, others go.
     fn renumber(&mut self, some_go: bool, new: &[scan::CellSpans]) {
+        self.numbers = OnceLock::new();
         let ids = new.iter().map(|cell| cell.id.of(&self.source));
         let new = ids.filter_map(|id| leading_number(str::from_utf8(id).ok()?)).max().unwrap_or(0);
         match self.largest_id.get_mut() {

@@ -3,7 +3,7 @@
 use analects_core::Span;
 
 use super::decode::BOM;
-use super::{Cell, CellKind, Document, Kind, NewCell};
+use super::{Cell, CellKind, Document, Kind, NewCell, item};
 
 /// Bytes to put in the place of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,10 +57,14 @@ impl Document {
     /// The id that a new cell gets: one more than the number of cells and than every number that an
     /// id starts with. The empty cell whose place it takes does not count.
     pub fn next_id(&self) -> String {
-        let numbers = || self.cells().filter_map(|cell| leading_number(cell.id()?));
-        let largest = *self.largest_id.get_or_init(|| numbers().max().unwrap_or(0));
         let staying = self.scan.cells.len() - usize::from(self.ready_cell().is_some());
-        (largest.max(staying as u64) + 1).to_string()
+        (self.largest_id().max(staying as u64) + 1).to_string()
+    }
+
+    /// The largest number that an id starts with.
+    pub(super) fn largest_id(&self) -> u64 {
+        let numbers = || self.cells().filter_map(|cell| leading_number(cell.id()?));
+        *self.largest_id.get_or_init(|| numbers().max().unwrap_or(0))
     }
 
     /// Whether a new cell cannot have that name. That of the empty cell whose place it takes is free.
@@ -167,6 +171,13 @@ pub fn append_answer(document: &Document, cells: &[NewCell]) -> Splice {
         splice.bytes.extend_from_slice(ready.as_bytes());
     }
     splice
+}
+
+/// Adds an answer behind the cell that was asked, which others may follow that have no answer yet; else at the
+/// end of the file, as [`append_answer`] does.
+pub fn answer_behind(document: &Document, asked: Cell<'_>, cells: &[NewCell]) -> Splice {
+    let source = item::with_answer(document, asked.at, cells);
+    Splice::between(&document.source, source)
 }
 
 /// Writes a cell in the place of another. Without a level of its own it keeps the other's.

@@ -54,6 +54,7 @@ pub use builders::{
     CodeExecutionOutputBuilder, FunctionCallBuilder, MessageBuilder, MessageOutputBuilder,
 };
 pub use content::Content;
+pub(super) use draft::with_answer;
 pub use draft::{AddedCell, Change, Conflict, Draft, Naming, Place, Renames};
 pub use error::{ItemError, ItemErrorKind};
 pub use outputs::{Answer, CodeOutput, Output};

@@ -173,13 +173,14 @@ pub fn briefs(document: &Document) -> Vec<Brief> {
         }
         let role = role_of(cell, &meta, |id| code.contains(id));
         let mut parent = None;
-        if cell.kind() == CellKind::Output {
+        if cell.kind() == CellKind::Output && role != "residue" {
             // A derived id extends its parent's by a dot; everything else answers what was said last.
             let derived = name.rsplit_once('.').and_then(|(parent, _)| names.get(parent));
             let part = meta.get("part").and_then(|part| names.get(part));
             parent = part.or(derived).copied().or(last_message);
         }
-        if role == "user" {
+        // What waits to be typed into was not answered.
+        if role == "user" && !cell.body().is_empty() {
             last_message = Some(at);
         }
         if let Some(parent) = parent {

@@ -26,7 +26,7 @@ use crate::surroundings::Surroundings;
 use crate::{local, ui, writing};
 use asking::ask;
 pub use asking::in_words;
-use choosing::Choosing;
+use choosing::{Choosing, check_asks};
 pub use interactive::{Place, Session};
 pub use manner::{LimitArgs, Manner, vocabulary};
 pub use who::{Wanted, Who};
@@ -244,10 +244,15 @@ pub fn prompt(words_given: &[String]) -> Result<Option<String>, Failure> {
 }
 
 fn chat_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> {
-    let Call { surroundings, config, wanted, choosing, manner } = call;
-    if choosing.dry_run {
-        return dry_run::of_file(call, path, said.prompt.as_deref());
+    match call.choosing.dry_run {
+        true => dry_run::of_file(call, path, said.prompt.as_deref()),
+        false => answer_in_file(call, path, said).map(drop),
     }
+}
+
+/// Gets an answer in a file; what the file holds then.
+fn answer_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<Option<Document>, Failure> {
+    let Call { surroundings, config, wanted, choosing, manner } = call;
     if choosing.force && said.prompt.is_some() && path.extension().is_some_and(|end| end == "md") {
         choosing::make_message_file(path, surroundings)?;
     }
@@ -256,7 +261,10 @@ fn chat_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> 
     if said.prompt.is_none() && document.unanswered().is_empty() {
         return Err(nothing_to_ask(Some(document)));
     }
-    choosing.check(path, document)?;
+    let choice = choosing.settle(path, document)?;
+    if said.prompt.is_none() {
+        check_asks(&choice, document)?;
+    }
     let is_new = said.prompt.is_some() || wanted.model.is_some();
     let addressed = addressed(document).filter(|_| !is_new);
     let wanted = Wanted { agent: wanted.agent.or(addressed.as_deref()), ..wanted };
@@ -265,13 +273,14 @@ fn chat_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> 
         Err(failure) => return Err(keep_prompt(failure, &mut conversation, path, wanted, said)?),
     };
     let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
-    let conversation = &mut introduce(conversation, &mut who, call, path)?;
-    choosing.set_default(path, conversation)?;
-    said.into(conversation)?;
-    choosing.choose(path, conversation)?;
-    let done = ask(&who, manner, serving.as_ref(), conversation, &path.to_string_lossy());
-    remark_changed(path, conversation);
-    done.map_err(|failure| local::explain(failure, serving.as_ref()))
+    let mut conversation = introduce(conversation, &mut who, call, path)?;
+    choosing.set_default(path, &mut conversation)?;
+    said.into(&mut conversation)?;
+    choosing.choose(choice, path, &mut conversation)?;
+    let done = ask(&who, manner, serving.as_ref(), &mut conversation, &path.to_string_lossy());
+    remark_changed(path, &conversation);
+    done.map_err(|failure| local::explain(failure, serving.as_ref()))?;
+    Ok(conversation.into_document())
 }
 
 /// Opens a file to go on with it.
@@ -414,15 +423,18 @@ fn go_on_with(
 
 fn nothing_to_ask(document: Option<&Document>) -> Failure {
     let message = "nothing to ask: there is no prompt, and no cell waits for an answer";
-    let lost = document.filter(|document| {
-        let preamble = document.preamble().of(document.source());
-        document.cells().len() == 0 && !preamble.trim_ascii().is_empty()
-    });
-    Failure::usage(
-        message,
-        match lost {
-            Some(_) => "text before the first # %% is not sent; put a line # %% above it",
-            None => "add a prompt, such as analects chat talk.msg.md \"Hello\"",
-        },
-    )
+    let hint = document.and_then(misplaced_question);
+    let hint = hint.unwrap_or("add a prompt, such as analects chat talk.msg.md \"Hello\"");
+    Failure::usage(message, hint)
+}
+
+/// What to do about a question that seems to have been typed where nothing is sent from.
+fn misplaced_question(document: &Document) -> Option<&'static str> {
+    let preamble = document.preamble().of(document.source());
+    let Some(last) = document.cells().rfind(|cell| !cell.is_ready()) else {
+        let hint = "text before the first # %% is not sent; put a line # %% above it";
+        return (!preamble.trim_ascii().is_empty()).then_some(hint);
+    };
+    let is_title = last.is_prompt() && last.body().is_empty() && !last.title().is_empty();
+    is_title.then_some("the title of a cell is not sent; type the question in the line below it")
 }

@@ -252,3 +252,46 @@ fn without_a_model_the_prompt_is_kept_and_nothing_else_is_written() {
     sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny"]).assert_answer("fine\n");
     assert_eq!(sandbox.texts("a.msg.md"), ["my long thought", "fine"]);
 }
+
+/// A file from which somebody has taken cells away: places and ids do not agree any more.
+const GAPS: &str = "# %% t[^a]\n\n[^a]: [agent] name=\"tiny\" models=\"openai/tiny\"\n\n\
+    # %% [^4]\n\n[^4]: [markdown]\n\nSECRET one\n\n# %%% [^5]\n\n[^5]: [tiny]\n\npublic answer\n\n\
+    # %%\n\nmy question\n";
+
+#[test]
+fn a_typed_cell_is_not_taken_for_one_whose_id_is_its_place() {
+    let server = Server::new(vec![answer(&["one"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", GAPS);
+    let list = sandbox.run(&["list", "a.msg.md"]).stdout;
+    assert!(list.contains("#4  user") && list.contains("\n#4") && list.starts_with("4 "), "{list}");
+    let get = sandbox.run(&["get", "a.msg.md", "#4"]);
+    assert!(get.stdout.contains("my question"), "{}{}", get.stdout, get.stderr);
+    let dry = sandbox.run(&["chat", "a.msg.md", "-i", "5", "--dry-run"]);
+    assert!(!dry.stdout.contains("SECRET"), "{}{}", dry.stdout, dry.stderr);
+    let run = sandbox.run(&["chat", "a.msg.md", "-i", "5"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let request = server.request();
+    assert!(request.contains("my question") && request.contains("public answer"), "{request}");
+    assert!(!request.contains("SECRET"), "{request}");
+    sandbox.run(&["drop", "a.msg.md", "#4"]);
+    let hidden = sandbox.show("a.msg.md");
+    assert_eq!(hidden["cells"][1]["history"], "include", "{hidden}");
+    assert_eq!(hidden["cells"][3]["history"], "exclude", "{hidden}");
+}
+
+#[test]
+fn a_range_without_an_end_ends_before_what_is_said_now() {
+    let server = Server::new(vec![answer(&["one"]), answer(&["two"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "first"]).assert_answer("one\n");
+    let before = sandbox.read("a.msg.md");
+    let run = sandbox.run(&["chat", "a.msg.md", "-e", "4", "more"]);
+    assert_eq!((run.code, sandbox.read("a.msg.md")), (Some(1), before), "{}", run.stderr);
+    assert!(run.stderr.contains("is empty"), "{}", run.stderr);
+    let run = sandbox.run(&["chat", "a.msg.md", "-e", "3-", "go on"]);
+    assert_eq!((run.code, &*run.stdout), (Some(0), "two\n"), "{}", run.stderr);
+    server.request();
+    let request = server.request();
+    assert!(request.contains("go on") && !request.contains("one"), "{request}");
+}

@@ -146,3 +146,27 @@ fn a_choice_that_is_saved_says_nothing_of_it() {
     let file = sandbox.read("a.msg.md");
     assert!(file.ends_with("one\n\n# %%\n") && file.matches("history=").count() == 1, "{file}");
 }
+
+#[test]
+fn a_question_in_its_head_is_told() {
+    let server = Server::new(vec![answer(&["one"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", AGENT);
+    sandbox.run(&["chat", "a.msg.md", "q"]).assert_answer("one\n");
+    let file = sandbox.read("a.msg.md");
+    sandbox.write("a.msg.md", format!("{} What is a monoid?\n", file.trim_end()));
+    let run = sandbox.run(&["chat", "a.msg.md"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("the title of a cell is not sent"), "{}", run.stderr);
+}
+
+#[test]
+fn empty_cells_are_nobodys_question() {
+    let server = Server::new(vec![answer(&["one"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", format!("{AGENT}\n# %%\n\nq1\n\n# %%\n\n# %%\n"));
+    sandbox.run(&["chat", "a.msg.md"]).assert_answer("one\n");
+    let shown = sandbox.show("a.msg.md");
+    assert_eq!(shown["cells"][2]["parent"], "1", "{shown}");
+    assert_eq!(shown["cells"][0]["outputs"].as_array().unwrap().len(), 1, "{shown}");
+}

@@ -178,6 +178,47 @@ fn an_answer_that_a_late_save_takes_away_is_put_back() {
 }
 
 #[test]
+fn an_answer_that_has_just_come_is_put_back_once() {
+    let server = Server::new(["one", "two", "again"].map(|text| answer(&[text])).to_vec());
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &[]);
+    save_in_place(&sandbox, "first?");
+    let early = sandbox.read("a.msg.md");
+    sandbox.wait_for("a.msg.md", "\none\n\n# %%\n");
+    // An editor that read the file before the answer began saves it with the next question.
+    sandbox.write("a.msg.md", format!("{early}\n# %%\n\nsecond?\n"));
+    sandbox.wait_for("a.msg.md", "\ntwo\n\n# %%\n");
+    assert_eq!(sandbox.texts("a.msg.md"), ["first?", "one", "second?", "two"]);
+    assert!(server.request().contains("first?"));
+    let second = server.request();
+    assert!(second.contains("second?") && second.contains("one"), "{second}");
+    // Later, whoever takes an answer away means it, and asks again.
+    std::thread::sleep(Duration::from_millis(5500));
+    let file = sandbox.read("a.msg.md");
+    let asked = file.find("second?").unwrap() + "second?\n".len();
+    sandbox.write("a.msg.md", &file[..asked]);
+    sandbox.wait_for("a.msg.md", "\nagain\n");
+    assert_eq!(sandbox.texts("a.msg.md"), ["first?", "one", "second?", "again"]);
+    assert_eq!(watching.stop().code, Some(0));
+}
+
+#[test]
+fn an_answer_is_placed_below_its_own_question() {
+    let slow = vec![stream_head(), piece("slow\n"), Step::Pause(1500), piece("ly"), done()];
+    let server = Server::new(vec![slow, answer(&["quickly"])]);
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &[]);
+    save_in_place(&sandbox, "first?");
+    let early = sandbox.read("a.msg.md");
+    sandbox.wait_for("a.msg.md", "\nslow");
+    // The editor knows nothing of the answer that grows.
+    sandbox.write("a.msg.md", format!("{early}\n# %%\n\nsecond?\n"));
+    sandbox.wait_for("a.msg.md", "\nquickly\n");
+    assert_eq!(sandbox.texts("a.msg.md"), ["first?", "slow\nly", "second?", "quickly"]);
+    assert_eq!(watching.stop().code, Some(0));
+}
+
+#[test]
 fn ctrl_c_in_mid_answer_keeps_what_came() {
     let server = Server::new(vec![vec![stream_head(), piece("half an ans"), Step::Hang]]);
     let sandbox = sandbox_with(&server);

@@ -14,6 +14,7 @@ use super::homes::{Placed, find};
 use super::{IndexOrName, Item, ItemError, ItemErrorKind, Output, item, items};
 use crate::msgfile::{Document, Kind, NewCell};
 
+pub(in crate::msgfile) use apply::with_answer;
 pub use rebase::{Conflict, Renames};
 
 /// A message file with changes that have not been saved yet. It touches no disk: who saves it takes

@@ -8,7 +8,7 @@ use analects_core::{Problem, SessionId, chain};
 use super::read::read_cells;
 use super::residue::Residue;
 use crate::msgfile::agents::is_fixed_word;
-use crate::msgfile::{Cell, CellKind, Document};
+use crate::msgfile::{Cell, CellKind, Document, place_in};
 
 /// Attributes that say something about a message alone, and nothing about its place.
 const PLAIN_KEYS: [&str; 20] = [
@@ -76,12 +76,7 @@ fn interesting(document: &Document) -> BTreeSet<usize> {
 }
 
 fn find(document: &Document, names: &HashMap<&str, usize>, name: &str) -> Option<usize> {
-    let by_place = || {
-        let place = name.strip_prefix('#').unwrap_or(name).parse::<usize>().ok()?.checked_sub(1)?;
-        let is_loose =
-            place < document.cells().len() && Cell { document, at: place }.id().is_none();
-        is_loose.then_some(place)
-    };
+    let by_place = || document.loose_cell(place_in(name)?).map(|cell| cell.at);
     names.get(name).copied().or_else(by_place)
 }
 

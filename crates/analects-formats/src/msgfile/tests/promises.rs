@@ -198,7 +198,9 @@ proptest! {
         let grown = after.with_source(append(&before, &new).apply(&file));
         let own = last(&grown);
         let done = complete_answer(&grown, own, slice::from_ref(&new), "").apply(grown.source());
-        prop_assert_eq!(String::from_utf8_lossy(&done), String::from_utf8_lossy(after.source()));
+        // The line ends of a file whose first line had none may differ.
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+        prop_assert_eq!(text(&done), text(after.source()));
     }
 
     #[test]
@@ -228,15 +230,15 @@ proptest! {
         let new = NewCell { id: before.next_id(), ..new };
         let bytes = append(&before, &new).apply(&file);
         let after = decode_named(bytes.as_slice(), "notes.md");
-        let count = after.cells().len();
-        prop_assert_eq!(&readings(&after)[..count - 1], &kept(&before)[..]);
+        let count = kept(&after).len();
+        prop_assert_eq!(&kept(&after)[..count - 1], &kept(&before)[..]);
         assert_reads_as(last(&after), &new);
         // Once there is a section, it stays where it is.
         prop_assert!(before.section().is_none_or(|section| after.section() == Some(section)));
         let more = NewCell { id: after.next_id(), ..more };
         let again = decode_named(append(&after, &more).apply(&bytes), "notes.md");
         prop_assert_eq!(again.section(), after.section());
-        prop_assert_eq!(&readings(&again)[..count], &readings(&after)[..]);
+        prop_assert_eq!(&kept(&again)[..count], &kept(&after)[..]);
         assert_reads_as(last(&again), &more);
     }
 

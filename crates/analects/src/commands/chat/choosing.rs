@@ -110,51 +110,37 @@ impl Choosing {
         }
     }
 
-    /// Refuses a choice of cells that are not there, before anything is written because of it.
-    pub fn check(&self, path: &Path, document: &Document) -> Result<(), Failure> {
+    /// The choice among the cells of a file, before anything is said in it. One of cells that are not there is
+    /// refused, before anything is written because of it.
+    pub fn settle(&self, path: &Path, document: &Document) -> Result<Choice, Failure> {
         if self.save && self.choice().is_empty() {
             return Err(Failure::usage(
                 "--save keeps a choice of cells, and there is none",
                 "choose cells with --include or --exclude",
             ));
         }
-        for list in self.include.iter().chain(&self.exclude) {
-            find_cells(document, list).map_err(|error| cells::explain(path, &error))?;
-        }
-        Ok(())
+        self.choice().settled(document).map_err(|error| cells::explain(path, &error))
     }
 
     /// Chooses the cells of a conversation in which everything has been said.
-    pub fn choose(&self, path: &Path, conversation: &mut FileConversation) -> Result<(), Failure> {
-        let choice = self.choice();
+    pub fn choose(
+        &self,
+        choice: Choice,
+        path: &Path,
+        conversation: &mut FileConversation,
+    ) -> Result<(), Failure> {
         if choice.is_empty() {
             return Ok(());
         }
+        if let Some(document) = conversation.document() {
+            check_asks(&choice, document)?;
+        }
         let explain = |error: ItemError| cells::explain(path, &error);
         conversation.choose(choice).map_err(explain)?;
-        if let Some(document) = conversation.document() {
-            self.check_asks(document)?;
-        }
         match self.save {
             true => conversation.save_choice::<Saving>().map_err(|error| error.explain(path)),
             false => Ok(()),
         }
-    }
-
-    /// Refuses a choice that leaves nothing to ask.
-    pub fn check_asks(&self, document: &Document) -> Result<(), Failure> {
-        if self.choice().is_empty() || self.leaves_a_question(document) {
-            return Ok(());
-        }
-        let message = "nothing to ask: the cells that wait for an answer are excluded";
-        Err(Failure::usage(message, "leave them out of --exclude"))
-    }
-
-    /// Whether something that waits for an answer is still sent.
-    fn leaves_a_question(&self, document: &Document) -> bool {
-        let excluded = self.exclude.iter().filter_map(|list| find_cells(document, list).ok());
-        let excluded: Vec<usize> = excluded.flatten().collect();
-        document.unanswered().iter().any(|cell| !excluded.contains(&(cell.ordinal() - 1)))
     }
 
     /// Sets the default agent, which the file must know by now.
@@ -166,6 +152,17 @@ impl Choosing {
         let Some(name) = &self.set_default_agent else { return Ok(()) };
         conversation.try_edit(|document| set::default_agent(document, path, name))
     }
+}
+
+/// Refuses a choice that leaves nothing to ask.
+pub fn check_asks(choice: &Choice, document: &Document) -> Result<(), Failure> {
+    let excluded = choice.exclude.iter().filter_map(|list| find_cells(document, list).ok());
+    let excluded: Vec<usize> = excluded.flatten().collect();
+    if document.unanswered().iter().any(|cell| !excluded.contains(&(cell.ordinal() - 1))) {
+        return Ok(());
+    }
+    let message = "nothing to ask: the cells that wait for an answer are excluded";
+    Err(Failure::usage(message, "leave them out of --exclude"))
 }
 
 /// Why a choice cannot be kept.

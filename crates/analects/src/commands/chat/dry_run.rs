@@ -10,7 +10,7 @@ use analects_runtime::{Conversation, StoredConversation, file_messages};
 use analects_store::read_message_file;
 
 use super::who::{Wanted, Who};
-use super::{Call, addressed, nothing_to_ask};
+use super::{Call, addressed, check_asks, nothing_to_ask};
 use crate::commands::cells;
 use crate::failure::Failure;
 use crate::{outgoing, ui};
@@ -28,12 +28,13 @@ pub fn of_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<(), 
     let meant = addressed(&document).filter(|_| prompt.is_none() && wanted.model.is_none());
     let wanted = Wanted { agent: wanted.agent.or(meant.as_deref()), ..wanted };
     let who = Who::of_file(&document, wanted, &surroundings.models, config)?;
+    let choice = choosing.settle(path, &document)?;
     let document = match prompt {
         Some(prompt) => said(&document, prompt),
         None => document,
     };
-    choosing.check_asks(&document)?;
-    let chosen = choosing.choice().changes(&document);
+    check_asks(&choice, &document)?;
+    let chosen = choice.changes(&document);
     let chosen = chosen.and_then(|changes| msgfile::set_attributes(&document, &changes));
     let chosen = chosen.map_err(|error| cells::explain(path, &error))?;
     let decoded = file_messages(&document.with_source(chosen), path);

@@ -5,15 +5,15 @@
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use analects_core::Span;
-use analects_formats::msgfile::{Document, Kind, Splice, put_back};
+use analects_formats::msgfile::{Document, Kind, Splice, put_back, put_back_lost};
 use analects_store::vfs::{Disk, Facts, Vfs};
 use analects_store::{LockedFile, StoreError, read_message_file};
 use notify::{Event, RecursiveMode, Watcher};
 
-use super::{Call, Said, chat_in_file};
+use super::{Call, Said, answer_in_file};
 use crate::commands::reading;
 use crate::failure::Failure;
 use crate::{interrupt, ui};
@@ -24,6 +24,10 @@ const SETTLE: Duration = Duration::from_millis(300);
 /// How often the file is looked at without a hint: where hints come, they are only late by a bug or an
 /// overflow; where none come, this is all there is.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// For how long a file without the last answer is taken for an older text, and not for one from which a person
+/// has taken the answer away.
+const JUST: Duration = Duration::from_secs(5);
 
 /// What wakes the watch.
 enum Wake {
@@ -76,9 +80,25 @@ struct Watch<'a> {
     /// only if somebody has saved the file since.
     asked: Option<(Questions, Option<Facts>)>,
     /// The file as it was after the last answer, which an editor may save over with an older text.
-    answered: Option<Document>,
+    answered: Option<Answered>,
     /// What was wrong with the file, so that it is told once.
     told: Option<String>,
+}
+
+/// A file after an answer.
+struct Answered {
+    document: Document,
+    /// When the answer came. It is cleared when the answer was put back once.
+    at: Option<Instant>,
+}
+
+impl Answered {
+    /// The change that puts the answer back, if it was taken away by a save that knew nothing of it.
+    fn put_back(&self, document: &Document) -> Option<Splice> {
+        let is_recent = self.at.is_some_and(|at| at.elapsed() < JUST);
+        let lost = || put_back_lost(document, &self.document).filter(|_| is_recent);
+        put_back(document, &self.document).or_else(lost)
+    }
 }
 
 /// The names and texts of cells that wait for an answer.
@@ -123,7 +143,7 @@ impl Watch<'_> {
 
     /// Waits until the file has been left alone for a while; `None` if the person wants to stop.
     fn wait_until_settled(&self, mut facts: Option<Facts>) -> Option<Option<Facts>> {
-        let mut since = std::time::Instant::now();
+        let mut since = Instant::now();
         loop {
             let left = self.settle.saturating_sub(since.elapsed());
             if left.is_zero() {
@@ -134,7 +154,7 @@ impl Watch<'_> {
             }
             let now = self.facts();
             if now != facts {
-                (facts, since) = (now, std::time::Instant::now());
+                (facts, since) = (now, Instant::now());
             }
         }
     }
@@ -154,23 +174,27 @@ impl Watch<'_> {
         if questions.is_empty() || is_old {
             return Ok(false);
         }
-        let done = chat_in_file(self.call, self.path, Said::default());
+        let done = answer_in_file(self.call, self.path, Said::default());
+        let done = done.map(|document| {
+            let at = Some(Instant::now());
+            self.answered = document.map(|document| Answered { document, at });
+        });
         let done = done.map_err(|failure| self.call.surroundings.explain(failure));
         let again = self.after(done, &questions)?;
-        self.answered = self.read();
         self.asked = (!again).then(|| (questions, self.facts()));
         Ok(!again)
     }
 
     /// Puts the last answer back if somebody has saved over it what it was while it grew; whether that was so.
-    fn put_back(&self, document: &Document) -> Result<bool, Failure> {
-        let is_lost = |answered: &&Document| put_back(document, answered).is_some();
-        let Some(answered) = self.answered.as_ref().filter(is_lost) else { return Ok(false) };
+    fn put_back(&mut self, document: &Document) -> Result<bool, Failure> {
+        let is_lost = |answered: &&mut Answered| answered.put_back(document).is_some();
+        let Some(answered) = self.answered.as_mut().filter(is_lost) else { return Ok(false) };
         // Somebody who writes to the file right now may be the one whose answer grows there.
         let places = &self.call.surroundings.places;
         let Ok(mut file) = LockedFile::open(self.path, places) else { return Ok(false) };
         let nothing = Splice { at: Span::new(0, 0), bytes: Vec::new() };
-        file.edit(|document| put_back(document, answered).unwrap_or(nothing.clone()))?;
+        file.edit(|document| answered.put_back(document).unwrap_or(nothing.clone()))?;
+        answered.at = None;
         ui::remark(&format!(
             "{}: an older text was saved over the last answer, which is put back",
             self.path.display()

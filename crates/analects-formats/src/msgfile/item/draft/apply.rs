@@ -10,7 +10,9 @@ use crate::msgfile::item::homes::{Placed, Role, find, placed};
 use crate::msgfile::item::{ItemError, ItemErrorKind, Output};
 use crate::msgfile::line::is_blank_line;
 use crate::msgfile::scan::{CellSpans, line_text};
-use crate::msgfile::{Cell, Document, NewCell, Refusal, Splice, append, frontmatter, replace};
+use crate::msgfile::{
+    Cell, Document, NewCell, Refusal, Splice, append, append_answer, frontmatter, replace,
+};
 
 /// The source with a change made.
 pub(super) fn source(document: &Document, change: &Change) -> Result<Vec<u8>, ItemError> {
@@ -67,6 +69,31 @@ fn add_cell(document: &Document, added: &AddedCell) -> Result<Vec<u8>, ItemError
         }
         Some(_) => insert(document, &placed, last, &cell),
     }
+}
+
+/// The source with an answer behind a cell and what belongs to it; at the end of the file if nothing else
+/// follows, or if a cell that follows would read differently.
+pub(in crate::msgfile) fn with_answer(
+    document: &Document,
+    asked: usize,
+    cells: &[NewCell],
+) -> Vec<u8> {
+    let placed = placed(document);
+    let last = last_of_message(&placed, asked);
+    let is_end = placed[last + 1..].iter().all(|other| other.role == Role::Ready);
+    let inserted = (!is_end).then(|| insert_all(document, last, cells).ok()).flatten();
+    inserted.unwrap_or_else(|| append_answer(document, cells).apply(document.source()))
+}
+
+fn insert_all(document: &Document, behind: usize, cells: &[NewCell]) -> Result<Vec<u8>, ItemError> {
+    let level = document.new_cell_level();
+    let mut source = document.source().to_vec();
+    for (behind, cell) in (behind..).zip(cells) {
+        let document = document.with_source(source);
+        let cell = NewCell { level: cell.level.or(Some(level)), ..cell.clone() };
+        source = insert(&document, &placed(&document), behind, &cell)?;
+    }
+    Ok(source)
 }
 
 /// The last cell that belongs to the same message as this one.

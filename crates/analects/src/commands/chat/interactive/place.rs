@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use analects_core::{Agent, Body, Message};
-use analects_formats::msgfile::{self, Document};
+use analects_formats::msgfile::{self, Cell, Document};
 use analects_runtime::{FileConversation, StoredConversation};
 use analects_store::{ChainName, load, read_message_file};
 
@@ -50,11 +50,12 @@ impl Place {
     /// How often the person has said something that is kept.
     pub fn said(&self) -> usize {
         match self {
-            Place::File(path) => read_message_file(path)
-                .map(|document| {
-                    document.cells().filter(|cell| msgfile::role(*cell) == "user").count()
-                })
-                .unwrap_or(0),
+            Place::File(path) => {
+                let is_said =
+                    |cell: &Cell<'_>| msgfile::role(*cell) == "user" && !cell.body().is_empty();
+                read_message_file(path)
+                    .map_or(0, |document| document.cells().filter(is_said).count())
+            }
             Place::Store { .. } => self.stored().iter().filter(|it| is_said(it)).count(),
         }
     }
@@ -278,7 +279,8 @@ fn last_exchange(document: &Document) -> Option<Exchange> {
             continue;
         }
         let role = roles[at];
-        let is_seen = !cell.is_ready() && cell.attribute("history").as_deref() != Some("none");
+        let is_empty = role == "user" && cell.body().is_empty();
+        let is_seen = !is_empty && cell.attribute("history").as_deref() != Some("none");
         if is_seen && matches!(role, "user" | "reply" | "tool_call" | "tool_result" | "summary") {
             let name = cell.name().into_owned();
             if is_found {
@@ -305,6 +307,17 @@ mod tests {
     //! Which cells are taken back.
 
     use super::*;
+
+    #[test]
+    fn an_empty_cell_is_nothing_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.msg.md");
+        let said = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Place::File(path.clone()).said()
+        };
+        assert_eq!((said("# %%\n"), said("# %%\n\nq\n"), said("# %%\n\nq\n\n# %%\n")), (0, 1, 1));
+    }
 
     #[test]
     fn the_last_exchange_is_that_of_the_branch() {
