@@ -43,6 +43,7 @@ pub use agents::is_fixed_word;
 pub use attributes::{Attribute, set_attributes};
 pub use branch::{Edited, Rewound, edit_text, fork, rewind};
 pub use choice::{Choice, check_can_be_hidden, find_cells, hide, reveal};
+pub use compaction::counting_summary;
 pub use decode::{decode, decode_named};
 pub use edit::{
     Splice, answer_behind, append, append_all, append_answer, complete_answer, replace,
@@ -274,6 +275,15 @@ pub(crate) fn place_in(name: &str) -> Option<usize> {
     // There is one way to write a number.
     let is_plain = digits.starts_with(|c: char| ('1'..='9').contains(&c));
     digits.parse().ok().filter(|_| is_plain)
+}
+
+impl Document {
+    /// The last cell that would wait for an answer if its `history` did not keep it, or its words, from the model.
+    pub fn unseen_question(&self) -> Option<Cell<'_>> {
+        let behind = self.cells().rev().take_while(|cell| !cell.is_answer());
+        let mut prompts = behind.filter(|cell| cell.is_prompt() && !cell.body().is_empty());
+        prompts.next().filter(|cell| !cell.is_question())
+    }
 }
 
 impl<'a> Cell<'a> {

@@ -141,7 +141,7 @@ pub fn undo_compaction(conversation: &mut dyn Conversation) -> Result<bool, Stor
     let decoded = conversation.messages();
     let tombstones = {
         let chain = conversation.chain(&decoded);
-        analects_context::undo(&chain, &mut OsIds, now)
+        analects_context::undo(&chain, &decoded.messages, &mut OsIds, now)
     };
     let is_there = !tombstones.is_empty();
     if is_there {

@@ -125,10 +125,13 @@ impl StoreError {
         match self {
             StoreError::NotFound { .. }
             | StoreError::NotAFile { .. }
-            | StoreError::Refused { .. }
             | StoreError::Misused { .. } => None,
             StoreError::Locked { .. } | StoreError::Changing { .. } => {
                 Some("try again when it is done".to_string())
+            }
+            StoreError::Refused { path, .. } => {
+                let check = format!("analects check {}", path.display());
+                Some(format!("nothing was written; try again, or see what is odd with {check}"))
             }
             StoreError::Conflict { .. } => {
                 Some("load it again, and make the change on what it holds now".to_string())

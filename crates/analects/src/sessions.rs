@@ -4,9 +4,10 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use analects_core::{Ids, MessageId};
+use analects_core::{Body, Ids, Message, MessageId};
 use analects_store::{
-    ChainName, Found, JsonlStore, OsIds, Places, StoreError, TranscriptStore, find, message_ids,
+    ChainName, Found, JsonlStore, OsIds, Places, StoreError, TranscriptStore, find, load,
+    message_ids,
 };
 use jiff::Timestamp;
 
@@ -74,6 +75,15 @@ impl Sessions {
             });
         }
         Ok(name.side(agent))
+    }
+
+    /// The boundary and the summary of the compaction that counts in a session.
+    pub fn compaction(&self, of: &ChainName) -> Result<Vec<MessageId>, Failure> {
+        let boundary = load(&*self.store, of)?.boundary;
+        let Some(Message { id, body: Body::CompactBoundary(body), .. }) = boundary else {
+            return Ok(Vec::new());
+        };
+        Ok(std::iter::once(id).chain(body.summary_id).collect())
     }
 
     /// The message of a session that is meant: by its id, or the beginning of it.

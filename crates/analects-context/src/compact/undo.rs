@@ -7,8 +7,14 @@ use crate::plan::after_boundary;
 
 /// The messages that undo the last compaction of a chain: a tombstone on its boundary, one on its summary, which
 /// would else stay in the conversation, and one on each copy of an instruction and each file that came with it.
-/// Nothing if there is no compaction.
-pub fn undo(chain: &Chain<'_>, ids: &mut dyn Ids, now: Timestamp) -> Vec<Message> {
+/// A copy that says something else by now is somebody's own words, and stays. `record` is all that is known of the
+/// conversation. Nothing if there is no compaction.
+pub fn undo(
+    chain: &Chain<'_>,
+    record: &[Message],
+    ids: &mut dyn Ids,
+    now: Timestamp,
+) -> Vec<Message> {
     let Some(boundary) = chain.boundary else { return Vec::new() };
     let Body::CompactBoundary(body) = &boundary.body else { return Vec::new() };
     let summary =
@@ -17,6 +23,7 @@ pub fn undo(chain: &Chain<'_>, ids: &mut dyn Ids, now: Timestamp) -> Vec<Message
     let mut made = Vec::new();
     let behind = chain.messages.iter().skip(after_boundary(chain)).copied();
     let copies = behind.take_while(|message| came_along(message));
+    let copies = copies.filter(|copy| !is_edited(copy, boundary, record));
     for target in std::iter::once(boundary).chain(summary.copied()).chain(copies) {
         let tombstone =
             Tombstone { target: target.id.clone(), target_parent: target.parent_id.clone() };
@@ -40,5 +47,23 @@ fn came_along(message: &Message) -> bool {
         Body::System(_) => true,
         Body::Attachment(attachment) => is_file(attachment),
         _ => false,
+    }
+}
+
+/// Whether a copy of an instruction was changed since: then no original says the same. Where the originals are not at
+/// hand, the record is one that only grows, and what came later than the boundary is no copy.
+fn is_edited(copy: &Message, boundary: &Message, record: &[Message]) -> bool {
+    if !matches!(copy.body, Body::System(_)) {
+        return false;
+    }
+    match record.iter().position(|message| message.id == boundary.id) {
+        Some(at) => {
+            let content = copy.content_to_send();
+            let is_original = |message: &Message| {
+                matches!(message.body, Body::System(_)) && message.content_to_send() == content
+            };
+            !record[..at].iter().any(is_original)
+        }
+        None => copy.created_at.is_some() && copy.created_at != boundary.created_at,
     }
 }

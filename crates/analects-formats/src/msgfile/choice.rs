@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use analects_core::{History, nearest};
 
+use super::compaction::Compaction;
 use super::item::{ItemError, ItemErrorKind};
 use super::{Attribute, Cell, Document, place_in, roles};
 
@@ -129,6 +130,13 @@ pub fn check_can_be_hidden(document: &Document, at: usize) -> Result<(), ItemErr
             "it is the boundary of a compaction",
             "analects compact FILE --undo takes it back",
         ),
+        // Without it the model would know nothing of what it stands for.
+        Some("summary") if Compaction::of(document).is_some_and(|it| it.summary == Some(at)) => {
+            refuse(
+                "it is the summary of a compaction, and stands for what came before",
+                "analects compact FILE --undo takes it back",
+            )
+        }
         Some("tombstone") => {
             refuse("it only takes another cell back", "name a message or an answer")
         }

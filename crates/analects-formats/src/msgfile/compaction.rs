@@ -49,6 +49,12 @@ impl Compaction {
     }
 }
 
+/// The name of the summary that stands for the earlier part of a file, if one does.
+pub fn counting_summary(document: &Document) -> Option<String> {
+    let at = Compaction::of(document)?.summary?;
+    Some(Cell { document, at }.name().into_owned())
+}
+
 /// What a cell was before it was edited.
 fn original(mut cell: Cell<'_>) -> Cell<'_> {
     // What is edited stands above the original.

@@ -29,11 +29,16 @@ pub fn rewind(path: &Path, cell: &str, surroundings: &Surroundings) -> Result<Re
     })?;
     let rewound = done.ok_or_else(|| Failure::ours("nothing was changed"))?;
     if let Some(summary) = &rewound.uncounted {
-        ui::remark(&format!(
-            "the summary of cell {summary} does not count there, and everything before is seen; compact again if need be"
-        ));
+        remark_uncounted(&format!("the summary of cell {summary}"));
     }
     Ok(rewound)
+}
+
+/// Says that a summary does not count where a conversation goes on.
+pub fn remark_uncounted(summary: &str) {
+    ui::remark(&format!(
+        "{summary} does not count there, and everything before is seen; compact again if need be"
+    ));
 }
 
 /// Says something else in the place of a cell.
@@ -89,25 +94,42 @@ pub fn fork(
 ) -> Result<PathBuf, Failure> {
     let document = reading::read(path)?;
     let in_file = |error: ItemError| explain(path, &error);
+    let mut summary = None;
     let bytes = match at {
         Some(name) => {
             let at = find(&document, name).map_err(in_file)?;
-            msgfile::fork(&document, at).map_err(in_file)?
+            let bytes = msgfile::fork(&document, at).map_err(in_file)?;
+            let counts = msgfile::counting_summary(&document.with_source(bytes.clone()));
+            summary =
+                msgfile::counting_summary(&document).filter(|name| Some(name) != counts.as_ref());
+            bytes
         }
         None => document.source().to_vec(),
     };
     let copy = copy.map_or_else(|| free_name(path), Path::to_path_buf);
     check_copy(path, &copy, &document)?;
-    if create_file(&copy, &bytes)? {
-        return Ok(copy);
+    let done = write_copy(&copy, &bytes, force, surroundings);
+    if let (Some(summary), Ok(())) = (summary, &done) {
+        remark_uncounted(&format!("the summary of cell {summary}"));
+    }
+    done.map(|()| copy)
+}
+
+fn write_copy(
+    copy: &Path,
+    bytes: &[u8],
+    force: bool,
+    surroundings: &Surroundings,
+) -> Result<(), Failure> {
+    if create_file(copy, bytes)? {
+        return Ok(());
     }
     if !force {
         let failure = Failure::input(format!("{}: there is a file already", copy.display()));
         return Err(failure.or_hint("name another one with -o, or write over it with --force"));
     }
-    let mut file = writing::open(&copy, &surroundings.places)?;
-    file.edit(|document| Splice::whole(document.source(), bytes.clone()))?;
-    Ok(copy)
+    let mut file = writing::open(copy, &surroundings.places)?;
+    Ok(file.edit(|document| Splice::whole(document.source(), bytes.to_vec()))?)
 }
 
 /// The copy must be another file, and be read like the original.

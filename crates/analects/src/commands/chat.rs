@@ -422,6 +422,13 @@ fn go_on_with(
 }
 
 fn nothing_to_ask(document: Option<&Document>) -> Failure {
+    if let Some(cell) = document.and_then(Document::unseen_question) {
+        let (name, history) = (cell.name(), cell.attribute("history").unwrap_or_default());
+        let message = format!(
+            "nothing to ask: cell {name} has history={history:?}, so the model does not see what it says"
+        );
+        return Failure::usage(message, "take that out of the cell, or add a prompt");
+    }
     let message = "nothing to ask: there is no prompt, and no cell waits for an answer";
     let hint = document.and_then(misplaced_question);
     let hint = hint.unwrap_or("add a prompt, such as analects chat talk.msg.md \"Hello\"");

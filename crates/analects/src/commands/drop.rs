@@ -63,6 +63,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let sessions = Sessions::of(&surroundings);
     let name = sessions.find(Some(&args.session))?;
     let message = sessions.message(&name, &args.message)?;
+    if sessions.compaction(&name)?.contains(&message) {
+        let failure = Failure::input(format!("{} is a part of the last compaction", &*message));
+        let hint = format!("analects compact {} --undo takes that back", args.session);
+        return Err(failure.or_hint(hint));
+    }
     let mut session = Session::open(&*sessions.store, name)?;
     if session.is_hidden(&message)? {
         let failure = Failure::input(format!("{} is hidden already", &*message));

@@ -21,6 +21,8 @@ use crate::ui;
 ///
 /// Of a session, the id of the new one is printed. A call whose result comes after the message counts as interrupted
 /// when the conversation is sent.
+///
+/// Before a compaction, its summary does not count, and what it stands for is sent again; that is said.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects fork talk.msg.md --at 3 -o other.msg.md
@@ -89,5 +91,9 @@ pub fn copy(sessions: &Sessions, name: &ChainName, at: Option<&str>) -> Result<C
     let copy = ChainName { project: name.project.clone(), ..sessions.new_name() };
     let session = Session::open(&*sessions.store, name.clone())?;
     session.fork(at, copy.clone(), &mut OsIds, Timestamp::now())?;
+    let counted = if at.is_some() { sessions.compaction(name)? } else { Vec::new() };
+    if !counted.is_empty() && counted != sessions.compaction(&copy)? {
+        cells::remark_uncounted("the summary of the last compaction");
+    }
     Ok(copy)
 }

@@ -53,9 +53,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// Goes back to a message, and says how to undo that.
 pub fn back_to(sessions: &Sessions, name: ChainName, message: &str) -> Result<(), Failure> {
     let session_id = name.session.to_string();
-    let mut session = Session::open(&*sessions.store, name)?;
+    let counted = sessions.compaction(&name)?;
+    let mut session = Session::open(&*sessions.store, name.clone())?;
     let before = session.leaf().cloned();
     session.rewind(message, &mut OsIds, Timestamp::now())?;
+    if !counted.is_empty() && counted != sessions.compaction(&name)? {
+        cells::remark_uncounted("the summary of the last compaction");
+    }
     let back =
         before.map(|leaf| format!("; to undo this: analects rewind {session_id} {}", &*leaf));
     ui::remark(&format!("the session goes on from {message}{}", back.unwrap_or_default()));

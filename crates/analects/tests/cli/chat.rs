@@ -149,3 +149,18 @@ fn what_no_cell_can_say_is_kept_at_the_end_of_the_file() {
     assert_eq!(file.matches("[residue]").count(), 1, "{file}");
     assert!(file.find("[residue]").unwrap() > file.find("two").unwrap(), "{file}");
 }
+
+#[test]
+fn a_question_that_the_model_would_not_see_is_named() {
+    let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
+    for history in ["summary", "none"] {
+        let text =
+            format!("# %% [^7]\n\n[^7]: [markdown] history=\"{history}\"\n\nA long question\n");
+        sandbox.write("a.msg.md", text);
+        let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny"]);
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        let why = format!("nothing to ask: cell 7 has history=\"{history}\"");
+        assert!(run.stderr.contains(&why), "{}", run.stderr);
+        assert!(run.stderr.contains("hint: take that out of the cell"), "{}", run.stderr);
+    }
+}

@@ -206,3 +206,59 @@ fn where_the_local_model_for_summaries_is_not_there_the_one_that_answers_writes_
     let warning = "warning: the model for summaries cannot be asked: ";
     assert!(run.stderr.contains(warning), "{}", run.stderr);
 }
+
+#[test]
+fn the_parts_of_a_compaction_are_not_hidden_one_by_one() {
+    let server = Server::new(vec![answer(&["They spoke of rivers."]); 5]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", talk(6));
+    assert_eq!(sandbox.run(&["compact", "a.msg.md"]).code, Some(0));
+    let shown = json(&sandbox.run(&["show", "a.msg.md", "--json"]).stdout);
+    let cells = shown["cells"].as_array().unwrap();
+    let summary = cells.iter().find(|cell| cell["role"] == "summary").unwrap();
+    let before = sandbox.read("a.msg.md");
+    let run = sandbox.run(&["drop", "a.msg.md", summary["name"].as_str().unwrap()]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("hint: analects compact a.msg.md --undo"), "{}", run.stderr);
+    assert_eq!(sandbox.read("a.msg.md"), before);
+    // A copy that ends before the boundary knows nothing of the summary, and that is said.
+    let last = cells.iter().rfind(|cell| cell["role"] == "user").unwrap()["name"].as_str().unwrap();
+    let run = sandbox.run(&["fork", "a.msg.md", "--at", last, "-o", "b.msg.md"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("does not count there, and everything before is seen"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(seen(&sandbox, "b.msg.md"), 11);
+    let run = sandbox.run(&["fork", "a.msg.md", "-o", "c.msg.md"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+}
+
+#[test]
+fn the_parts_of_a_compaction_are_not_hidden_one_by_one_in_a_session() {
+    let answers = ["One.", "Two.", "Three."].map(|text| answer(&[&format!("{text} ").repeat(150)]));
+    let summaries = vec![answer(&["They counted."]); 9];
+    let server = Server::new(answers.into_iter().chain(summaries).collect());
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    assert_eq!(sandbox.run(&["chat", "-m", "openai/tiny", "one?"]).code, Some(0));
+    for prompt in ["two?", "three?"] {
+        assert_eq!(sandbox.run(&["chat", "-c", prompt]).code, Some(0));
+    }
+    let tail = || -> Vec<Value> {
+        sandbox.run(&["session", "tail", "last", "--json"]).stdout.lines().map(json).collect()
+    };
+    let first = tail()[0]["id"].as_str().unwrap().to_string();
+    let run = sandbox.run(&["compact", "last"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let summary = tail().into_iter().find(|message| message["type"] == "summary").unwrap();
+    let run = sandbox.run(&["drop", "last", summary["id"].as_str().unwrap()]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("hint: analects compact last --undo"), "{}", run.stderr);
+    for verb in [&["fork", "last", "--at", &first][..], &["rewind", "last", &first]] {
+        let run = sandbox.run(verb);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let told = "the summary of the last compaction does not count there";
+        assert_eq!(run.stderr.matches(told).count(), 1, "{}", run.stderr);
+    }
+}
