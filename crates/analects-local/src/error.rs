@@ -112,6 +112,9 @@ pub enum LocalError {
     Unsupported,
 }
 
+/// Looking for a file that somebody named.
+pub(crate) const FIND: &str = "find";
+
 impl LocalError {
     /// What the person can do about it.
     pub fn hint(&self) -> Option<String> {
@@ -171,8 +174,12 @@ impl LocalError {
 
     /// Whether something that was named is not there.
     pub fn is_not_found(&self) -> bool {
-        let missing = matches!(self, LocalError::NoWeights { missing: true, .. });
-        missing || matches!(self, LocalError::Unknown { .. })
+        match self {
+            LocalError::NoWeights { missing, .. } => *missing,
+            LocalError::Io { action: FIND, source, .. } => source.kind() == io::ErrorKind::NotFound,
+            LocalError::Unknown { .. } => true,
+            _ => false,
+        }
     }
 
     /// Whether what was given is at fault, and nothing else.

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::error::to;
+use crate::error::{FIND, to};
 use crate::packages::{packages, pullable};
 use crate::{Local, LocalError, Pullable, sys};
 
@@ -72,7 +72,7 @@ impl Local {
     /// Gives a file of weights a name. It stays where it is.
     pub fn add(&self, name: &str, weights: &Path) -> Result<Installed, LocalError> {
         check_name(name)?;
-        let weights = weights.canonicalize().map_err(to("find", weights))?;
+        let weights = weights.canonicalize().map_err(to(FIND, weights))?;
         check_weights(&weights)?;
         let (folder, file) = (self.weights(), self.file(name));
         sys::create_private_folder(&folder).map_err(to("create this folder", &folder))?;

@@ -24,6 +24,8 @@ pub(crate) struct Decoder {
     held: Text,
     calls: Calls,
     stop_reason: Option<StopReason>,
+    /// Whether the answer calls a tool.
+    called: bool,
     refused: bool,
     /// Whether the answer ended, well or badly: what comes after is not part of it.
     done: bool,
@@ -121,7 +123,12 @@ impl Decoder {
         self.close_all(out);
         self.tell_rest(out);
         let refused = self.refused.then_some(StopReason::Refusal);
-        let stop_reason = refused.or_else(|| self.stop_reason.take());
+        // Several servers say that they are done, and leave it to the reader to find the calls.
+        let stop_reason = match self.stop_reason.take() {
+            Some(StopReason::EndTurn) if self.called => Some(StopReason::ToolUse),
+            stop_reason => stop_reason,
+        };
+        let stop_reason = refused.or(stop_reason);
         out.push(StreamEvent::MessageStop { stop_reason });
     }
 
@@ -319,6 +326,7 @@ impl Decoder {
 
     fn open_call(&mut self, delta: &CallDelta, out: &mut Vec<StreamEvent>) -> usize {
         self.close_open(out);
+        self.called = true;
         let name = delta.name.clone().unwrap_or_default();
         // A call that its vendor did not name gets a name that no other answer uses.
         let given = delta.id.clone();

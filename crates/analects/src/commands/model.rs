@@ -126,7 +126,11 @@ fn providers(args: &List, surroundings: &Surroundings) -> Result<(), Failure> {
         return ui::print_json(&json!({ "providers": rows }));
     }
     let row = |vendor: &Vendor| {
-        let ready = if surroundings.models.can_ask(vendor) { "ready" } else { "no key" };
+        let ready = match is_ready(vendor, surroundings) {
+            true => "ready",
+            false if vendor.needs_key => "no key",
+            false => "not pulled",
+        };
         let key = vendor.key_variables.first().copied().unwrap_or("no key needed");
         let tried = if vendor.tried { "" } else { "not tried yet" };
         [vendor.name, ready, key, tried].map(str::to_string)
@@ -134,10 +138,18 @@ fn providers(args: &List, surroundings: &Surroundings) -> Result<(), Failure> {
     ui::print_rows(vendors().iter().map(row).collect())
 }
 
+/// Whether a provider could be asked now. Of this machine's own models, one has to be here.
+fn is_ready(vendor: &Vendor, surroundings: &Surroundings) -> bool {
+    match vendor.name == OWN_SERVER {
+        true => own::has_models(surroundings),
+        false => surroundings.models.can_ask(vendor),
+    }
+}
+
 fn as_json(vendor: &Vendor, surroundings: &Surroundings) -> Value {
     json!({
         "name": vendor.name,
-        "ready": surroundings.models.can_ask(vendor),
+        "ready": is_ready(vendor, surroundings),
         "needs_key": vendor.needs_key,
         "key_variables": vendor.key_variables,
         "base_url_variables": vendor.base_url_variables,

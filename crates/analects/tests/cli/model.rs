@@ -15,6 +15,7 @@ fn providers_are_listed_with_their_keys_names_and_not_the_keys() {
     let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_string();
     assert!(row("anthropic ").contains("ready") && row("openai ").contains("no key"), "{text}");
     assert!(row("ollama ").contains("ready"), "{text}");
+    assert!(row("local ").contains("not pulled"), "{text}");
     let found: Value =
         serde_json::from_str(&sandbox.run(&["model", "list", "--json"]).stdout).unwrap();
     let openai = found["providers"].as_array().unwrap().iter().find(|row| row["name"] == "openai");
@@ -73,4 +74,27 @@ fn a_model_without_a_name_is_none() {
         let expected = format!("analects: unknown model \"{name}\"\n{hint}");
         Sandbox::new().run(&["model", "info", name]).assert_failure(2, &expected);
     }
+}
+
+#[test]
+fn a_model_or_a_file_that_is_not_there_is_told_as_such() {
+    let sandbox = Sandbox::new();
+    for words in [
+        &["model", "rm", "nobody"][..],
+        &["model", "rm", "smollm2"],
+        &["model", "stop", "smollm2"],
+        &["model", "pull", "nobody"],
+        &["model", "add", "mine", "no.gguf"],
+    ] {
+        let run = sandbox.run(words);
+        assert_eq!(run.code, Some(3), "{words:?}: {}", run.stderr);
+        assert!(!run.stderr.contains("fetch it"), "{}", run.stderr);
+    }
+    // What is there, and no model, is the fault of whoever named it.
+    sandbox.write("no.gguf", "GGML");
+    assert_eq!(sandbox.run(&["model", "add", "mine", "no.gguf"]).code, Some(1));
+    let found: Value =
+        serde_json::from_str(&sandbox.run(&["model", "list", "--json"]).stdout).unwrap();
+    let local = found["providers"].as_array().unwrap().iter().find(|row| row["name"] == "local");
+    assert_eq!(local.unwrap()["ready"], false);
 }

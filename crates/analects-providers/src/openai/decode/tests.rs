@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use analects_core::{ApiErrorKind, Folded, Message, StreamEvent, fold};
+use analects_core::{ApiErrorKind, Body, Folded, Message, StopReason, StreamEvent, fold};
 
 use crate::{Api, decoder};
 
@@ -50,6 +50,22 @@ fn many_unknown_fields_take_time_in_proportion() {
             assert_eq!(extras.count(), FIELDS);
         });
     }
+}
+
+#[test]
+fn an_answer_that_calls_a_tool_ends_with_that_whatever_the_server_says() {
+    let function = "{\"name\":\"f\",\"arguments\":\"{}\"}";
+    let call = chunk(&format!(
+        "{{\"tool_calls\":[{{\"index\":0,\"id\":\"c\",\"function\":{function}}}]}}"
+    ));
+    let stop_of = |stream: String| match folded(&events(&stream)).message.body {
+        Body::Assistant(body) => body.stop_reason,
+        _ => None,
+    };
+    assert_eq!(stop_of(call.clone() + STOP), Some(StopReason::ToolUse));
+    assert_eq!(stop_of(chunk("{\"content\":\"Hello\"}") + STOP), Some(StopReason::EndTurn));
+    let cut = STOP.replace("\"stop\"", "\"length\"");
+    assert_eq!(stop_of(call + &cut), Some(StopReason::MaxTokens));
 }
 
 #[test]

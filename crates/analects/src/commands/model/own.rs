@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use analects_local::{Installed, Local};
+use analects_local::{Installed, Local, LocalError};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -95,14 +95,23 @@ pub fn add(args: &Add) -> Result<(), Failure> {
 pub fn rm(args: &Rm) -> Result<(), Failure> {
     let (surroundings, local) = machine()?;
     let removed = local.remove(bare(&args.name));
-    removed.map_err(|error| surroundings.explain(error.into()))
+    removed.map_err(|error| surroundings.explain(not_here(error)))
+}
+
+/// What was never fetched cannot be removed or ended; nobody need fetch it for that.
+fn not_here(error: LocalError) -> Failure {
+    match error {
+        LocalError::NotPulled(_) => Failure::not_found(error.to_string())
+            .or_hint("analects model list local shows those that are"),
+        error => error.into(),
+    }
 }
 
 pub fn stop(args: &Stop) -> Result<(), Failure> {
     let (_, local) = machine()?;
     let stopped = match args.name.as_deref().map(bare) {
         Some(name) => {
-            local.find(name)?;
+            local.find(name).map_err(not_here)?;
             if local.stop(name)? { vec![name.to_string()] } else { Vec::new() }
         }
         None => local.stop_all()?,
@@ -114,6 +123,12 @@ pub fn stop(args: &Stop) -> Result<(), Failure> {
         ui::remark("no server of a local model runs");
     }
     Ok(())
+}
+
+/// Whether any model is here that could be asked.
+pub fn has_models(surroundings: &Surroundings) -> bool {
+    let here = local::local(surroundings).ok().and_then(|local| local.list().ok());
+    here.is_some_and(|here| here.iter().any(|model| model.bytes.is_some()))
 }
 
 /// Lists the models that are here, and those that could be fetched.
