@@ -5,8 +5,8 @@
 use std::ops::ControlFlow;
 
 use analects_core::{
-    Body, CompactBoundary, CountingIds, Json, Message, MessageId, Other, Progress, Raw,
-    SessionState, StateChange, Summary, TokenUsage, chain,
+    Block, Body, CompactBoundary, CountingIds, Json, Message, MessageId, Other, Progress, Raw,
+    SessionState, StateChange, Summary, TokenUsage, ToolResult, chain,
 };
 use analects_formats::transcript::read_line;
 use jiff::Timestamp;
@@ -359,6 +359,32 @@ fn counts_and_totals(store: &dyn TranscriptStore) {
     assert_eq!((overview.records, overview.messages, overview.damaged), (3, 3, 0));
     assert_eq!((overview.input_tokens, overview.output_tokens), (220, 10));
     assert_eq!(overview.cost_usd.to_bits(), 0.5_f64.to_bits());
+    // Further records of one answer repeat its counts, or know more of them; what no model said took nothing.
+    let part = |output: u64, cost: f64, model: &str| Message {
+        response_id: Some("r".into()),
+        model: Some(model.into()),
+        usage: Some(TokenUsage { output_tokens: Some(output), ..TokenUsage::default() }),
+        cost_usd: Some(cost),
+        ..Message::assistant("", "part")
+    };
+    for (output, cost, model) in
+        [(1, 0.25, "m"), (7, 0.5, "m"), (7, 0.5, "m"), (9, 1.0, "<synthetic>")]
+    {
+        session.append(vec![part(output, cost, model)], &mut ids, now()).unwrap();
+        // An index may be written at any time.
+        store.overview(&name).unwrap();
+    }
+    let overview = store.overview(&name).unwrap();
+    assert_eq!((overview.input_tokens, overview.output_tokens), (220, 17));
+    assert_eq!(overview.cost_usd.to_bits(), 1.0_f64.to_bits());
+    // Results may come between them; what follows another question is another answer, whatever its name.
+    let result = ToolResult { tool_use_id: "t".into(), ..ToolResult::default() };
+    let result = Message::user("", vec![Block::ToolResult(result)]);
+    session.append(vec![result, part(7, 0.5, "m")], &mut ids, now()).unwrap();
+    assert_eq!(store.overview(&name).unwrap().output_tokens, 17);
+    let again = vec![Message::user("", "And?"), part(7, 0.5, "m")];
+    session.append(again, &mut ids, now()).unwrap();
+    assert_eq!(store.overview(&name).unwrap().output_tokens, 24);
     assert_eq!(overview.name(), Some("How are things?"));
     assert_eq!(overview.created_at.as_deref(), Some("2026-11-15T18:17:00Z"));
     let titled = SessionState {

@@ -82,7 +82,8 @@ fn verdict(found: usize, is_whole: bool, is_ended: bool) -> Option<Problem> {
     } else {
         let hint =
             "the session may still be at work; read the file again when the line is complete";
-        Problem::error("torn-line", "the last line was cut off while it was written").hint(hint)
+        // Nothing of it was complete yet, so nothing gets lost.
+        Problem::warning("torn-line", "the last line was cut off while it was written").hint(hint)
     })
 }
 

@@ -15,7 +15,7 @@ pub struct Envelope<'a> {
 }
 
 /// The fields of the head. Their places are those in `Envelope::fields`.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 21] = [
     "v",
     "type",
     "id",
@@ -34,6 +34,9 @@ const NAMES: [&str; 18] = [
     "snapshot",
     "text",
     "is_api_error_message",
+    "response_id",
+    "model",
+    "content",
 ];
 
 /// The names of a head in memory of its own.

@@ -2,7 +2,7 @@
 //! index can hold it for the rows that it has seen.
 
 use analects_core::{Json, Message, Raw, RawMap, TokenUsage};
-use analects_formats::transcript::{Envelope, read_line};
+use analects_formats::transcript::{Envelope, crc32c, read_line};
 
 use super::Row;
 
@@ -11,6 +11,12 @@ const TITLE: usize = 80;
 
 /// How many characters of a title or a folder are kept: an index entry must stay small.
 const LONGEST: usize = 1000;
+
+/// How many answers are remembered: those of which further records may come.
+const ANSWERS: usize = 8;
+
+/// The model of messages that a program made itself. They took nothing.
+const SYNTHETIC: &str = "<synthetic>";
 
 /// Counts and totals of a chain.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -37,12 +43,24 @@ pub struct Overview {
     pub output_tokens: u64,
     /// What is known of the costs.
     pub cost_usd: f64,
+    /// What the last answers took, which further records of the same answers repeat.
+    answers: Vec<Taken>,
     /// How often the conversation was compacted.
     pub boundaries: u64,
     /// The position of the last boundary.
     pub last_boundary: Option<u64>,
     /// Where the next row begins.
     pub end: u64,
+}
+
+/// What an answer took.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Taken {
+    /// A checksum of the answer's name, and how long that is: names from elsewhere may be of any length.
+    name: (u32, u64),
+    read: u64,
+    written: u64,
+    cost_usd: f64,
 }
 
 impl Overview {
@@ -92,6 +110,10 @@ impl Overview {
         if self.first_prompt.is_none() && head.type_name() == "user" {
             self.first_prompt = first_prompt(record);
         }
+        if head.type_name() == "user" && !brings_results(head) {
+            // What is answered now is another question, whatever its answer is called.
+            self.answers.clear();
+        }
         self.add_costs(head);
     }
 
@@ -109,17 +131,46 @@ impl Overview {
         }
     }
 
+    /// One answer may be several records, which repeat its counts, and of which the one with the most output knows
+    /// them all: it is counted once, as [`Totals`](analects_formats::claude_code::usage::Totals) does.
     fn add_costs(&mut self, head: &Envelope<'_>) {
+        if head.string("model").as_deref() == Some(SYNTHETIC) {
+            return;
+        }
         let number = |raw: &str| raw.parse::<f64>().ok().filter(|number| number.is_finite());
-        self.cost_usd += head.json("cost_usd").and_then(number).unwrap_or(0.0);
+        let cost_usd = head.json("cost_usd").and_then(number).unwrap_or(0.0);
         let usage = head.json("usage").and_then(|json| TokenUsage::from_json(json).ok());
-        let Some(usage) = usage else { return };
+        let Some(usage) = usage else {
+            self.cost_usd += cost_usd;
+            return;
+        };
         let read =
             [usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens];
         let read = read.into_iter().flatten().fold(0_u64, u64::saturating_add);
-        self.input_tokens = self.input_tokens.saturating_add(read);
-        self.output_tokens =
-            self.output_tokens.saturating_add(usage.output_tokens.unwrap_or_default());
+        let written = usage.output_tokens.unwrap_or_default();
+        let name = head.string("response_id").filter(|name| !name.is_empty());
+        let name = name.or_else(|| head.string("id")).unwrap_or_default();
+        let name = (crc32c(name.as_bytes()), name.len() as u64);
+        self.count(Taken { name, read, written, cost_usd });
+    }
+
+    fn count(&mut self, taken: Taken) {
+        let before = self.answers.iter().position(|answer| answer.name == taken.name);
+        if let Some(before) = before {
+            if self.answers[before].written >= taken.written {
+                return;
+            }
+            let Taken { read, written, cost_usd, .. } = self.answers.remove(before);
+            self.input_tokens = self.input_tokens.saturating_sub(read);
+            self.output_tokens = self.output_tokens.saturating_sub(written);
+            self.cost_usd -= cost_usd;
+        } else if self.answers.len() >= ANSWERS {
+            self.answers.remove(0);
+        }
+        self.input_tokens = self.input_tokens.saturating_add(taken.read);
+        self.output_tokens = self.output_tokens.saturating_add(taken.written);
+        self.cost_usd += taken.cost_usd;
+        self.answers.push(taken);
     }
 
     /// The overview as JSON.
@@ -136,6 +187,8 @@ impl Overview {
         number("input_tokens", self.input_tokens.to_string());
         number("output_tokens", self.output_tokens.to_string());
         number("cost_usd", format!("{:?}", self.cost_usd));
+        let answers: Vec<String> = self.answers.iter().map(Taken::to_json).collect();
+        number("answers", format!("[{}]", answers.join(",")));
         number("boundaries", self.boundaries.to_string());
         if let Some(at) = self.last_boundary {
             number("last_boundary", at.to_string());
@@ -175,10 +228,34 @@ impl Overview {
             input_tokens: number("input_tokens")?,
             output_tokens: number("output_tokens")?,
             cost_usd: map.get("cost_usd")?.to::<f64>()?,
+            answers: map
+                .get("answers")?
+                .as_array()?
+                .iter()
+                .map(Taken::read)
+                .collect::<Option<_>>()?,
             boundaries: number("boundaries")?,
             last_boundary: number("last_boundary"),
             end: number("end")?,
         })
+    }
+}
+
+/// Whether a record holds results of calls, as they stand between the parts of one answer.
+fn brings_results(head: &Envelope<'_>) -> bool {
+    head.json("content")
+        .is_some_and(|json| json.starts_with('[') && json.contains("\"tool_result\""))
+}
+
+impl Taken {
+    fn to_json(&self) -> String {
+        let Taken { name: (sum, length), read, written, cost_usd } = self;
+        format!("[{sum},{length},{read},{written},{cost_usd:?}]")
+    }
+
+    fn read(raw: &Raw) -> Option<Taken> {
+        let (sum, length, read, written, cost_usd) = raw.to()?;
+        Some(Taken { name: (sum, length), read, written, cost_usd })
     }
 }
 

@@ -222,6 +222,28 @@ fn wrong_use_is_explained() {
 }
 
 #[test]
+fn a_folder_is_not_written_over_itself() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path("in/sub/in")).unwrap();
+    sandbox.write("in/t.jsonl", LINE);
+    sandbox.write("in/t.msg.md", "# %%\n\nmine\n");
+    sandbox.write("in/sub/t.jsonl", LINE);
+    for (from, to) in [("in", "in"), ("in", "in/."), ("in/sub/..", "./in")] {
+        let run = sandbox.run(&["convert", from, "-o", to, "--to", "msgfile", "--force"]);
+        assert_eq!(run.code, Some(1), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("this file is one of those that are converted"),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(sandbox.read("in/t.msg.md"), "# %%\n\nmine\n");
+        assert_eq!(sandbox.texts("in/sub/t.msg.md"), ["Hello"], "the others are");
+        fs::remove_file(sandbox.path("in/sub/t.msg.md")).unwrap();
+        fs::remove_file(sandbox.path("in/t.msg.md.msg.md")).unwrap();
+    }
+}
+
+#[test]
 fn a_folder_becomes_a_folder() {
     let sandbox = Sandbox::new();
     for folder in ["in/deep", "in/.hidden", "in/node_modules"] {

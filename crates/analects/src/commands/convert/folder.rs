@@ -26,11 +26,15 @@ pub fn run(job: &Job<'_>) -> Result<(), Failure> {
     let mut walk = Walk { own: fs::canonicalize(output).ok(), files: Vec::new(), links: 0 };
     walk.folder(input, Path::new(""))?;
     let mut given = HashSet::new();
+    let read: HashSet<PathBuf> = match fs::canonicalize(input) {
+        Ok(input) => walk.files.iter().map(|relative| input.join(relative)).collect(),
+        Err(_) => HashSet::new(),
+    };
     let mut done = Done::default();
     let count = walk.files.len();
     for (at, relative) in walk.files.iter().enumerate() {
         ui::progress(&format!("{} of {count} files: {}", at + 1, relative.display()));
-        done.take(one(job, input, output, relative, &mut given), job.args.json)?;
+        done.take(one(job, output, relative, &read, &mut given), job.args.json)?;
     }
     ui::progress("");
     done.conclude(input, walk.links, job.args.json)
@@ -83,15 +87,16 @@ impl Done {
 /// Converts one file; `None` if nothing tells its format.
 fn one(
     job: &Job<'_>,
-    input: &Path,
     output: &Path,
     relative: &Path,
+    read: &HashSet<PathBuf>,
     given: &mut HashSet<PathBuf>,
 ) -> Result<Option<()>, Failure> {
-    let source = Source::open(&input.join(relative))?;
+    let source = Source::open(&job.args.input.join(relative))?;
     let Some(from) = job.format_of(&source) else { return Ok(None) };
     let name = new_name(relative, from, job.to, given);
     make_folders(output, &name)?;
+    check_not_read(&output.join(&name), read)?;
     let taken = if job.args.force { Taken::ReplaceLinks } else { Taken::Refuse };
     let output = Output::file(&output.join(&name), taken)?;
     let report = job.convert(source, output)?;
@@ -122,6 +127,15 @@ fn new_name(
     let names = first.into_iter().chain(more).map(|name| relative.with_file_name(name));
     // There are more numbers than files, so that one of them is free.
     names.into_iter().find(|name| given.insert(name.clone())).unwrap_or_default()
+}
+
+/// A file of the folder that is read is not written over, whatever is allowed.
+fn check_not_read(new: &Path, read: &HashSet<PathBuf>) -> Result<(), Failure> {
+    if !fs::canonicalize(new).is_ok_and(|new| read.contains(&new)) {
+        return Ok(());
+    }
+    let text = format!("{}: this file is one of those that are converted", new.display());
+    Err(Failure::input(text).or_hint("name another folder with -o; this file was left as it is"))
 }
 
 /// Makes the folders above a new file. A link among them could lead anywhere, and is refused.
