@@ -255,7 +255,9 @@ fn the_parts_of_a_compaction_are_not_hidden_one_by_one_in_a_session() {
     let run = sandbox.run(&["drop", "last", summary["id"].as_str().unwrap()]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(run.stderr.contains("hint: analects compact last --undo"), "{}", run.stderr);
-    for verb in [&["fork", "last", "--at", &first][..], &["rewind", "last", &first]] {
+    // The copy is the last one then.
+    let session = summary["session_id"].as_str().unwrap();
+    for verb in [&["fork", session, "--at", &first][..], &["rewind", session, &first]] {
         let run = sandbox.run(verb);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let told = "the summary of the last compaction does not count there";
