@@ -205,6 +205,27 @@ fn only_the_last_boundary_counts_and_a_tombstone_undoes_it() {
 }
 
 #[test]
+fn a_later_boundary_may_keep_what_an_earlier_one_kept() {
+    let talk = [
+        message("a", ""),
+        message("b", "a"),
+        message("c", "b"),
+        summary("s", "c"),
+        boundary("x", "s", "s", "b"),
+        message("d", "x"),
+        summary("t", "d"),
+        boundary("y", "t", "t", "c"),
+        message("e", "y"),
+    ];
+    check(&talk[..6], "s b c d", &[]);
+    // The second summary says what the first one says, so that is not seen among what is kept.
+    check(&talk, "t c d e", &[]);
+    let undone =
+        [&talk[..], &[tombstone("g", "e", "y", "t"), tombstone("h", "g", "t", "d")]].concat();
+    check(&undone, "s b c d e", &[]);
+}
+
+#[test]
 fn a_boundary_without_its_summary_is_ignored_and_reported() {
     for x in
         [boundary("x", "a", "lost", ""), boundary("x", "a", "a", ""), boundary("x", "a", "", "")]
