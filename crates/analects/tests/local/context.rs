@@ -268,9 +268,9 @@ fn files_that_change_are_told_to_the_real_model() {
 #[test]
 fn a_local_model_that_is_configured_for_summaries_writes_them() {
     let Some(machine) = Machine::with_model("summaries by a local model") else { return };
-    let head = "---\nagents:\n  t: {models: [openai/elsewhere]}\n---\n\n";
+    let head = "---\nagents:\n  t: {models: [openai/elsewhere], context_window: 1600, max_output_tokens: 200}\n---\n\n";
     let round = |n: usize| {
-        let answer = "The river flows to the sea. ".repeat(50);
+        let answer = "The river flows to the sea. ".repeat(14);
         format!(
             "# %%\n\nWhere does river {n} flow?\n\n# %%% [^r{n}]\n\n[^r{n}]: [t]\n\n{answer}\n\n"
         )
