@@ -62,6 +62,9 @@ pub enum Useless {
     /// It holds no text.
     #[error("the answer holds no text")]
     NoText,
+    /// It gives back what was asked for, and says nothing of the conversation.
+    #[error("the summary only repeats what it was asked for")]
+    Echo,
     /// It is as long as what it should stand for.
     #[error("the summary is not shorter than what it stands for")]
     NotShorter,
@@ -203,6 +206,9 @@ impl Compaction {
             return Err(Useless::Error);
         }
         let text = first_text(answer).ok_or(Useless::NoText)?;
+        if prompt::is_echo(&text) {
+            return Err(Useless::Echo);
+        }
         let is_last = self.done + 1 >= self.pieces.len();
         if is_last && counter.text(&text).tokens >= self.replaced.tokens {
             return Err(Useless::NotShorter);

@@ -303,8 +303,20 @@ fn with_files(
             .any(|message| matches!(&message.body, Body::Attachment(body) if body.data == data))
     };
     files.retain(is_shown);
+    count_in(messages, &shown, counter);
     messages.extend(shown);
     files
+}
+
+/// Lets the boundary count what is shown again after it.
+fn count_in(messages: &mut [Message], shown: &[Message], counter: &mut Counter<'_>) {
+    let contents = shown.iter().filter_map(|message| message.body.content());
+    let tokens: u64 = contents.map(|content| counter.content(content).tokens).sum();
+    for message in messages {
+        if let Body::CompactBoundary(boundary) = &mut message.body {
+            boundary.tokens_after = boundary.tokens_after.map(|after| after + tokens);
+        }
+    }
 }
 
 fn told(messages: &[Message], is_makeshift: bool, files: usize) -> Compacted {

@@ -83,6 +83,14 @@ fn instructions(goes_on: bool, (piece, pieces): (usize, usize)) -> String {
     )
 }
 
+/// Whether an answer says hardly more than what it was asked for: small models give the list of sections back.
+pub(super) fn is_echo(text: &str) -> bool {
+    let letters = |text: &str| text.chars().filter(|c| c.is_alphabetic()).count();
+    let asked = SECTIONS.iter().chain(&WHAT_FOR).map(|words| words.to_lowercase());
+    let rest = asked.fold(text.to_lowercase(), |rest, words| rest.replace(&words, ""));
+    letters(&rest.replace("none", "")) * 5 < letters(text)
+}
+
 /// What is left for the text of a piece, once the prompt and a summary so far have their room.
 pub(super) fn room(budget: Budget, counter: &mut Counter<'_>) -> u64 {
     let empty = request("", 1, "", "x", (1, 2));

@@ -186,9 +186,21 @@ fn an_answer_that_is_no_use_changes_nothing() {
     let error = Message { is_api_error_message: true, ..Message::assistant("e", "overloaded") };
     let long = Message::assistant("l", "word ".repeat(2000));
     let blank = Message::assistant("b", vec![Block::from_text(" \n")]);
-    for (answer, expected) in
-        [(error, Useless::Error), (blank, Useless::NoText), (long, Useless::NotShorter)]
-    {
+    // A small model gives the list of sections back.
+    let request = compaction.next_request().unwrap();
+    let asked = request.turns[0].content.text();
+    let sections = asked.find("1. Technical context").unwrap();
+    let list = asked[sections..].split("\n\n").next().unwrap();
+    let echo = Message::assistant("c", list);
+    let empty = SECTIONS.map(|name| format!("## {name}\n\nnone\n")).concat();
+    let empty = Message::assistant("n", empty);
+    for (answer, expected) in [
+        (error, Useless::Error),
+        (blank, Useless::NoText),
+        (long, Useless::NotShorter),
+        (echo, Useless::Echo),
+        (empty, Useless::Echo),
+    ] {
         assert_eq!(compaction.answer(&answer, &mut counter), Err(expected));
         assert_eq!(compaction, before);
     }

@@ -72,12 +72,13 @@ async fn a_compaction_shows_the_files_again_as_they_are_now() {
         for prompt in ["one?", "two?", "three?"] {
             place.say(&model, prompt).await;
         }
-        fs::write(&path, "second version").unwrap();
+        fs::write(&path, "second version, ".repeat(60)).unwrap();
         let client = analects_client::Client::default();
         let agent = crate::place::agent();
         let asked = analects_runtime::Asked::new(&client, &model, &agent);
         let compacted = analects_runtime::compact(&asked, &mut *place.open()).await.unwrap();
         assert_eq!(compacted.files, 1);
+        assert!(compacted.after > 60, "the file counts: {compacted:?}");
         let turned = place.say(&model, "four?").await;
         let sent = server.last().text();
         assert!(sent.contains("second version") && !sent.contains("first version"), "{sent}");
