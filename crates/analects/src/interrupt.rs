@@ -80,7 +80,7 @@ fn watch() {
             while signals.recv().await.is_some() {
                 let pressed = PRESSED.fetch_add(1, Ordering::SeqCst) + 1;
                 if pressed > 1 && COUNTS.load(Ordering::SeqCst) {
-                    ui::keys::usual();
+                    ui::keys::give_up();
                     std::process::exit(INTERRUPTED)
                 }
                 say_hint();

@@ -1,5 +1,5 @@
-//! The keys of a terminal while nobody is asked: what is typed is not shown, and waits. Whatever ends or
-//! stops the process, the terminal is then as it was found.
+//! The keys of a terminal while nobody is asked: what is typed is not shown, and is kept for later. Whatever
+//! ends or stops the process, the terminal is then as it was found.
 
 /// What was typed, as the text that a person meant: keys that erase do, and others that only a line can
 /// follow are left out.
@@ -32,124 +32,12 @@ fn meant(typed: &str) -> String {
 }
 
 #[cfg(unix)]
-pub use unix::{Hushed, hush, leave, stop, typed, usual};
-
+mod unix;
 #[cfg(unix)]
-mod unix {
-    //! The settings of the terminal.
-
-    use std::io::{self, IsTerminal};
-    use std::sync::{Mutex, MutexGuard, PoisonError};
-
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::process::{Signal, getpid, kill_process};
-    use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-    use tokio::signal::unix::{SignalKind, signal};
-
-    use crate::ui::colour::is_dumb;
-
-    /// No more than this is kept of what was typed.
-    const MOST: usize = 4 << 20;
-    /// How long more is waited for, once something came: a terminal sends a paste in pieces.
-    const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-    const NONE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-
-    /// The settings as they were found, if they were ever changed.
-    static FOUND: Mutex<Option<Termios>> = Mutex::new(None);
-
-    fn found() -> MutexGuard<'static, Option<Termios>> {
-        FOUND.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set(settings: &Termios) {
-        let _ = tcsetattr(io::stdin(), OptionalActions::Now, settings);
-    }
-
-    /// Keys are not shown from now on, and wait to be read. Ctrl-C and Ctrl-Z do what they always do.
-    pub fn hush() {
-        let mut found = found();
-        if found.is_none() {
-            *found = tcgetattr(io::stdin()).ok();
-        }
-        if let Some(mut settings) = found.clone() {
-            settings.local_modes -= LocalModes::ECHO | LocalModes::ICANON;
-            set(&settings);
-        }
-    }
-
-    /// The terminal is as it was found.
-    pub fn usual() {
-        if let Some(settings) = &*found() {
-            set(settings);
-        }
-    }
-
-    /// As long as this lives, keys are not shown.
-    pub struct Hushed;
-
-    impl Hushed {
-        pub fn new() -> Hushed {
-            hush();
-            Hushed
-        }
-    }
-
-    impl Drop for Hushed {
-        fn drop(&mut self) {
-            usual();
-        }
-    }
-
-    /// The same for a process that is about to end, wherever it is: what an editor of lines switched on is
-    /// off again.
-    pub fn leave() {
-        usual();
-        // Past the lock of others, and only if that does not wait: the end must not.
-        let stdout = io::stdout();
-        let mut way = [PollFd::new(&stdout, PollFlags::OUT)];
-        let is_free = poll(&mut way, Some(&NONE)).is_ok_and(|count| count > 0);
-        if is_free && stdout.is_terminal() && !is_dumb() {
-            let _ = rustix::io::write(&stdout, b"\x1b[?2004l\x1b[?25h\r\n");
-        }
-    }
-
-    /// Stops the process, as Ctrl-Z does, with the terminal as it was found; then all is as before.
-    pub async fn stop() {
-        // A signal to the process may reach another thread first, so this one waits for the end of it.
-        let Ok(mut goes_on) = signal(SignalKind::from_raw(Signal::CONT.as_raw())) else { return };
-        let before = tcgetattr(io::stdin());
-        usual();
-        if kill_process(getpid(), Signal::STOP).is_ok() {
-            goes_on.recv().await;
-        }
-        if let Ok(before) = before {
-            set(&before);
-        }
-    }
-
-    /// What was typed while keys were not shown.
-    pub fn typed() -> String {
-        let (mut bytes, mut patience) = (Vec::new(), NONE);
-        while bytes.len() < MOST && is_ready(&patience) {
-            let mut buffer = [0; 4096];
-            match rustix::io::read(io::stdin(), &mut buffer) {
-                Ok(0) | Err(_) => break,
-                Ok(count) => bytes.extend_from_slice(&buffer[..count]),
-            }
-            patience = PATIENCE;
-        }
-        super::meant(&String::from_utf8_lossy(&bytes))
-    }
-
-    fn is_ready(patience: &Timespec) -> bool {
-        let stdin = io::stdin();
-        let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
-        poll(&mut keys, Some(patience)).is_ok_and(|count| count > 0)
-    }
-}
+pub use unix::{Hushed, give_up, hush, leave, listen, stop, typed, usual};
 
 #[cfg(not(unix))]
-pub use elsewhere::{Hushed, hush, typed, usual};
+pub use elsewhere::{Hushed, give_up, hush, listen, typed, usual};
 
 #[cfg(not(unix))]
 mod elsewhere {
@@ -166,6 +54,10 @@ mod elsewhere {
     pub fn hush() {}
 
     pub fn usual() {}
+
+    pub fn give_up() {}
+
+    pub fn listen() {}
 
     pub fn typed() -> String {
         super::meant("")

@@ -118,6 +118,45 @@ fn a_paste_into_an_answer_is_not_sent_by_itself() {
 }
 
 #[test]
+fn ctrl_c_ends_an_answer_however_much_was_typed_before_it() {
+    let (sandbox, _server) = sandbox(&[&["begin", "until never"], &["Two."]]);
+    // A terminal itself has room for 4 096 bytes; behind more, Ctrl-C would never be seen.
+    let pasted = "ten bytes\r".repeat(10_000) + "学";
+    let steps = vec![
+        press(PROMPT, "first\r"),
+        press("begin", format!("{pasted}{CTRL_C}")),
+        press("interrupted; what came so far is kept", ""),
+        press("> [pasted: 10001 lines]", "\r"),
+        press("Two.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    let texts = sandbox.texts("a.msg.md");
+    assert_eq!(texts[..2], ["first", "begin"]);
+    assert!(texts[2] == pasted.replace('\r', "\n"), "{} of {}", texts[2].len(), pasted.len());
+}
+
+#[test]
+fn keys_typed_before_ctrl_z_are_there_after_fg() {
+    let (sandbox, _server) = sandbox(&[&["begin", "until go", " end."], &["Two."]]);
+    let steps = vec![
+        press(PROMPT, "first\r"),
+        press("begin", format!("before {CTRL_Z}")),
+        go_on(""),
+        press("", "after"),
+        shell("", "touch go"),
+        press(" end.", ""),
+        press("> before after", "\r"),
+        press("Two.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    assert_eq!(sandbox.texts("a.msg.md")[2], "before after");
+}
+
+#[test]
 fn ctrl_c_with_nothing_to_end_says_how_to_leave() {
     let (sandbox, _server) = sandbox(&[&["half", "until never"], &["whole"]]);
     let steps = vec![

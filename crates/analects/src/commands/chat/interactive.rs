@@ -109,10 +109,13 @@ impl Running<'_> {
                 Heard::End => break,
                 Heard::Cleared => {}
                 Heard::Nothing => ui::remark(interrupt::HOW_TO_LEAVE),
-                Heard::Text(text) => match self.hear(&text) {
-                    Next::Prompt(text) => draft = with_typed(text, &ui::keys::typed()),
-                    Next::End => break,
-                },
+                Heard::Text(text) => {
+                    ui::keys::listen();
+                    match self.hear(&text) {
+                        Next::Prompt(text) => draft = with_typed(text, &ui::keys::typed()),
+                        Next::End => break,
+                    }
+                }
             }
         }
         if let Some(way_back) = self.session.place.way_back() {
