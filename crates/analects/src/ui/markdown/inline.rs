@@ -5,7 +5,7 @@
 mod literal;
 
 use super::style::{Ink, Span, Style};
-use literal::{angle, dollars, entity, escape};
+use literal::{angle, dollars, entity, escape, is_sum_before};
 
 /// How many bytes wait for the partner of a mark of emphasis, or of a bracket.
 const LONGEST_SPAN: usize = 400;
@@ -18,6 +18,9 @@ const LONGEST_MATH: usize = 240;
 /// How many for the end of a link's address.
 const LONGEST_LINK: usize = 1_000;
 
+/// What may end something in which marks mean themselves, so that one after it is a partner, or one in it.
+const ENDS_OF_LITERALS: &str = " <>$)]";
+
 /// The text of a paragraph while it comes.
 #[derive(Debug)]
 pub struct Inline {
@@ -26,9 +29,16 @@ pub struct Inline {
     pending: String,
     /// The character before that.
     before: Option<char>,
-    /// How far the partner of the first mark was looked for in vain.
-    looked: usize,
+    looked: Looked,
     address: Address,
+}
+
+/// How far the partner of the first mark was looked for in vain.
+#[derive(Debug, Default)]
+struct Looked {
+    at: usize,
+    /// Whether something stands there that is not over, and in which marks may mean themselves.
+    waits: bool,
 }
 
 /// Whether we are in an address such as `https://a.b/_c_`, in which underscores mean themselves.
@@ -78,7 +88,7 @@ enum Step {
 impl Inline {
     pub fn new(style: Style) -> Inline {
         let address = Address::default();
-        Inline { style, pending: String::new(), before: None, looked: 0, address }
+        Inline { style, pending: String::new(), before: None, looked: Looked::default(), address }
     }
 
     /// Takes a character, and gives what can be shown.
@@ -91,7 +101,10 @@ impl Inline {
             [LONGEST_MATH, LONGEST_SPAN, LONGEST_CODE, LONGEST_LINK].into_iter().any(crosses);
         // What waits is looked at again only when that may change something.
         let closes = |c: char| match self.pending.chars().next() {
-            Some(mark @ ('*' | '_' | '~' | '`' | '$')) => c == mark,
+            Some(mark @ ('*' | '_' | '~')) => {
+                c == mark || (self.looked.waits && ENDS_OF_LITERALS.contains(c))
+            }
+            Some(mark @ ('`' | '$')) => c == mark,
             Some('[' | '!') => matches!(c, '[' | ']' | '(' | ')'),
             Some('\\') => matches!(c, ']' | ')'),
             _ => true,
@@ -154,7 +167,7 @@ impl Inline {
                     length
                 }
             };
-            self.looked = 0;
+            self.looked = Looked::default();
             self.address.note(&rest[..length]);
             self.before = rest[..length].chars().next_back();
             rest = &rest[length..];
@@ -175,7 +188,7 @@ fn is_special(c: char) -> bool {
     "*_~`[]()\\!$<>&".contains(c)
 }
 
-fn step(text: &str, before: Option<char>, style: Style, ends: bool, looked: &mut usize) -> Step {
+fn step(text: &str, before: Option<char>, style: Style, ends: bool, looked: &mut Looked) -> Step {
     match text.chars().next() {
         Some('\\') => escape(text, style, ends),
         Some('`') => code(text, style, ends),
@@ -259,7 +272,7 @@ struct Opening {
     style: Style,
 }
 
-fn emphasis(text: &str, opening: &Opening, ends: bool, looked: &mut usize) -> Step {
+fn emphasis(text: &str, opening: &Opening, ends: bool, looked: &mut Looked) -> Step {
     let Opening { mark, before, style } = *opening;
     let Some(length) = run(text, mark, ends) else {
         return wait_or(text.len(), text, 4, ends);
@@ -279,7 +292,9 @@ fn emphasis(text: &str, opening: &Opening, ends: bool, looked: &mut usize) -> St
     }
     let longest = if length == 1 { LONGEST_SPAN } else { LONGEST_STRONG };
     let within = within(&text[length..], longest);
-    let Some(inner) = closing_mark(within, mark, length, ends, looked) else {
+    // No more of it is waited for.
+    let ends_here = ends || text.len() >= longest;
+    let Some(inner) = closing_mark(within, (mark, length), [ends, ends_here], looked) else {
         return wait_or(length, text, longest, ends);
     };
     let style = match (mark, length) {
@@ -291,41 +306,70 @@ fn emphasis(text: &str, opening: &Opening, ends: bool, looked: &mut usize) -> St
     Step::Spans(length * 2 + inner, spans(&text[length..length + inner], style))
 }
 
-/// Where the marks start that close an emphasis; looks from `at` on, and leaves there how far it came.
+/// Where the marks start that close an emphasis; goes on from where it was looked for last. What stands for
+/// itself, such as code, formulas and addresses, is passed over. Whether the text ends is one thing for
+/// marks, and another for what need not be waited for.
 fn closing_mark(
     text: &str,
-    mark: char,
-    length: usize,
-    ends: bool,
-    at: &mut usize,
+    (mark, length): (char, usize),
+    [ends, ends_here]: [bool; 2],
+    looked: &mut Looked,
 ) -> Option<usize> {
-    while let Some(next) = text.get(*at..)?.find([mark, '`', '\\']) {
+    let Looked { at, waits } = looked;
+    *waits = false;
+    while let Some(next) = text.get(*at..)?.find([mark, '`', '\\', '<', '$', ']']) {
         *at += next;
-        let c = text[*at..].chars().next()?;
-        let after = match c {
-            '\\' => *at + 1 + text[*at + 1..].chars().next()?.len_utf8(),
-            _ => *at + run(&text[*at..], c, ends)?,
-        };
-        let found = after - *at;
-        *at = match c {
-            '`' => match closing_ticks(&text[after..], found, ends) {
-                Some(inner) => after + inner + found,
-                // The mark that comes next may stand in code.
-                None if !ends && text.len() + 3 < LONGEST_CODE => return None,
-                None => after,
-            },
-            c if c == mark => {
-                let fits = found == length || (found == 3 && length < 3);
-                if fits && closes(text, *at, after, mark) {
-                    return Some(after - length);
-                }
-                after
-            }
-            _ => after,
-        };
+        let rest = &text[*at..];
+        if !rest.starts_with(mark) {
+            let literal = literal_length(rest, mark, ends_here);
+            *waits = literal.is_none();
+            *at += literal?;
+            continue;
+        }
+        let found = run(rest, mark, ends)?;
+        let after = *at + found;
+        let fits = found == length || (found == 3 && length < 3);
+        if fits && closes(text, *at, after, mark) {
+            return Some(after - length);
+        }
+        *at = after;
     }
     *at = text.len();
     None
+}
+
+/// How many bytes at the start of a text stand for themselves, in an emphasis; nothing if more must come
+/// before that is known. The address of a link begins at the bracket before it.
+fn literal_length(text: &str, mark: char, ends: bool) -> Option<usize> {
+    let step = match text.as_bytes().first() {
+        Some(b'`') => code(text, Style::PLAIN, ends),
+        Some(b'\\') => escape(text, Style::PLAIN, ends),
+        Some(b'<') => angle(text, Style::PLAIN, ends),
+        Some(b'$') if is_sum_before(text, mark) => Step::Literal(1),
+        Some(b'$') => dollars(text, ends),
+        Some(b']') => target(text, ends),
+        _ => Step::Literal(1),
+    };
+    match step {
+        Step::Wait => None,
+        Step::Literal(length) | Step::Spans(length, _) => Some(length),
+    }
+}
+
+/// `](address)`. No address holds the start of another one, so nothing is looked through twice.
+fn target(text: &str, ends: bool) -> Step {
+    match text[1..].chars().next() {
+        Some('(') => {}
+        None if !ends => return Step::Wait,
+        _ => return Step::Literal(1),
+    }
+    let inner = within(&text[1..], LONGEST_LINK);
+    let other = inner.find("](");
+    match matching(&inner[..other.unwrap_or(inner.len())], '(', ')') {
+        Some(end) => Step::Literal(end + 2),
+        None if other.is_some() => Step::Literal(2),
+        None => wait_or(2, text, LONGEST_LINK, ends),
+    }
 }
 
 /// Whether the marks between two places can close: something stands before them, and no word goes on

@@ -94,6 +94,41 @@ fn code_and_links_are_shown() {
 }
 
 #[test]
+fn emphasis_does_not_reach_into_addresses_and_formulas() {
+    for (text, expected) in [
+        ("*see <https://x.y/a*b> ok", "*see https://x.y/a*b ok"),
+        ("*see <https://x.y/a*b> ok*", "see https://x.y/a*b ok"),
+        ("_see <a_b@x.yz> ok_", "see a_b@x.yz ok"),
+        ("~~a <https://x.y/~~b> c~~", "a https://x.y/~~b c"),
+        ("*a [t](http://u.v/b*c) d", "*a t (http://u.v/b*c) d"),
+        ("**a [t](http://u.v/(b**c)**) d**", "a t (http://u.v/(b**c)**) d"),
+        ("*a [![i](p*q)](r*s) d*", "a i (p*q) (r*s) d"),
+        ("*a $b*c$ d*", "a $b*c$ d"),
+        ("*a $2*c$ d*", "a $2*c$ d"),
+        ("*a $$b*c$$ d*", "a $$b*c$$ d"),
+        (r"*a \(b*c\) d*", r"a \(b*c\) d"),
+        (r"_a \[b_ c\] d_", r"a \[b_ c\] d"),
+        // What only looks like one of them holds no mark back.
+        ("*a < b* c", "a < b c"),
+        ("*if a<b* c", "if a<b c"),
+        ("*a <b* c> d", "a <b c> d"),
+        ("*a [1]* c", "a [1] c"),
+        ("*a [b* c", "a [b c"),
+        ("*a](b* c", "a](b c"),
+        ("**$5** and **$10**", "$5 and $10"),
+        ("*costs $x* or not", "costs $x or not"),
+        ("**US$** a", "US$ a"),
+    ] {
+        check(text, expected);
+    }
+    // Nor for long.
+    let mut markdown = Markdown::new(80);
+    assert_eq!(bare(&markdown.push("**$5** or *if a<b* it [is")), "$5 or if a<b it ");
+    let open = format!("*a <b $c](d* {}", "word ".repeat(100));
+    check(&open, &open.replace('*', ""));
+}
+
+#[test]
 fn code_blocks_are_verbatim() {
     let code = "```rust\nfn main() { **x** } // # no title\n\n  ```\n";
     check(&format!("{code}after **b**\n"), &format!("{code}after b\n"));
@@ -221,8 +256,36 @@ fn no_style_outlives_its_line() {
 #[test]
 fn marks_without_end_are_no_burden() {
     for text in [
-        "*a", "[", "`", "|", "#", "> ", "(", "- ", "_", "\\", "![", "~~x", "`` ` ", "$", "$a ",
-        "<", "<br ", "&", "&lt", "**a ", "\\(", "://_a",
+        "*a",
+        "[",
+        "`",
+        "|",
+        "#",
+        "> ",
+        "(",
+        "- ",
+        "_",
+        "\\",
+        "![",
+        "~~x",
+        "`` ` ",
+        "$",
+        "$a ",
+        "<",
+        "<br ",
+        "&",
+        "&lt",
+        "**a ",
+        "\\(",
+        "://_a",
+        "*a <b",
+        "*a](b",
+        "*a[[[](",
+        "*a[](x*y) ",
+        "*a $b",
+        "**a <b**c> ",
+        "*a \\(",
+        "*a $1* ",
     ] {
         let clock = std::time::Instant::now();
         let text = text.repeat(20_000 / text.len());
@@ -299,6 +362,9 @@ fn piece() -> impl Strategy<Value = &'static str> {
         "> |a|b|\n> |-|-|\n",
         "- |a|\n  |-|\n",
         "<https://",
+        "a*b> ",
+        "](u*v)",
+        "$x*y$",
         "https://_",
         "\u{1b}[1m",
         "\u{202e}",

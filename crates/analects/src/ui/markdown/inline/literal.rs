@@ -64,6 +64,17 @@ fn is_money(text: &str) -> bool {
         }
 }
 
+/// Whether a dollar and what follows it are a sum before marks that close an emphasis, such as in `**$5**`.
+pub fn is_sum_before(text: &str, mark: char) -> bool {
+    let rest = &text[1..];
+    let is_sum = rest.starts_with(|c: char| c.is_ascii_digit() || c == mark);
+    let stops = |c: char| c == mark || c == '$' || c.is_whitespace();
+    let after = rest.find(stops).map_or("", |end| &rest[end..]);
+    let closing = after.trim_start_matches(mark);
+    let is_over = |c: char| c.is_whitespace() || !c.is_ascii() || ".,;:!?)".contains(c);
+    is_sum && closing.len() < after.len() && closing.starts_with(is_over)
+}
+
 /// A formula between its marks, shown as it stands.
 fn formula(text: &str, open: &str, close: &str, ends: bool) -> Step {
     match within(&text[open.len()..], LONGEST_MATH).find(close) {
