@@ -12,8 +12,10 @@ use crate::ui::safe::safe;
 const MOST_ROWS: usize = 60;
 /// A row with more fields than this gets no line for each of them.
 const MOST_FIELDS: usize = 40;
-/// A name of a column is shown no wider than this before a field.
+/// A name of a column that is wider than this, or than half of the terminal, stands above its field, not before it.
 const WIDEST_NAME: usize = 20;
+/// What stands before a field below its name.
+const BELOW_NAME: &str = "  ";
 
 /// What stands between columns: signs of ASCII, since the width of lines for boxes differs between
 /// terminals for Chinese and others.
@@ -120,6 +122,8 @@ struct Columns {
     widths: Option<Vec<usize>>,
     /// What stands in the head, for columns that do not fit.
     names: Vec<String>,
+    /// How wide a line may be.
+    width: usize,
 }
 
 /// Whether a row is the one below the head, which says where the columns' texts go.
@@ -216,13 +220,14 @@ impl Columns {
         }
         sides.resize(widths.len(), Side::Left);
         let room = width.saturating_sub(indent + BETWEEN.len() * widths.len().saturating_sub(1));
-        let names =
-            cells(first, count, Style::PLAIN).iter().map(|name| name_of(&text(name))).collect();
-        Columns { indent, sides, count, widths: shrink(widths, room), names }
+        let names = cells(first, count, Style::PLAIN);
+        let names = names.iter().map(|name| text(name).replace('\n', " ")).collect();
+        let (widths, width) = (shrink(widths, room), width.saturating_sub(indent));
+        Columns { indent, sides, count, widths, names, width }
     }
 
-    /// The head, and the line below it. Where the columns do not fit, their names stand before the fields,
-    /// and the head is shown only if that is not all of it.
+    /// The head, and the line below it. Where the columns do not fit, their names stand with the fields, and
+    /// the head is shown only if there are none.
     fn head(&self, rows: &[String]) -> Vec<Vec<Span>> {
         let head = Style { bold: true, ..Style::PLAIN };
         let first = rows.first().map_or("", |row| row);
@@ -230,11 +235,8 @@ impl Columns {
             return [self.row(first, head), vec![self.delimiter()]].concat();
         }
         let cells = cells(first, self.count, head);
-        let is_cut = |(cell, name): (&Vec<Span>, &String)| text(cell) != *name;
-        match rows.len() <= 2 || cells.iter().zip(&self.names).any(is_cut) {
-            true => vec![self.joined(&cells)],
-            false => Vec::new(),
-        }
+        let has_fields = rows.len() > 2 && cells.len() <= MOST_FIELDS;
+        if has_fields { Vec::new() } else { vec![self.joined(&cells)] }
     }
 
     /// Makes room for one more row, where there is any.
@@ -271,20 +273,32 @@ impl Columns {
         (0..height).map(|at| self.line(&wrapped, widths, at)).collect()
     }
 
-    /// A row as lines of fields, each after the name of its column.
+    /// A row as lines of fields, each with the name of its column.
     fn record(&self, cells: &[Vec<Span>]) -> Vec<Vec<Span>> {
         let mut lines = vec![self.delimiter()];
         for (at, cell) in cells.iter().enumerate() {
-            let name = self.names.get(at).filter(|name| !name.is_empty());
-            let name = name.map(|name| Span::new(BOLD, format!("{name}: ")));
-            for (at, part) in broken(cell).into_iter().enumerate() {
-                let mut line = vec![self.margin()];
-                line.extend(name.clone().filter(|_| at == 0));
-                line.extend(part);
-                lines.push(line);
+            let name = self.names.get(at).map_or("", |name| name);
+            let is_above = name.width() > WIDEST_NAME.min(self.width / 2);
+            let before = if is_above || name.is_empty() { "" } else { &format!("{name}: ") };
+            if is_above {
+                let name = [Span::new(BOLD, format!("{name}:"))];
+                lines.extend(wrap(&name, self.width).into_iter().map(|line| self.led(line)));
+            }
+            for (at, mut part) in broken(cell).into_iter().enumerate() {
+                match is_above {
+                    true => part.insert(0, Span::new(Style::PLAIN, BELOW_NAME)),
+                    false if at == 0 => part.insert(0, Span::new(BOLD, before)),
+                    false => {}
+                }
+                lines.push(self.led(part));
             }
         }
         lines
+    }
+
+    fn led(&self, mut line: Vec<Span>) -> Vec<Span> {
+        line.insert(0, self.margin());
+        line
     }
 
     /// The line below the head, or above a row that is shown field by field.
@@ -340,16 +354,6 @@ fn shrink(mut widths: Vec<usize>, room: usize) -> Option<Vec<usize>> {
 }
 
 const BOLD: Style = Style { bold: true, ..Style::PLAIN };
-
-/// The name of a column as it stands before a field.
-fn name_of(head: &str) -> String {
-    let mut columns = 0;
-    let fits = |c: &char| {
-        columns += c.width().unwrap_or(0);
-        *c != '\n' && columns <= WIDEST_NAME
-    };
-    head.chars().take_while(fits).collect()
-}
 
 /// A field, cut where it has breaks.
 fn broken(cell: &[Span]) -> Vec<Vec<Span>> {

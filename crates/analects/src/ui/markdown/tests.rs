@@ -191,9 +191,25 @@ fn a_table_fits_the_terminal() {
     assert_eq!(shown, "---\na: one\nb: two\nc: three\n---\na: x\nb: \nc: z\n");
     let shown = bare(&show_in("|a|b|\n|-|-|\n", 2));
     assert_eq!(shown, "a | b\n");
-    let long = "a very long name of a column";
-    let shown = bare(&show_in(&format!("|{long}|b|\n|-|-|\n|x|y|\n"), 4));
-    assert_eq!(shown, format!("{long} | b\n---\na very long name of : x\nb: y\n"));
+}
+
+#[test]
+fn the_names_of_columns_are_never_cut() {
+    let table = "|A long column that is named so|second|third|last|\n|-|-|-|-|\n|one two|x||z|\n";
+    assert_eq!(
+        bare(&show_in(table, 20)),
+        "---\nA long column that\nis named so:\n  one two\nsecond: x\nthird: \nlast: z\n"
+    );
+    assert_eq!(
+        bare(&show_in(&format!("> {}", table.replace("\n|", "\n> |")), 14)),
+        "│ ---\n│ A long\n│ column that\n│ is named so:\n│   one two\n│ second: x\n│ third: \n│ last: z\n"
+    );
+    let table = "|学而时习之不亦说乎|second|\n|-|-|\n|one<br>two|x|\n";
+    assert_eq!(bare(&show_in(table, 12)), "---\n学而时习之不\n亦说乎:\n  one\n  two\nsecond: x\n");
+    // Where a row is one line, its names are, too.
+    let many = |text: &str| format!("|{}\n", format!("{text}|").repeat(50));
+    let shown = bare(&show_in(&(many("name") + &many("-") + &many("x")), 80));
+    assert!(shown.starts_with("name | name | "), "{shown}");
 }
 
 #[test]
