@@ -20,6 +20,8 @@ enum Kind {
     Ours,
 }
 
+const UNANSWERED: &str = "interrupted before anything came; your question is kept";
+
 /// A failed command.
 #[derive(Debug)]
 pub struct Failure {
@@ -82,6 +84,19 @@ impl Failure {
     /// The person stopped it, and what came is in the conversation.
     pub fn interrupted() -> Failure {
         Failure::new(Kind::Interrupted, "interrupted; what came so far is kept", None)
+    }
+
+    /// The person stopped it before anything came; what they said is in the conversation.
+    pub fn unanswered() -> Failure {
+        Failure::new(Kind::Interrupted, UNANSWERED, None)
+    }
+
+    /// Says how to ask again what was stopped before anything came.
+    pub fn ask_again_with(mut self, way: impl Into<String>) -> Failure {
+        if self.message == UNANSWERED {
+            self.hint = Some(way.into());
+        }
+        self
     }
 
     /// The person stopped it, and nothing is kept.

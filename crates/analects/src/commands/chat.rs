@@ -279,7 +279,10 @@ fn answer_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<Option<Docu
     choosing.choose(choice, path, &mut conversation)?;
     let done = ask(&who, manner, serving.as_ref(), &mut conversation, &path.to_string_lossy());
     remark_changed(path, &conversation);
-    done.map_err(|failure| local::explain(failure, serving.as_ref()))?;
+    done.map_err(|failure| {
+        let again = format!("analects chat {} asks it again", path.display());
+        local::explain(failure.ask_again_with(again), serving.as_ref())
+    })?;
     Ok(conversation.into_document())
 }
 
@@ -418,7 +421,10 @@ fn go_on_with(
     said.into(&mut conversation)?;
     let name = conversation.name().session.to_string();
     let done = ask(&who, manner, serving.as_ref(), &mut conversation, &name);
-    done.map_err(|failure| local::explain(failure, serving.as_ref()))
+    done.map_err(|failure| {
+        let again = format!("analects session resume {name}, then /retry, asks it again");
+        local::explain(failure.ask_again_with(again), serving.as_ref())
+    })
 }
 
 fn nothing_to_ask(document: Option<&Document>) -> Failure {

@@ -178,6 +178,34 @@ fn ctrl_c_ends_the_answer_and_not_the_session() {
 }
 
 #[test]
+fn ctrl_c_before_the_first_word_says_that_nothing_came() {
+    for place in [&FILE[..], &["chat", "-m", "openai/tiny"]] {
+        let hang = vec![stream_head(), server::Step::Hang];
+        let (sandbox, server) = sandbox(vec![hang, answer(&["Now."])]);
+        let asked = sandbox.path("asked");
+        let watch = std::thread::spawn(move || {
+            server.request();
+            std::fs::write(asked, "").unwrap();
+            server
+        });
+        let steps = vec![
+            press(PROMPT, "hello there\r"),
+            shell("hello there", "for i in $(seq 400); do [ -e asked ] && break; sleep 0.05; done"),
+            press("", CTRL_C),
+            press("interrupted before anything came; your question is kept", ""),
+            press("/retry asks it again", ""),
+            press(PROMPT, "/retry\r"),
+            press("Now.", ""),
+            press(PROMPT, CTRL_D),
+        ];
+        let Some((seen, code)) = session(&sandbox, place, steps) else { return };
+        assert_eq!(code, 0, "{seen}");
+        let request = watch.join().unwrap().request();
+        assert_eq!(request.matches("hello there").count(), 1, "{request}");
+    }
+}
+
+#[test]
 fn an_error_comes_back_to_the_prompt_and_the_question_can_be_asked_again() {
     for place in [&FILE[..], &["chat", "-m", "openai/tiny"]] {
         let refused = error("401 Unauthorized", r#"{"error":{"message":"no such key"}}"#);

@@ -87,6 +87,31 @@ fn ctrl_c_keeps_what_came_and_says_so() {
 
 #[cfg(unix)]
 #[test]
+fn ctrl_c_before_the_first_word_keeps_the_question_and_says_so() {
+    for (place, again) in [
+        (&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"][..], "analects chat a.msg.md asks"),
+        (&["chat", "-m", "openai/tiny", "tell me"], "then /retry, asks it again"),
+    ] {
+        let server = Server::new(vec![vec![stream_head(), Step::Hang], answer(&["Told."])]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        let child = sandbox.spawn(place);
+        server.request();
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130));
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let expected = "analects: interrupted before anything came; your question is kept\n";
+        assert!(stderr.contains(expected) && stderr.contains(again), "{stderr}");
+        if place.contains(&"a.msg.md") {
+            assert_eq!(sandbox.texts("a.msg.md"), ["tell me"]);
+            sandbox.run(&["chat", "a.msg.md"]).assert_answer("Told.\n");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
 fn the_second_ctrl_c_ends_the_process_whatever_it_does() {
     use std::io::Read;
     let long = "word ".repeat(100_000);

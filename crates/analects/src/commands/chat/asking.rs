@@ -1,7 +1,7 @@
 //! The turn as a person sees it: the answer while it comes, then what was odd about it.
 
 use analects_client::Client;
-use analects_core::{CompactTrigger, Delta, Problem, Severity, StreamEvent};
+use analects_core::{CompactTrigger, Content, Delta, Problem, Severity, StreamEvent};
 use analects_local::Serving;
 use analects_runtime::{Compacted, Conversation, Outcome, Seen, drive};
 
@@ -93,7 +93,9 @@ fn conclude(outcome: Outcome, path: &str) -> Result<(), Failure> {
     // The answer stands below what was read, so places in the file are still right.
     let source = if problems.is_empty() { None } else { std::fs::read(path).ok() };
     ui::report_problems(path, &source.unwrap_or_default(), &problems);
+    let is_empty = outcome.answer.body.content().is_none_or(Content::is_empty);
     match outcome.error {
+        _ if outcome.stopped && is_empty => Err(Failure::unanswered()),
         _ if outcome.stopped => Err(Failure::interrupted()),
         Some(error) => Err(error.into()),
         None => {

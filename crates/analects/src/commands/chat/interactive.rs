@@ -191,7 +191,8 @@ impl Running<'_> {
     fn ask(&self, said: Said) -> Result<(), Failure> {
         let Session { config, choosing, manner, place, .. } = &self.session;
         let (surroundings, wanted) = (self.surroundings, self.wanted());
-        place.ask(Call { surroundings, config, wanted, choosing, manner }, said)
+        let done = place.ask(Call { surroundings, config, wanted, choosing, manner }, said);
+        done.map_err(|failure| failure.ask_again_with("/retry asks it again"))
     }
 
     fn act(&mut self, command: Slash) -> Result<(), Failure> {
