@@ -1,7 +1,7 @@
 //! The kinds of message: what each says beyond the fields that all share.
 
 use crate::block::{Content, Inside, ToolResult, ToolUse};
-use crate::json::{ObjectWriter, flag};
+use crate::json::{ObjectWriter, flag, shared_string};
 use crate::{AttachmentKind, CompactTrigger, MessageId, Problem, Raw, RawMap, StopReason, Text};
 use crate::{Role, UserSource};
 
@@ -348,7 +348,7 @@ fn take_any(fields: &mut RawMap, key: &str) -> Option<Raw> {
 }
 
 pub(crate) fn take_id(fields: &mut RawMap, key: &str) -> Option<MessageId> {
-    fields.take(key, Raw::as_string).map(MessageId::from)
+    fields.take(key, shared_string).map(MessageId::from)
 }
 
 fn block_json(write: impl FnOnce(&mut String)) -> Raw {

@@ -1,6 +1,8 @@
 //! Reading and writing JSON by hand: objects are split into raw entries, known keys are taken out,
 //! the rest is kept. Also the bridge from that to serde.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use crate::{Problem, Raw, RawMap, Text};
@@ -302,6 +304,15 @@ pub(crate) fn write_object(
 /// Reads an optional finite number that an `f64` can hold.
 pub(crate) fn number(raw: &Raw) -> Option<f64> {
     raw.to::<f64>().filter(|value| value.is_finite())
+}
+
+/// Reads a string that many will hold. Most are spelled as they are, and need not be decoded.
+pub(crate) fn shared_string(raw: &Raw) -> Option<Arc<str>> {
+    let plain = raw.as_str().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    match plain {
+        Some(plain) if !plain.contains('\\') => Some(plain.into()),
+        _ => raw.as_string().map(Arc::from),
+    }
 }
 
 /// Reads `true`; a written `false` is left where it is, as it says no more than its absence.

@@ -2,12 +2,13 @@
 //! `type`, and written by hand, since derived serde code cannot carry raw JSON through a flat object.
 
 use std::ops::Deref;
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::body::take_id;
-use crate::json::{ObjectWriter, flag, number, write_object};
+use crate::json::{ObjectWriter, flag, number, shared_string, write_object};
 use crate::{Assistant, Body, Content, History, Json, JsonError, Problem, Raw, RawMap};
 use crate::{Role, TokenUsage, User};
 
@@ -17,9 +18,16 @@ const VERSION: &str = "1";
 macro_rules! id_type {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(transparent)]
-        pub struct $name(String);
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, PartialOrd, Ord, Deserialize)]
+        #[serde(from = "String")]
+        // Shared: the same name stands in a message, in those that follow it, and in every plan.
+        pub struct $name(Arc<str>);
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self)
+            }
+        }
 
         impl Deref for $name {
             type Target = str;
@@ -29,7 +37,7 @@ macro_rules! id_type {
             }
         }
 
-        impl<T: Into<String>> From<T> for $name {
+        impl<T: Into<Arc<str>>> From<T> for $name {
             fn from(id: T) -> $name {
                 $name(id.into())
             }
@@ -185,7 +193,7 @@ impl Json for Message {
         let readable = take_version(&mut fields);
         let type_name = fields.take("type", name);
         let mut message = Message::new(
-            fields.take("id", name).unwrap_or_default(),
+            fields.take("id", id).unwrap_or_default(),
             Body::Other(crate::Other { type_name: type_name.clone() }),
         );
         if readable {
@@ -220,7 +228,7 @@ fn take_version(fields: &mut RawMap) -> bool {
 
 fn take_shared(message: &mut Message, fields: &mut RawMap, problems: &mut Vec<Problem>) {
     message.parent_id = take_id(fields, "parent_id");
-    message.session_id = fields.take("session_id", name).unwrap_or_default().into();
+    message.session_id = fields.take("session_id", id).unwrap_or_default().into();
     message.created_at = fields.take("created_at", |raw| raw.as_string()?.parse().ok());
     message.agent_id = fields.take("agent_id", Raw::as_string);
     message.author = fields.take("author", Raw::as_string);
@@ -239,6 +247,10 @@ fn take_shared(message: &mut Message, fields: &mut RawMap, problems: &mut Vec<Pr
 
 fn name(raw: &Raw) -> Option<String> {
     raw.as_string().filter(|name| !name.is_empty())
+}
+
+fn id(raw: &Raw) -> Option<Arc<str>> {
+    shared_string(raw).filter(|id| !id.is_empty())
 }
 
 fn history(raw: &Raw) -> Option<History> {

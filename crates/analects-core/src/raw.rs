@@ -1,6 +1,7 @@
 //! JSON that came from elsewhere and leaves as it came. Not a JSON tree: only text, split on demand.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -98,11 +99,16 @@ impl fmt::Display for Raw {
 }
 
 /// The entries of a JSON object in their order, with repeated keys.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Default)]
 pub struct RawMap {
-    /// Keys are JSON strings in their raw form, since a key too may hold a lone surrogate.
-    entries: Vec<(Raw, Raw)>,
+    /// Every message and every block has such a map, and nearly all of them are empty: so an empty one is
+    /// small.
+    entries: Option<Box<Entries>>,
 }
+
+/// Keys are JSON strings in their raw form, since a key too may hold a lone surrogate.
+#[derive(Clone, Default)]
+struct Entries(Vec<(Raw, Raw)>);
 
 impl RawMap {
     /// An object without entries.
@@ -118,41 +124,49 @@ impl RawMap {
         Ok(map)
     }
 
+    fn entries(&self) -> &[(Raw, Raw)] {
+        self.entries.as_ref().map_or(&[], |entries| &entries.0)
+    }
+
+    fn entries_mut(&mut self) -> &mut Vec<(Raw, Raw)> {
+        &mut self.entries.get_or_insert_default().0
+    }
+
     /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries().is_empty()
     }
 
     /// The number of entries, repeated keys counted each.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.entries().len()
     }
 
     /// Adds an entry at the end, even if the key is there already.
     pub fn push(&mut self, key: &str, value: Raw) {
-        self.entries.push((Raw::string(key), value));
+        self.entries_mut().push((Raw::string(key), value));
     }
 
     /// Adds an entry whose key is a JSON string in its raw form, as [`RawMap::iter`] gives it.
     pub fn push_raw(&mut self, key: Raw, value: Raw) {
-        self.entries.push((key, value));
+        self.entries_mut().push((key, value));
     }
 
     /// The value of a key; of a repeated key, the last.
     pub fn get(&self, key: &str) -> Option<&Raw> {
-        self.position(key).map(|at| &self.entries[at].1)
+        self.position(key).map(|at| &self.entries()[at].1)
     }
 
     /// Keys (raw JSON strings) and values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&Raw, &Raw)> {
-        self.entries.iter().map(|(key, value)| (key, value))
+        self.entries().iter().map(|(key, value)| (key, value))
     }
 
     /// Removes all entries of a key, and gives the value of the last.
     pub fn remove(&mut self, key: &str) -> Option<Raw> {
         let last = self.get(key).cloned();
         if last.is_some() {
-            self.entries.retain(|(raw, _)| !is_key(raw, key));
+            self.entries_mut().retain(|(raw, _)| !is_key(raw, key));
         }
         last
     }
@@ -169,23 +183,44 @@ impl RawMap {
     /// Removes and returns the value of a key if `read` accepts it; otherwise it stays.
     pub(crate) fn take<T>(&mut self, key: &str, read: impl FnOnce(&Raw) -> Option<T>) -> Option<T> {
         let at = self.position(key)?;
-        let value = read(&self.entries[at].1)?;
-        self.entries.remove(at);
+        let value = read(&self.entries()[at].1)?;
+        self.entries_mut().remove(at);
         Some(value)
     }
 
     /// How many entries have this key.
     pub(crate) fn count(&self, key: &str) -> usize {
-        self.entries.iter().filter(|(raw, _)| is_key(raw, key)).count()
+        self.entries().iter().filter(|(raw, _)| is_key(raw, key)).count()
     }
 
     /// Whether any of the keys is one of `names`.
     pub(crate) fn has_any(&self, names: &[&str]) -> bool {
-        self.entries.iter().any(|(key, _)| names.iter().any(|name| is_key(key, name)))
+        self.entries().iter().any(|(key, _)| names.iter().any(|name| is_key(key, name)))
     }
 
     fn position(&self, key: &str) -> Option<usize> {
-        self.entries.iter().rposition(|(raw, _)| is_key(raw, key))
+        self.entries().iter().rposition(|(raw, _)| is_key(raw, key))
+    }
+}
+
+/// Equal by what they hold, whether or not they ever held more.
+impl PartialEq for RawMap {
+    fn eq(&self, other: &RawMap) -> bool {
+        self.entries() == other.entries()
+    }
+}
+
+impl Eq for RawMap {}
+
+impl Hash for RawMap {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.entries().hash(state);
+    }
+}
+
+impl fmt::Debug for RawMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
     }
 }
 
@@ -211,6 +246,7 @@ impl<'de> Visitor<'de> for ObjectVisitor {
         while let Some((key, value)) = access.next_entry::<&RawValue, &RawValue>()? {
             entries.push((Raw::from_raw_value(key), Raw::from_raw_value(value)));
         }
+        let entries = (!entries.is_empty()).then(|| Box::new(Entries(entries)));
         Ok(RawMap { entries })
     }
 }

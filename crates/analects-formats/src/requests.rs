@@ -11,7 +11,7 @@ mod same;
 mod skim;
 mod write;
 
-use analects_core::{Message, Raw, RawMap, SessionId, StateChange, StopReason};
+use analects_core::{Message, MessageId, Raw, RawMap, SessionId, StateChange, StopReason};
 
 use crate::chatmd::session_json::Fields;
 use crate::msgfile::messages::derived_id;
@@ -112,7 +112,7 @@ impl Facts {
 }
 
 /// The name of a message, by its place.
-fn item_id<W: Wire>(session: &SessionId, ordinal: usize) -> String {
+fn item_id<W: Wire>(session: &SessionId, ordinal: usize) -> MessageId {
     derived_id(session, &format!("{} {ordinal}", W::ID))
 }
 

@@ -44,7 +44,7 @@ pub fn messages_in(document: &Document, session: &SessionId, zone: &TimeZone) ->
 
 /// The name of an item that has none of its own: made of its session's and its place.
 pub(super) fn item_id(session: &SessionId, ordinal: usize) -> MessageId {
-    derived_id(session, &format!("item {ordinal}")).into()
+    derived_id(session, &format!("item {ordinal}"))
 }
 
 struct Reader<'a> {

@@ -67,11 +67,11 @@ fn bare(message: &Message) -> Message {
 
 /// The name of an item that has none of its own.
 pub(super) fn item_id(session: &SessionId, ordinal: usize) -> MessageId {
-    derived_id(session, &format!("chat-session item {ordinal}")).into()
+    derived_id(session, &format!("chat-session item {ordinal}"))
 }
 
 fn system_id(session: &SessionId) -> MessageId {
-    derived_id(session, "chat-session sysPrompt").into()
+    derived_id(session, "chat-session sysPrompt")
 }
 
 /// The item that a message of a kind that is not known stands for.

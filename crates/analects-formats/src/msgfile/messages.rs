@@ -12,7 +12,7 @@ mod read;
 mod residue;
 mod write;
 
-use analects_core::SessionId;
+use analects_core::{MessageId, SessionId};
 use uuid::Uuid;
 
 pub use added::{Added, add_messages, added, cell_of};
@@ -28,7 +28,7 @@ pub fn session_of(name: &str) -> SessionId {
 }
 
 /// The name of a message that has none of its own: made of its session's and its cell's.
-pub(crate) fn derived_id(session: &SessionId, cell: &str) -> String {
+pub(crate) fn derived_id(session: &SessionId, cell: &str) -> MessageId {
     Names::of(session).derived_id(cell)
 }
 
@@ -41,8 +41,8 @@ impl Names {
         Names(Uuid::new_v5(&Uuid::NAMESPACE_URL, session.as_bytes()))
     }
 
-    pub(crate) fn derived_id(self, cell: &str) -> String {
+    pub(crate) fn derived_id(self, cell: &str) -> MessageId {
         let id = Uuid::new_v5(&self.0, cell.as_bytes()).hyphenated();
-        id.encode_lower(&mut Uuid::encode_buffer()).to_string()
+        MessageId::from(&*id.encode_lower(&mut Uuid::encode_buffer()))
     }
 }

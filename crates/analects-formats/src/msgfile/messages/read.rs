@@ -451,8 +451,8 @@ impl<'a> Reader<'a> {
         if let Some(parent) = parent {
             let session = read.get("session_id").map(SessionId::from);
             message.session_id = session.unwrap_or_else(|| self.session.clone());
-            let id = read.get("uuid").map(str::to_string);
-            message.id = id.unwrap_or_else(|| self.derived_id(&read, is_first)).into();
+            let id = read.get("uuid").map(MessageId::from);
+            message.id = id.unwrap_or_else(|| self.derived_id(&read, is_first));
             message.parent_id = parent;
         }
         if !matches!(message.body, Body::Progress(_)) {
@@ -463,7 +463,7 @@ impl<'a> Reader<'a> {
 
     /// The name of a message whose cell gives it none. A cell without id, and a second cell of the
     /// same id, are told apart by their place.
-    fn derived_id(&self, read: &Read<'_>, is_first: bool) -> String {
+    fn derived_id(&self, read: &Read<'_>, is_first: bool) -> MessageId {
         match read.cell.id() {
             Some(id) if is_first => self.names.derived_id(id),
             id => {
