@@ -1,7 +1,7 @@
 //! Sending requests: the single place where bytes leave the machine.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -134,8 +134,9 @@ impl Client {
     ) -> Result<EventStream, ClientError> {
         let left_out = std::mem::take(&mut request.left_out);
         let mut tries = Tries::new(&self.options);
+        let ready = self.ready(model, request)?;
         loop {
-            let bytes = match self.send(model, request.clone()).await {
+            let bytes = match ready.send().await {
                 Ok(bytes) => bytes,
                 Err(error) if tries.again(&error).await => continue,
                 Err(error) => return Err(error),
@@ -155,8 +156,9 @@ impl Client {
         request: HttpRequest,
     ) -> Result<Vec<u8>, ClientError> {
         let mut tries = Tries::new(&self.options);
+        let ready = self.ready(model, request)?;
         loop {
-            let fetched = match self.send(model, request.clone()).await {
+            let fetched = match ready.send().await {
                 Ok(mut bytes) => bytes.read_all().await,
                 Err(error) => Err(error),
             };
@@ -174,15 +176,26 @@ impl Client {
         model: &Model,
         request: HttpRequest,
     ) -> Result<ByteStream, ClientError> {
+        self.ready(model, request)?.send().await
+    }
+
+    /// Makes a request ready to be sent. What fails here would fail every time.
+    fn ready<'a>(
+        &'a self,
+        model: &'a Model,
+        request: HttpRequest,
+    ) -> Result<Ready<'a>, ClientError> {
         match &model.transport {
-            Transport::Replay(path) => ByteStream::replay(path),
+            Transport::Replay(path) => Ok(Ready::Replay(path)),
             Transport::Local => {
                 Err(ClientError::Unsupported("the server of a local model was not started"))
             }
             Transport::Http { base_url, key, as_bearer } => {
                 let (key, as_bearer, options) = (key.as_ref(), *as_bearer, &self.options);
                 let call = Call { model, base_url, key, as_bearer, options };
-                call.send(self.http_client(base_url)?, request).await
+                let client = self.http_client(base_url)?;
+                let request = Box::new(call.request(client, request)?);
+                Ok(Ready::Http { call, client, request })
             }
         }
     }
@@ -217,6 +230,25 @@ impl Client {
     }
 }
 
+/// A request that can be sent again. Its body is as long as its conversation, and is there once.
+enum Ready<'a> {
+    Replay(&'a Path),
+    Http { call: Call<'a>, client: &'a reqwest::Client, request: Box<reqwest::Request> },
+}
+
+impl Ready<'_> {
+    async fn send(&self) -> Result<ByteStream, ClientError> {
+        match self {
+            Ready::Replay(path) => ByteStream::replay(path),
+            Ready::Http { call, client, request } => {
+                let copy = request.try_clone();
+                let copy = copy.ok_or(ClientError::Unsupported("a body that is not at hand"))?;
+                call.send(client, copy).await
+            }
+        }
+    }
+}
+
 /// One request on its way.
 struct Call<'a> {
     model: &'a Model,
@@ -227,10 +259,24 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    async fn send(
+    fn request(
         &self,
         client: &reqwest::Client,
         request: HttpRequest,
+    ) -> Result<reqwest::Request, ClientError> {
+        let url = self.base_url.join(&request.path);
+        let builder = match request.method {
+            Method::Get => client.get(url),
+            Method::Post => client.post(url),
+        };
+        let builder = builder.headers(self.headers(&request)?).body(request.body);
+        builder.build().map_err(|error| self.not_sent(&error))
+    }
+
+    async fn send(
+        &self,
+        client: &reqwest::Client,
+        request: reqwest::Request,
     ) -> Result<ByteStream, ClientError> {
         let limits = Limits {
             url: self.base_url.to_string(),
@@ -239,13 +285,7 @@ impl Call<'_> {
             deadline: Some(Instant::now() + self.options.first_byte),
             left: self.options.longest,
         };
-        let url = self.base_url.join(&request.path);
-        let builder = match request.method {
-            Method::Get => client.get(url),
-            Method::Post => client.post(url),
-        };
-        let builder = builder.headers(self.headers(&request)?).body(request.body);
-        let sent = limits.watch(builder.send()).await?;
+        let sent = limits.watch(client.execute(request)).await?;
         let response = sent.map_err(|error| self.not_sent(&error))?;
         if response.status().is_success() {
             if let Some(encoding) = response.headers().get(CONTENT_ENCODING) {
