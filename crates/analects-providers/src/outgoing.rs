@@ -78,8 +78,12 @@ pub(crate) fn with_metadata(
     fixed: &[&str],
     left_out: &mut LeftOut,
 ) -> String {
+    // A body is as long as its conversation, and is not read again for nothing.
+    if metadata.is_empty() {
+        return json;
+    }
     let body = RawMap::parse(&json).unwrap_or_default();
-    if metadata.is_empty() || body.is_empty() {
+    if body.is_empty() {
         return json;
     }
     let name = |key: &Raw| key.as_string().unwrap_or_default();

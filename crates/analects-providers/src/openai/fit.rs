@@ -1,6 +1,7 @@
 //! The turns as OpenAI's two APIs take them: without what they have no place for, which is said, and in
 //! an order that they accept. Whoever writes the wire format has nothing more to leave out.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use analects_core::{
@@ -27,19 +28,43 @@ pub(crate) enum Kind {
     Responses,
 }
 
-/// The turns of a request, ready to be written. Nobody is named in them any more: what only one model
-/// may see again is there only if it is asked.
-pub(crate) fn turns(
-    request: &Request,
+/// The turns of a request, ready to be written. Whoever writes them looks at no model in them: what only
+/// one model may see again is there only if it is asked.
+pub(crate) fn turns<'a>(
+    request: &'a Request,
     quirks: &Quirks,
     kind: Kind,
     left_out: &mut LeftOut,
-) -> Vec<Turn> {
+) -> Cow<'a, [Turn]> {
+    if are_plain(&request.turns) {
+        return Cow::Borrowed(&request.turns);
+    }
     let mut fit = Fit { request, quirks, kind, items: HashSet::new(), left_out };
     let turns = request.turns.iter().enumerate();
     let sent = sendable(turns.map(|(number, turn)| fit.turn(number, turn)).collect());
     left_out.add(sent.mended);
-    sent.turns
+    Cow::Owned(sent.turns)
+}
+
+/// Whether turns are words and nothing else, and in order: these go out as they are, without a copy.
+fn are_plain(turns: &[Turn]) -> bool {
+    let first = turns.iter().find(|turn| turn.role != Role::System);
+    let is_joined = |pair: &[Turn]| pair[0].role == pair[1].role;
+    first.is_none_or(|first| first.role == Role::User)
+        && !turns.windows(2).any(is_joined)
+        && turns.iter().all(|turn| is_plain(&turn.content))
+}
+
+fn is_plain(content: &Content) -> bool {
+    let is_plain = |block: &Block| match block {
+        Block::Text(block) => block.extra.is_empty() && words(block).is_some(),
+        _ => false,
+    };
+    match content {
+        Content::Empty => false,
+        Content::Text(text) => !text.as_str().trim().is_empty(),
+        Content::Blocks(blocks) => !blocks.is_empty() && blocks.iter().all(is_plain),
+    }
 }
 
 /// The temperature, if the model takes one.
