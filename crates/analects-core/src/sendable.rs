@@ -336,7 +336,11 @@ impl Mender {
 
 fn join(content: &mut Content, more: Content) {
     let mut blocks = into_blocks(std::mem::take(content));
-    blocks.extend(into_blocks(more));
+    match more {
+        Content::Empty => {}
+        Content::Text(text) => blocks.push(Block::from_text(text)),
+        Content::Blocks(more) => blocks.extend(more),
+    }
     *content = Content::Blocks(blocks);
 }
 

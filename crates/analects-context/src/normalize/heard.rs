@@ -42,15 +42,14 @@ impl<'a> Listener<'a> {
         if self.is_foreign(message) {
             let name = message.author.as_deref().unwrap_or_default();
             let text = match &*content {
-                Content::Blocks(blocks) => {
-                    blocks.iter().filter_map(passed_on).collect::<Vec<_>>().join("\n")
-                }
-                content => content.text(),
+                Content::Blocks(blocks) => joined(blocks),
+                content => content.text().into(),
             };
             let said = if text.trim().is_empty() {
                 Content::Empty
             } else {
-                format!("[{name}]: {text}").into()
+                // Without a format that would begin small and grow.
+                ["[", name, "]: ", &text].concat().into()
             };
             return (Role::User, said);
         }
@@ -82,6 +81,14 @@ fn calls(body: &Body) -> Vec<&str> {
                 .collect(),
             _ => Vec::new(),
         },
+    }
+}
+
+/// What is passed on of some blocks.
+fn joined(blocks: &[Block]) -> Cow<'_, str> {
+    match blocks {
+        [block] => passed_on(block).unwrap_or_default(),
+        blocks => blocks.iter().filter_map(passed_on).collect::<Vec<_>>().join("\n").into(),
     }
 }
 

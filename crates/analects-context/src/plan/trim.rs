@@ -5,6 +5,8 @@
 //! More goes than has to, in steps of an eighth of the limit: so the beginning of the conversation stays the
 //! same for many turns, and can be cached, instead of losing a little in each.
 
+use std::collections::BTreeMap;
+
 use analects_core::{Block, Content, Problem, Request, Sendable, Turn};
 
 use super::rows::{Fate, Row};
@@ -26,11 +28,12 @@ pub(super) struct Work<'c, 't> {
     counter: &'c mut Counter<'t>,
     budget: Budget,
     items: Vec<Item>,
-    /// For each item, what it has now and had at first.
-    counts: Vec<(Count, Count)>,
-    fates: Vec<(Fate, Option<&'static str>)>,
-    /// For each item, the items that hold results of its calls.
-    answered_by: Vec<Vec<usize>>,
+    /// For each item, what it has now.
+    counts: Vec<Count>,
+    /// Of each item that did not stay as it was, what became of it and what it had at first.
+    changed: BTreeMap<usize, Changed>,
+    /// For each item with calls, the items that hold results of them.
+    answered_by: AnsweredBy,
     protected: Vec<bool>,
     /// What went so far.
     saved: u64,
@@ -41,6 +44,16 @@ pub(super) struct Work<'c, 't> {
     pub mended: Vec<Problem>,
 }
 
+type AnsweredBy = BTreeMap<usize, Vec<usize>>;
+
+/// What became of an item.
+#[derive(Debug)]
+struct Changed {
+    fate: Fate,
+    why: &'static str,
+    whole: Count,
+}
+
 impl<'c, 't> Work<'c, 't> {
     /// The items of a request, counted.
     pub fn new(
@@ -49,11 +62,12 @@ impl<'c, 't> Work<'c, 't> {
         budget: Budget,
         counter: &'c mut Counter<'t>,
     ) -> Work<'c, 't> {
-        let mut answered_by = vec![Vec::new(); items.len()];
+        let mut answered_by = AnsweredBy::new();
         for (at, item) in items.iter().enumerate() {
             for call in &item.answers {
-                if answered_by[*call].last() != Some(&at) {
-                    answered_by[*call].push(at);
+                let holders = answered_by.entry(*call).or_default();
+                if holders.last() != Some(&at) {
+                    holders.push(at);
                 }
             }
         }
@@ -62,7 +76,7 @@ impl<'c, 't> Work<'c, 't> {
             counter,
             budget,
             counts: Vec::new(),
-            fates: vec![(Fate::Sent, None); items.len()],
+            changed: BTreeMap::new(),
             answered_by,
             protected,
             items,
@@ -82,11 +96,7 @@ impl<'c, 't> Work<'c, 't> {
         let system = request.system.as_ref();
         self.system = system.map(|text| counter.text(&text.as_str())).unwrap_or_default();
         self.tools = counter.tools(&request.tools);
-        let count = |item: &Item| {
-            let count = counter.content(&item.content);
-            (count, count)
-        };
-        self.counts = self.items.iter().map(count).collect();
+        self.counts = self.items.iter().map(|item| counter.content(&item.content)).collect();
     }
 
     /// The same with the model's vocabulary.
@@ -105,7 +115,7 @@ impl<'c, 't> Work<'c, 't> {
     /// What everything takes at most, if each item were a turn of its own.
     pub fn upper(&self) -> Count {
         let per_turn = self.counter.per_turn();
-        let items = self.counts.iter().map(|(now, _)| *now + per_turn);
+        let items = self.counts.iter().map(|now| *now + per_turn);
         items.fold(self.frame(), |sum, count| sum + count)
     }
 
@@ -144,7 +154,7 @@ impl<'c, 't> Work<'c, 't> {
         let per_turn = self.counter.per_turn();
         let frame = self.turns.iter().fold(self.frame(), |sum, _| sum + per_turn);
         let said = if self.mended.is_empty() {
-            self.counts.iter().map(|(now, _)| *now).sum()
+            self.counts.iter().copied().sum()
         } else {
             let counter = &mut *self.counter;
             self.turns.iter().map(|turn| counter.content(&turn.content)).sum::<Count>()
@@ -205,7 +215,7 @@ impl<'c, 't> Work<'c, 't> {
             matches!(block, Block::ToolUse(_) | Block::Thinking(_) | Block::RedactedThinking(_))
         };
         self.retain(at, WHY_PAIRS, |block| !is_about_calls(block));
-        for holder in std::mem::take(&mut self.answered_by[at]) {
+        for holder in self.answered_by.remove(&at).unwrap_or_default() {
             let item = &self.items[holder];
             let mut owners = item.answers.clone().into_iter();
             let kept = item.answers.iter().copied().filter(|owner| *owner != at).collect();
@@ -245,22 +255,27 @@ impl<'c, 't> Work<'c, 't> {
     /// Counts an item again, and notes what became of it.
     fn changed(&mut self, at: usize, why: &'static str) {
         let now = self.counter.content(&self.items[at].content);
-        let before = self.counts[at].0.tokens;
+        let before = std::mem::replace(&mut self.counts[at], now);
         let gone = self.items[at].content.is_empty();
-        self.saved += before.saturating_sub(now.tokens);
+        self.saved += before.tokens.saturating_sub(now.tokens);
         if gone {
             self.saved += self.counter.per_turn().tokens;
         }
-        self.counts[at].0 = now;
-        self.fates[at] = (if gone { Fate::Dropped } else { Fate::Shortened }, Some(why));
+        let fate = if gone { Fate::Dropped } else { Fate::Shortened };
+        let first = Changed { fate, why, whole: before };
+        let changed = self.changed.entry(at).or_insert(first);
+        (changed.fate, changed.why) = (fate, why);
     }
 
     /// Writes what became of the items into the rows of their messages.
     pub fn tell(&self, rows: &mut [Row]) {
-        for ((item, fate), (now, whole)) in self.items.iter().zip(&self.fates).zip(&self.counts) {
+        for (at, (item, now)) in self.items.iter().zip(&self.counts).enumerate() {
             if let Some(row) = rows.get_mut(item.at) {
-                (row.fate, row.why) = *fate;
-                (row.tokens, row.whole) = (*now, *whole);
+                let changed = self.changed.get(&at);
+                row.fate = changed.map_or(Fate::Sent, |changed| changed.fate);
+                row.why = changed.map(|changed| changed.why);
+                row.whole = changed.map_or(*now, |changed| changed.whole);
+                row.tokens = *now;
             }
         }
     }
@@ -268,7 +283,7 @@ impl<'c, 't> Work<'c, 't> {
 
 /// What must not go: instructions, the last words of the user, the last summary, and at the end of the
 /// conversation the call whose results the model is to read next.
-fn protected(items: &[Item], answered_by: &[Vec<usize>]) -> Vec<bool> {
+fn protected(items: &[Item], answered_by: &AnsweredBy) -> Vec<bool> {
     let mut protected: Vec<bool> =
         items.iter().map(|item| item.kind == Kind::Instructions).collect();
     let last = |kind: Kind| items.iter().rposition(|item| item.kind == kind);
@@ -288,7 +303,7 @@ fn protected(items: &[Item], answered_by: &[Vec<usize>]) -> Vec<bool> {
     }
     for call in calls {
         protected[call] = true;
-        for at in &answered_by[call] {
+        for at in answered_by.get(&call).into_iter().flatten() {
             protected[*at] = true;
         }
     }
