@@ -22,9 +22,11 @@ impl Document {
         self.head_problems(&mut found);
         let agents: HashSet<String> = self.agents().into_iter().map(|agent| agent.name).collect();
         self.default_agent_problem(&agents, &mut found);
-        let mut ids = HashSet::with_capacity(self.scan.cells.len());
+        // Mostly ids count up, and then none can be there twice.
+        let counts_up = count_up(self.cells().filter_map(Cell::id));
+        let mut ids = HashSet::with_capacity(if counts_up { 0 } else { self.scan.cells.len() });
         for cell in self.cells() {
-            if cell.id().is_some_and(|id| !ids.insert(id)) {
+            if !counts_up && cell.id().is_some_and(|id| !ids.insert(id)) {
                 found.add(duplicate_id(cell), cell.head());
             }
             let meta = cell.meta().unwrap_or_default();
@@ -97,6 +99,15 @@ impl Document {
             found.add(problem.with(Severity::Hint), Span::new(*head, *head));
         }
     }
+}
+
+/// Whether ids are numbers, each larger than the one before it.
+fn count_up<'a>(mut ids: impl Iterator<Item = &'a str>) -> bool {
+    let mut last = None;
+    ids.all(|id| {
+        let number = id.parse::<u64>().ok();
+        number > std::mem::replace(&mut last, number)
+    })
 }
 
 /// One problem for each run of bytes that is not UTF-8.

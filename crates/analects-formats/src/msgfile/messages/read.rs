@@ -56,6 +56,11 @@ impl<'a> Read<'a> {
         self.cell.kind() == CellKind::Output
     }
 
+    /// Whether it is a head of a person's cell and nothing else.
+    fn is_bare(&self) -> bool {
+        !self.is_output() && self.text.is_empty() && self.meta == Meta::default()
+    }
+
     /// Whether it stands on the person's side of the conversation: what a person writes, and the
     /// results of tools.
     fn is_users(&self) -> bool {
@@ -124,8 +129,9 @@ fn reader_of<'a>(
     };
     for cell in cells {
         let mut read = Read::new(cell);
-        // An id counts before a place: a loose cell typed above must not take another's name.
-        if cell.id().is_none() && is_id(&read.name) {
+        // An id counts before a place: a loose cell typed above must not take another's name. One that
+        // says nothing, as at the end of most files, takes none.
+        if cell.id().is_none() && !read.is_bare() && is_id(&read.name) {
             read.name.to_mut().insert(0, '#');
         }
         reader.cell(read);
