@@ -104,6 +104,8 @@ pub struct Compaction {
     pieces: Vec<String>,
     /// How many of them are summarised.
     done: usize,
+    /// Whether it is asked for in simple words: a small model has given the list of sections back.
+    is_simple: bool,
     /// The summary so far.
     summary: String,
     /// What the summary stands for.
@@ -169,6 +171,7 @@ impl Compaction {
             trigger,
             pieces: text::pieces(&cut.said, room, counter),
             done: 0,
+            is_simple: false,
             summary: String::new(),
             stands_for: (first.id.clone(), last.id.clone(), cut.messages.len() as u64),
             kept_from: cut.kept_from,
@@ -191,7 +194,11 @@ impl Compaction {
         let piece = self.pieces.get(self.done)?;
         let of = (self.done + 1, self.pieces.len());
         let Asked { model, max_output_tokens } = &self.asked;
-        Some(prompt::request(model, *max_output_tokens, piece, &self.summary, of))
+        let instructions = match self.is_simple {
+            true => prompt::simple_instructions(),
+            false => prompt::instructions(!self.summary.is_empty(), of),
+        };
+        Some(prompt::request(model, *max_output_tokens, piece, &self.summary, &instructions))
     }
 
     /// How many requests there are in all.
@@ -200,14 +207,15 @@ impl Compaction {
     }
 
     /// Takes the answer to the last request. If it is no use, nothing changes, and the request can be made
-    /// again.
+    /// again. A model that only repeats what it was asked for is asked once more, in simple words.
     pub fn answer(&mut self, answer: &Message, counter: &mut Counter<'_>) -> Result<(), Useless> {
         if answer.is_api_error_message {
             return Err(Useless::Error);
         }
         let text = first_text(answer).ok_or(Useless::NoText)?;
         if prompt::is_echo(&text) {
-            return Err(Useless::Echo);
+            let is_new = !std::mem::replace(&mut self.is_simple, true);
+            return if is_new { Ok(()) } else { Err(Useless::Echo) };
         }
         let is_last = self.done + 1 >= self.pieces.len();
         if is_last && counter.text(&text).tokens >= self.replaced.tokens {

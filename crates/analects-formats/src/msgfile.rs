@@ -42,7 +42,7 @@ use analects_core::{Agent, History, LineIndex, Span};
 pub use agents::is_fixed_word;
 pub use attributes::{Attribute, set_attributes};
 pub use branch::{Edited, Rewound, edit_text, fork, rewind};
-pub use choice::{Choice, check_can_be_hidden, find_cells, hide, reveal};
+pub use choice::{Choice, check_can_be_hidden, find_cells, find_one, hide, reveal};
 pub use compaction::counting_summary;
 pub use decode::{decode, decode_named};
 pub use edit::{
@@ -51,8 +51,8 @@ pub use edit::{
 pub use encode::NewCell;
 pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
 pub use messages::{
-    Added, add_messages, add_residue, added, answer, cell_of, encode, message_problems, messages,
-    session_of,
+    Added, add_messages, add_residue, added, answer, cell_names, cell_of, encode, message_problems,
+    messages, session_of,
 };
 pub use meta::Meta;
 pub use scan::Section;
@@ -177,11 +177,14 @@ impl Document {
         (0..self.scan.cells.len()).map(|at| Cell { document: self, at })
     }
 
-    /// The cell of that id, else the cell without id at that place (`7`, or `#7`).
+    /// The cell of that id, else the cell without id at that place (`7`), or any cell there (`#7`).
     pub fn cell(&self, name: &str) -> Option<Cell<'_>> {
         let is_named = |cell: &Cell<'_>| cell.bytes(cell.spans().id) == name.as_bytes();
         let by_id = self.cells().find(|cell| !name.is_empty() && is_named(cell));
-        by_id.or_else(|| self.loose_cell(place_in(name)?))
+        by_id.or_else(|| match name.strip_prefix('#') {
+            Some(place) => self.cells().nth(place_in(place)?.checked_sub(1)?),
+            None => self.loose_cell(place_in(name)?),
+        })
     }
 
     /// The cell at a place, from 1, if it has no id.

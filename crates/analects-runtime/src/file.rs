@@ -208,13 +208,15 @@ fn changed_since(document: &Document, asked: &[(String, String)]) -> Vec<(String
     asked.iter().filter(|asked| !is_same(asked)).cloned().collect()
 }
 
-/// The last of the cells that were asked, if it is still there: its place, from 0.
+/// The last of the cells that were asked, if it is still there: its place, from 0. It may say something else by
+/// now, and then its name tells which it is.
 fn last_asked(document: &Document, asked: &[(String, String)]) -> Option<usize> {
     let (name, text) = asked.last()?;
     let says = |cell: &Cell<'_>| cell.is_prompt() && cell.content() == text.as_str();
-    let named = document.cell(name).filter(says);
-    let found = named.or_else(|| document.cells().rfind(|cell| cell.id().is_none() && says(cell)));
-    found.map(|cell| cell.ordinal() - 1)
+    let named = || document.cell(name).filter(|cell| cell.is_prompt());
+    let same = document.cell(name).filter(says);
+    let same = same.or_else(|| document.cells().rfind(|cell| cell.id().is_none() && says(cell)));
+    same.or_else(named).map(|cell| cell.ordinal() - 1)
 }
 
 /// The messages of a file, with the pictures that it names.

@@ -10,7 +10,7 @@ use crate::{LockedFile, StoreError};
 
 /// How long a reply is looked after when somebody else has written to the file while it came, and how often
 /// the file is looked at.
-const LINGER: Duration = Duration::from_millis(600);
+const LINGER: Duration = Duration::from_millis(1000);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How often a reply that somebody overwrote is put back. An editor that reads again as soon as it has written is

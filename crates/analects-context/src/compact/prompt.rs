@@ -36,13 +36,13 @@ const SYSTEM: &str = "You summarise conversations so that somebody else can go o
 
 const TAG: &str = "conversation";
 
-/// The request for one piece: `of` says which of how many it is.
+/// The request for one piece.
 pub(super) fn request(
     model: &str,
     max_output_tokens: u64,
     piece: &str,
     so_far: &str,
-    of: (usize, usize),
+    instructions: &str,
 ) -> Request {
     let mut text = String::new();
     if !so_far.is_empty() {
@@ -50,7 +50,7 @@ pub(super) fn request(
         text.push_str(&format!("<summary>\n{}\n</summary>\n\n", defused(so_far)));
     }
     text.push_str(&format!("<{TAG}>\n{}\n</{TAG}>\n\n", defused(piece)));
-    text.push_str(&instructions(!so_far.is_empty(), of));
+    text.push_str(instructions);
     let turn = Turn { role: Role::User, content: text.into(), model: None };
     Request {
         model: model.to_string(),
@@ -61,7 +61,15 @@ pub(super) fn request(
     }
 }
 
-fn instructions(goes_on: bool, (piece, pieces): (usize, usize)) -> String {
+/// What is wanted, in the words that small models understand.
+pub(super) fn simple_instructions() -> String {
+    "Summarise the conversation above in a few sentences: what it is about, facts, names and numbers. Answer with \
+     the summary alone, in the language that the user speaks."
+        .to_string()
+}
+
+/// What is wanted of one piece of several.
+pub(super) fn instructions(goes_on: bool, (piece, pieces): (usize, usize)) -> String {
     let what = match (goes_on, pieces) {
         (_, ..=1) => "Summarise the conversation above.".to_string(),
         (false, _) => format!("Summarise part {piece} of {pieces} of a conversation, above."),
@@ -93,7 +101,7 @@ pub(super) fn is_echo(text: &str) -> bool {
 
 /// What is left for the text of a piece, once the prompt and a summary so far have their room.
 pub(super) fn room(budget: Budget, counter: &mut Counter<'_>) -> u64 {
-    let empty = request("", 1, "", "x", (1, 2));
+    let empty = request("", 1, "", "x", &instructions(true, (1, 2)));
     let taken = counter.request(&empty).tokens.saturating_add(budget.reserved);
     // Estimates may be off, and this request must not be too long.
     let left = budget.limit().saturating_sub(taken);

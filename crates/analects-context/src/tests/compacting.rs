@@ -186,7 +186,19 @@ fn an_answer_that_is_no_use_changes_nothing() {
     let error = Message { is_api_error_message: true, ..Message::assistant("e", "overloaded") };
     let long = Message::assistant("l", "word ".repeat(2000));
     let blank = Message::assistant("b", vec![Block::from_text(" \n")]);
-    // A small model gives the list of sections back.
+    for (answer, expected) in
+        [(error, Useless::Error), (blank, Useless::NoText), (long, Useless::NotShorter)]
+    {
+        assert_eq!(compaction.answer(&answer, &mut counter), Err(expected));
+        assert_eq!(compaction, before);
+    }
+    assert_eq!(compaction.finish(&mut counter, &mut CountingIds::default(), now()), None);
+}
+
+#[test]
+fn a_small_model_that_repeats_what_it_was_asked_for_is_asked_in_simple_words() {
+    let mut compaction = begin(&talk(6, 100), 1000, 10_000).unwrap();
+    let mut counter = Counter::of_model("w");
     let request = compaction.next_request().unwrap();
     let asked = request.turns[0].content.text();
     let sections = asked.find("1. Technical context").unwrap();
@@ -194,17 +206,16 @@ fn an_answer_that_is_no_use_changes_nothing() {
     let echo = Message::assistant("c", list);
     let empty = SECTIONS.map(|name| format!("## {name}\n\nnone\n")).concat();
     let empty = Message::assistant("n", empty);
-    for (answer, expected) in [
-        (error, Useless::Error),
-        (blank, Useless::NoText),
-        (long, Useless::NotShorter),
-        (echo, Useless::Echo),
-        (empty, Useless::Echo),
-    ] {
-        assert_eq!(compaction.answer(&answer, &mut counter), Err(expected));
-        assert_eq!(compaction, before);
+    for answer in [&echo, &empty] {
+        let mut asked = compaction.clone();
+        assert_eq!(asked.answer(answer, &mut counter), Ok(()));
+        let simple = asked.next_request().unwrap().turns[0].content.text().to_string();
+        assert!(simple.contains("in a few sentences") && !simple.contains("sections"), "{simple}");
+        assert_eq!(asked.answer(answer, &mut counter), Err(Useless::Echo));
     }
-    assert_eq!(compaction.finish(&mut counter, &mut CountingIds::default(), now()), None);
+    compaction.answer(&echo, &mut counter).unwrap();
+    compaction.answer(&Message::assistant("s", "They counted words."), &mut counter).unwrap();
+    assert!(compaction.finish(&mut counter, &mut CountingIds::default(), now()).is_some());
 }
 
 #[test]

@@ -172,11 +172,23 @@ pub fn find_cells(document: &Document, list: &str) -> Result<Vec<usize>, ItemErr
     }
 }
 
+/// The cell that a person means who names one: the same words as for a list, of which there must be one.
+pub fn find_one(document: &Document, name: &str) -> Result<usize, ItemError> {
+    if let Some(cell) = document.cell(name) {
+        return Ok(cell.at);
+    }
+    match find_cells(document, name)?[..] {
+        [one] => Ok(one),
+        _ => Err(ItemError::new(ItemErrorKind::Invalid, format!("{name} names several cells"))
+            .hinting("name one at a time")),
+    }
+}
+
 /// A name that only this cell has in a list: its id, or its place where that is not enough.
 fn firm_name(cell: Cell<'_>) -> String {
     let means_it = |id: &&str| {
         let first = cell.document.cell(id);
-        !id.contains(',') && first.is_some_and(|first| first.at == cell.at)
+        !id.contains([',', '#']) && first.is_some_and(|first| first.at == cell.at)
     };
     cell.id().filter(means_it).map_or_else(|| format!("#{}", cell.ordinal()), str::to_string)
 }
@@ -202,10 +214,10 @@ impl<'a> Names<'a> {
     }
 
     fn find(&self, name: &str) -> Option<usize> {
-        let by_id = self.ids.get(name).or_else(|| self.ordinals.get(&place_in(name)?)).copied();
-        // With `#`, a place is meant, whatever cell is there.
-        let by_place = || place_in(name.strip_prefix('#')?)?.checked_sub(1);
-        by_id.or_else(|| by_place().filter(|at| *at < self.count))
+        // With `#`, a place is meant, whatever cell is there, and whatever ids there are.
+        let place = name.strip_prefix('#').and_then(place_in).filter(|place| *place <= self.count);
+        let by_name = || self.ids.get(name).or_else(|| self.ordinals.get(&place_in(name)?));
+        place.map(|place| place - 1).or_else(|| by_name().copied())
     }
 
     /// The cells from one to another. Ids may hold a hyphen, so each one is tried.

@@ -15,7 +15,7 @@ mod write;
 use analects_core::{MessageId, SessionId};
 use uuid::Uuid;
 
-pub use added::{Added, add_messages, added, cell_of};
+pub use added::{Added, add_messages, added, cell_names, cell_of};
 pub use problems::message_problems;
 pub use read::messages;
 pub(crate) use read::places;

@@ -76,15 +76,20 @@ pub fn put_back(document: &Document, complete: &Document) -> Option<Splice> {
         if whole.kind() != CellKind::Output || whole.type_word() != growing.type_word() {
             return None;
         }
-        let (text, grown) = (whole.content(), growing.content());
-        let below = match text.starts_with(grown.trim_end()) {
-            true => "",
-            false => grown.strip_prefix(&*text)?.trim_matches(['\r', '\n']),
-        };
+        let grown = growing.content();
+        // What grew is one part of the answer; the others came with its end.
+        let below = parts(whole).find_map(|part| {
+            let text = part.content();
+            match text.starts_with(grown.trim_end()) {
+                true => Some(String::new()),
+                false if text.is_empty() => None,
+                false => Some(grown.strip_prefix(&*text)?.trim_matches(['\r', '\n']).to_string()),
+            }
+        })?;
         let mut bytes = answer_text(whole).to_vec();
         let is_last = growing.span().end == document.source().len();
         if is_last || !below.is_empty() {
-            bytes.extend_from_slice(typed_cell(complete, whole.level(), below).as_bytes());
+            bytes.extend_from_slice(typed_cell(complete, whole.level(), &below).as_bytes());
         }
         if !is_last {
             bytes.extend_from_slice(complete.line_end().as_bytes());

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use analects_core::{Body, Content, Message, MessageId, Raw, RawMap, SessionId, User};
+use analects_core::{Body, Content, History, Message, MessageId, Raw, RawMap, SessionId, User};
 
 use super::difference::{blocks, difference};
 use super::read::{read_item, read_plain};
@@ -141,6 +141,11 @@ impl Conversation {
         if is_first && let Some(facts) = Facts::of::<W>(message) {
             (self.facts, self.is_said) = (facts, true);
             self.last = Some(message.id.clone());
+            return;
+        }
+        if message.history == History::Exclude {
+            let why = "the model does not see it, so it is left out";
+            losses.push(Loss::of(&message.id, "message", why));
             return;
         }
         let before = self.last.replace(message.id.clone());

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use analects_core::{
-    Block, Content, Document, Image, Raw, RawMap, Request, Role, Source, TextBlock, Thinking,
-    ToolResult, ToolSpec, Turn, sendable,
+    Agent, Block, Content, Document, Image, Raw, RawMap, Request, Role, Source, TextBlock,
+    Thinking, ToolResult, ToolSpec, Turn, sendable,
 };
 
 use super::wire::filled;
@@ -81,7 +81,10 @@ pub(crate) fn temperature(
         Temperature::ByModel => !thinks,
     };
     if !may_warm {
-        left_out.setting("the temperature", "the model takes none");
+        // One that nobody chose is nothing that anybody misses.
+        if request.temperature != Some(Agent::default().temperature) {
+            left_out.setting("the temperature", "the model takes none");
+        }
         return None;
     }
     settings::temperature(request, 0.0..=2.0, left_out)

@@ -142,7 +142,7 @@ fn a_plain_request_asks_for_nothing_more() {
 
 #[test]
 fn models_that_always_think_get_no_temperature_and_give_their_thoughts_sealed() {
-    let warm = Request { model: "o3".into(), temperature: Some(0.7), ..request(vec![hi()]) };
+    let warm = Request { model: "o3".into(), temperature: Some(0.2), ..request(vec![hi()]) };
     assert_eq!(
         body(&warm),
         concat!(

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use analects_formats::msgfile::item::{ItemError, ItemErrorKind};
-use analects_formats::msgfile::{self, Cell, Document, Edited, Rewound, Splice};
+use analects_formats::msgfile::{self, Document, Edited, Rewound, Splice, find_one};
 use analects_store::create_file;
 
 use super::reading;
@@ -22,7 +22,7 @@ pub fn file(target: &str) -> Option<&Path> {
 pub fn rewind(path: &Path, cell: &str, surroundings: &Surroundings) -> Result<Rewound, Failure> {
     let mut done = None;
     change(path, surroundings, |document| {
-        let rewound = msgfile::rewind(document, find(document, cell)?)?;
+        let rewound = msgfile::rewind(document, find_one(document, cell)?)?;
         let source = rewound.source.clone();
         done = Some(rewound);
         Ok(source)
@@ -50,7 +50,7 @@ pub fn edit(
 ) -> Result<Edited, Failure> {
     let mut done = None;
     change(path, surroundings, |document| {
-        let edited = msgfile::edit_text(document, find(document, cell)?, text)?;
+        let edited = msgfile::edit_text(document, find_one(document, cell)?, text)?;
         let source = edited.source.clone();
         done = Some(edited);
         Ok(source)
@@ -68,7 +68,7 @@ pub fn hide(
 ) -> Result<Vec<String>, Failure> {
     let mut names = Vec::new();
     change(path, surroundings, |document| {
-        let at = find(document, cell)?;
+        let at = find_one(document, cell)?;
         let changes = match is_hidden {
             true => {
                 msgfile::check_can_be_hidden(document, at)?;
@@ -97,7 +97,7 @@ pub fn fork(
     let mut summary = None;
     let bytes = match at {
         Some(name) => {
-            let at = find(&document, name).map_err(in_file)?;
+            let at = find_one(&document, name).map_err(in_file)?;
             let bytes = msgfile::fork(&document, at).map_err(in_file)?;
             let counts = msgfile::counting_summary(&document.with_source(bytes.clone()));
             summary =
@@ -176,15 +176,6 @@ fn change(
         })
     };
     work().map_err(|failure| surroundings.explain(failure))
-}
-
-/// The place of the cell that a person means.
-fn find(document: &Document, name: &str) -> Result<usize, ItemError> {
-    match document.cell(name) {
-        Some(cell) => Ok(Cell::ordinal(cell) - 1),
-        // A list of one, for its words about cells that are not there.
-        None => msgfile::find_cells(document, name).map(|cells| cells[0]),
-    }
 }
 
 /// Says what cannot be done in a file.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use analects_core::Agent;
 use analects_formats::msgfile::{Document, frontmatter};
 use analects_runtime::{Conversation, FileConversation, StoredConversation, attach_file};
-use analects_store::{ChainName, StoreError};
+use analects_store::{ChainName, StoreError, read_message_file};
 use jiff::Timestamp;
 
 use crate::config::Config;
@@ -66,7 +66,7 @@ pub struct Args {
     model: Option<String>,
 
     /// The agent that answers: one of the file, or of your configuration, which is then written into
-    /// the file [default: the one that answered last]
+    /// the file [default: the file's default agent, else the one that answered last]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
@@ -143,7 +143,11 @@ pub fn run(args: Args) -> Result<(), Failure> {
             "--watch needs a file to watch",
             "name one, such as analects chat --watch talk.msg.md",
         )),
-        Some(file) => chat_in_file(call, &file, said),
+        Some(file) => {
+            let prompt = said.prompt.clone();
+            let done = chat_in_file(call, &file, said);
+            done.map_err(|failure| still_waits(failure, &file, prompt.as_deref()))
+        }
         None => chat_in_store(call, last, said),
     };
     done.map_err(|failure| surroundings.explain(failure))
@@ -342,6 +346,17 @@ fn keep_prompt(
     let path = path.display();
     let kept = format!("your prompt is kept in {path}: analects chat {path} -m MODEL asks it");
     Ok(failure.and_hint(&kept))
+}
+
+/// Says that a prompt that is in the file need not be given again: it would be said twice.
+fn still_waits(failure: Failure, path: &Path, prompt: Option<&str>) -> Failure {
+    let (Some(prompt), Ok(document)) = (prompt, read_message_file(path)) else { return failure };
+    let waits = document.unanswered().last().is_some_and(|cell| cell.content() == prompt);
+    let is_told = failure.hint.as_ref().is_some_and(|hint| hint.contains("analects chat "));
+    if !waits || is_told {
+        return failure;
+    }
+    failure.and_hint(&format!("your prompt is kept: analects chat {} asks it", path.display()))
 }
 
 /// Says that a question was changed while it was being answered.

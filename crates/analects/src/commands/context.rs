@@ -1,12 +1,15 @@
 //! `context`: what would be sent to go on with a conversation, message by message, before it is sent.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use analects_client::Client;
 use analects_context::{Calibration, Count, Fate, Plan, Precision, Row};
-use analects_core::{Chain, Message, Problem, chain};
+use analects_core::{Chain, Message, MessageId, Problem, chain};
 use analects_formats::Decoded;
-use analects_formats::msgfile::{Choice, Document, ShowProblem, set_attributes};
+use analects_formats::msgfile::{
+    Choice, Document, ShowProblem, cell_names, session_of, set_attributes,
+};
 use analects_local::Serving;
 use analects_runtime::{Asked, Conversation, file_messages};
 use serde::Serialize;
@@ -119,8 +122,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let document = analects_store::read_message_file(path)?;
         let who = Who::of_file(&document, wanted, &surroundings.models, &config)?;
         let serving = local::serving(&who.model, &surroundings);
-        let decoded = file_messages(&chosen(args, document)?, path);
-        let seen = Seen { decoded: &decoded, chain: &chain(&decoded.messages) };
+        let document = chosen(args, document)?;
+        let decoded = file_messages(&document, path);
+        let names = cell_names(&document, &session_of(&path.to_string_lossy()));
+        let seen = Seen { decoded: &decoded, chain: &chain(&decoded.messages), names };
         return show(args, &who, &seen, &Calibration::default(), serving.as_ref());
     }
     if !args.include.is_empty() || !args.exclude.is_empty() {
@@ -132,7 +137,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let who = Who::of_store(&conversation, wanted, &surroundings.models, &config)?;
     let serving = local::serving(&who.model, &surroundings);
     let decoded = conversation.messages();
-    let seen = Seen { decoded: &decoded, chain: &conversation.chain(&decoded) };
+    let names = HashMap::new();
+    let seen = Seen { decoded: &decoded, chain: &conversation.chain(&decoded), names };
     show(args, &who, &seen, &conversation.notes().calibration, serving.as_ref())
 }
 
@@ -152,6 +158,8 @@ fn chosen(args: &Args, document: Document) -> Result<Document, Failure> {
 struct Seen<'a> {
     decoded: &'a Decoded,
     chain: &'a Chain<'a>,
+    /// The cells of the messages, if they have any.
+    names: HashMap<MessageId, String>,
 }
 
 fn show(
@@ -161,7 +169,7 @@ fn show(
     calibration: &Calibration,
     serving: Option<&Serving>,
 ) -> Result<(), Failure> {
-    let Seen { decoded, chain } = seen;
+    let Seen { decoded, chain, names } = seen;
     let precision = if args.request { Precision::default() } else { Precision::Exact };
     let (client, vocabulary) = (Client::default(), chat::vocabulary(serving));
     let tokenizer = vocabulary.as_ref().map(|vocabulary| vocabulary as _);
@@ -184,7 +192,7 @@ fn show(
         .cloned()
         .collect();
     ui::report_problems(&args.target, b"", &problems);
-    print_table(who, &plan, used, chain)?;
+    print_table(who, &plan, used, chain, names)?;
     match plan.ready() {
         Ok(_) => Ok(()),
         Err(why) => Err(Failure::input(why.to_string()).or_hint(why.hint())),
@@ -217,7 +225,13 @@ fn as_json<'a>(who: &'a Who, plan: &'a Plan, used: Count) -> Shown<'a> {
     }
 }
 
-fn print_table(who: &Who, plan: &Plan, used: Count, chain: &Chain<'_>) -> Result<(), Failure> {
+fn print_table(
+    who: &Who,
+    plan: &Plan,
+    used: Count,
+    chain: &Chain<'_>,
+    names: &HashMap<MessageId, String>,
+) -> Result<(), Failure> {
     let mut rows: Vec<[String; 5]> = Vec::new();
     if plan.system.tokens > 0 {
         rows.push([
@@ -229,7 +243,10 @@ fn print_table(who: &Who, plan: &Plan, used: Count, chain: &Chain<'_>) -> Result
         ]);
     }
     let messages = plan.rows.iter().zip(&chain.messages).enumerate();
-    rows.extend(messages.map(|(at, (row, message))| line(at + 1, row, message)));
+    rows.extend(messages.map(|(at, (row, message))| {
+        let name = names.get(&message.id).cloned();
+        line(name.unwrap_or_else(|| (at + 1).to_string()), row, message)
+    }));
     ui::print_rows(rows)?;
     let limit = plan.budget.limit();
     let (window, reserved) = (plan.budget.window, plan.budget.reserved);
@@ -244,7 +261,7 @@ fn print_table(who: &Who, plan: &Plan, used: Count, chain: &Chain<'_>) -> Result
     ui::print_line(&bar(plan.count.tokens, reserved, window))
 }
 
-fn line(number: usize, row: &Row, message: &Message) -> [String; 5] {
+fn line(name: String, row: &Row, message: &Message) -> [String; 5] {
     let text = message.content_to_send().text();
     let begins = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let fate = match (row.fate, row.why) {
@@ -256,7 +273,7 @@ fn line(number: usize, row: &Row, message: &Message) -> [String; 5] {
     } else {
         row.tokens.to_string()
     };
-    [format!("#{number}"), row.role.as_str().to_string(), tokens, fate, begins.to_string()]
+    [name, row.role.as_str().to_string(), tokens, fate, begins.to_string()]
 }
 
 /// The window as a bar: what is used, what is free, and what is kept for the answer.

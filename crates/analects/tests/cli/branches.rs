@@ -226,3 +226,21 @@ fn an_edited_result_keeps_its_call_and_calls_are_not_edited_away() {
     );
     assert!(!request.contains("interrupted"), "{request}");
 }
+
+#[test]
+fn one_cell_is_named_at_a_time() {
+    let sandbox = Sandbox::new();
+    let cells = "# %% [^1]\n\n[^1]: [markdown]\n\none\n\n# %% [^2]\n\n[^2]: [markdown]\n\ntwo\n";
+    sandbox.write("a.msg.md", cells);
+    for list in ["1-2", "1,2", "#1-#2"] {
+        for args in [&["drop", "a.msg.md", list][..], &["edit", "a.msg.md", list, "x"]] {
+            let run = sandbox.run(args);
+            assert_eq!(run.code, Some(1), "{args:?}: {}", run.stderr);
+            assert!(run.stderr.contains("names several cells"), "{}", run.stderr);
+        }
+    }
+    assert_eq!(sandbox.read("a.msg.md"), cells);
+    let run = sandbox.run(&["drop", "a.msg.md", "#2"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(sandbox.show("a.msg.md")["cells"][1]["history"], "exclude");
+}

@@ -295,3 +295,33 @@ fn a_range_without_an_end_ends_before_what_is_said_now() {
     let request = server.request();
     assert!(request.contains("go on") && !request.contains("one"), "{request}");
 }
+
+#[test]
+fn an_id_that_looks_like_a_place_sends_nothing_that_was_excluded() {
+    let server = Server::new(vec![answer(&["one"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let cell = |head: &str, text: &str| format!("# %%{head}\n\n{text}\n\n");
+    let agent = "# %% t[^a]\n\n[^a]: [agent] name=\"tiny\" models=\"openai/tiny\"\n\n";
+    let texts = [cell("", "SECRET two"), cell(" [^#4]\n\n[^#4]: [markdown]", "SECRET three")];
+    let file = format!("{agent}{}{}", texts.concat(), cell("", "SECRET four"));
+    sandbox.write("a.msg.md", file);
+    let run = sandbox.run(&["chat", "a.msg.md", "-e", "#2-", "well?"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let request = server.request();
+    assert!(request.contains("well?") && !request.contains("SECRET"), "{request}");
+}
+
+#[test]
+fn the_default_that_a_file_names_answers_again_after_another_one_was_asked() {
+    let server = Server::new(["one", "two", "three"].map(|text| answer(&[text])).to_vec());
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let agents = "agents:\n  a:\n    models: [openai/first]\n  b:\n    models: [openai/second]\n";
+    sandbox.write("a.msg.md", format!("---\ndefault_agent: a\n{agents}---\n"));
+    sandbox.run(&["chat", "a.msg.md", "1"]).assert_answer("one\n");
+    sandbox.run(&["chat", "a.msg.md", "--agent", "b", "2"]).assert_answer("two\n");
+    sandbox.run(&["chat", "a.msg.md", "3"]).assert_answer("three\n");
+    for model in ["first", "second", "first"] {
+        let request = server.request();
+        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+    }
+}

@@ -219,6 +219,34 @@ fn an_answer_is_placed_below_its_own_question() {
 }
 
 #[test]
+fn an_answer_to_a_question_that_was_changed_is_placed_below_it_too() {
+    let slow = vec![stream_head(), piece("slow\n"), Step::Pause(1500), piece("ly"), done()];
+    let server = Server::new(vec![slow, answer(&["quickly"])]);
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &[]);
+    save_in_place(&sandbox, "first?");
+    let early = sandbox.read("a.msg.md").replace("first?", "first, changed?");
+    sandbox.wait_for("a.msg.md", "\nslow");
+    sandbox.write("a.msg.md", format!("{early}\n# %%\n\nsecond?\n"));
+    sandbox.wait_for("a.msg.md", "\nquickly\n");
+    let texts = ["first, changed?", "slow\nly", "second?", "quickly"];
+    assert_eq!(sandbox.texts("a.msg.md"), texts);
+    assert!(sandbox.read("a.msg.md").contains("asked=\"first?\""));
+    assert_eq!(watching.stop().code, Some(0));
+}
+
+#[test]
+fn a_question_in_a_head_is_told() {
+    let server = Server::new(vec![answer(&["one"])]);
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &[]);
+    sandbox.write("a.msg.md", format!("{AGENT}\n# %% Is this one?\n"));
+    nothing_more_is_asked(&server);
+    let run = watching.stop();
+    assert!(run.stderr.contains("the title of a cell is not sent"), "{}", run.stderr);
+}
+
+#[test]
 fn ctrl_c_in_mid_answer_keeps_what_came() {
     let server = Server::new(vec![vec![stream_head(), piece("half an ans"), Step::Hang]]);
     let sandbox = sandbox_with(&server);

@@ -159,6 +159,11 @@ fn is_json(cell: &NewCell) -> bool {
     cell.attributes.iter().any(|(key, _)| key == "json")
 }
 
+/// The names of the first cells of the messages of a file.
+pub fn cell_names(document: &Document, session: &SessionId) -> HashMap<MessageId, String> {
+    CellNames::of(document, session).messages
+}
+
 /// The name of the first cell of a message of a file.
 pub fn cell_of(document: &Document, session: &SessionId, message: &MessageId) -> Option<String> {
     CellNames::of(document, session).messages.remove(message)

@@ -265,3 +265,16 @@ fn an_answer_is_put_back_where_its_growing_form_was_saved_over_it() {
     assert_eq!(put(&format!("{question}{}", growing.replace("[^2]", "[^3]"))), None);
     assert_eq!(put(&format!("{question}{whole}")), None);
 }
+
+#[test]
+fn an_answer_with_thoughts_is_put_back_whole() {
+    let question = "# %% [^1]\n\n[^1]: [markdown]\n\nq\n\n";
+    let whole =
+        "# %%% [^2]\n\n[^2]: [a] reasoning=1\n\nhm\n\n# %%% [^3]\n\n[^3]: [a] part=2\n\none two\n";
+    let complete = decode(format!("{question}{whole}\n# %%\n"));
+    let growing = "# %%% [^2]\n\n[^2]: [a] status=\"streaming\"\n\none t";
+    let document = decode(format!("{question}{growing}"));
+    let splice = put_back(&document, &complete).unwrap();
+    let back = String::from_utf8(splice.apply(document.source())).unwrap();
+    assert_eq!(back, format!("{question}{whole}\n# %%\n"));
+}

@@ -43,7 +43,7 @@ impl Place {
                 derived(args, id).map(|id| Place::Tool { id })
             }
             "reply" if args.type_word.as_deref() == Some("tool") && is_call => {
-                let id = format!("{}.{nonce}", identified(args, cell)?);
+                let id = format!("{}.{nonce}", identified(document, args, cell)?);
                 derived(args, id).map(|id| Place::Tool { id })
             }
             role => {
@@ -101,7 +101,7 @@ fn reply(document: &Document, args: &Args, to: Option<Cell<'_>>) -> Result<Place
     let last = document.cells().rev().find(|cell| cell.is_prompt()).map(Cell::ordinal);
     let is_last = |cell: &Cell<'_>| Some(cell.ordinal()) == last;
     let parent = to.filter(|cell| !is_last(cell));
-    let parent = parent.map(|cell| identified(args, cell)).transpose()?;
+    let parent = parent.map(|cell| identified(document, args, cell)).transpose()?;
     Ok(Place::Reply { id: new_id(document, args)?, type_word, parent })
 }
 
@@ -227,11 +227,12 @@ fn why_not_an_id(id: &str) -> Option<&'static str> {
 }
 
 /// The id of a cell that others refer to; a place in the file changes with the file.
-fn identified(args: &Args, cell: Cell<'_>) -> Result<String, Failure> {
+fn identified(document: &Document, args: &Args, cell: Cell<'_>) -> Result<String, Failure> {
     cell.id().map(str::to_string).ok_or_else(|| {
         let (path, name) = (args.file.display(), cell.name());
         let failure = Failure::input(format!("{path}: cell {name} has no id to refer to"));
-        failure.or_hint(format!("end its first line with an id, such as [^{name}]"))
+        let id = document.next_id();
+        failure.or_hint(format!("end its first line with an id, such as [^{id}]"))
     })
 }
 

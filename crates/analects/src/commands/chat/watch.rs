@@ -13,7 +13,7 @@ use analects_store::vfs::{Disk, Facts, Vfs};
 use analects_store::{LockedFile, StoreError, read_message_file};
 use notify::{Event, RecursiveMode, Watcher};
 
-use super::{Call, Said, answer_in_file};
+use super::{Call, Said, answer_in_file, misplaced_question};
 use crate::commands::reading;
 use crate::failure::Failure;
 use crate::{interrupt, ui};
@@ -171,7 +171,13 @@ impl Watch<'_> {
             .asked
             .as_ref()
             .is_some_and(|(asked, after)| *asked == questions && *after == facts);
-        if questions.is_empty() || is_old {
+        if questions.is_empty() {
+            if let Some(hint) = misplaced_question(&document) {
+                self.tell(Failure::usage(format!("{}: no question", self.path.display()), hint));
+            }
+            return Ok(false);
+        }
+        if is_old {
             return Ok(false);
         }
         let done = answer_in_file(self.call, self.path, Said::default());

@@ -122,7 +122,7 @@ impl Who {
     }
 }
 
-/// Who answers if the person names no model: whoever answered last, else the file's default, else
+/// Who answers if the person names no model: the default that the file names, else whoever answered last, else
 /// the first agent; each only if it has a model that can be asked.
 fn usual_agent<'a>(document: &Document, agents: &'a [Agent]) -> Option<&'a Agent> {
     if agents.is_empty() {
@@ -134,9 +134,10 @@ fn usual_agent<'a>(document: &Document, agents: &'a [Agent]) -> Option<&'a Agent
     };
     let replies = document.cells().rev().filter(|cell| msgfile::role(*cell) == "reply");
     let mut authors = replies.filter(|cell| !cell.is_failed()).map(|cell| cell.type_word());
-    authors
-        .find_map(|author| named(&author))
-        .or_else(|| named(&document.default_agent()?.name))
+    let default = document.frontmatter().default_agent.as_deref();
+    default
+        .and_then(named)
+        .or_else(|| authors.find_map(|author| named(&author)))
         .or_else(|| agents.iter().find(|agent| askable_model(agent).is_some()))
 }
 
