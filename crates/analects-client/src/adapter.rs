@@ -150,7 +150,7 @@ async fn collect(
     if is_empty && let Some(error) = failure {
         return Err(error);
     }
-    folded.message.cost_usd = cost(model, folded.message.usage.as_ref());
+    folded.message.cost_usd = cost(model, folded.message.usage.as_deref());
     let mut problems = stream.left_out().to_vec();
     problems.extend(folded.problems);
     let (message, complete) = (folded.message, folded.complete);

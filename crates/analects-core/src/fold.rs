@@ -107,7 +107,7 @@ impl Fold {
         let content = self.take_content(&mut problems);
         base.model = self.model.or(base.model);
         base.response_id = self.response_id;
-        base.usage = (!self.usage.is_empty()).then_some(self.usage);
+        base.usage = (!self.usage.is_empty()).then(|| Box::new(self.usage));
         base.extra = self.extra;
         base.body = Body::Assistant(crate::Assistant { content, stop_reason: self.stop_reason });
         Folded { message: base, complete, error: self.error, problems }

@@ -74,8 +74,8 @@ pub struct Message {
     pub history: History,
     /// The model that wrote it.
     pub model: Option<String>,
-    /// Tokens that it took.
-    pub usage: Option<TokenUsage>,
+    /// Tokens that it took. Many messages say nothing of it, so it takes room only where it is said.
+    pub usage: Option<Box<TokenUsage>>,
     /// What it cost; `None` is unknown, not free.
     pub cost_usd: Option<f64>,
     /// How long it took.
@@ -176,7 +176,7 @@ impl Message {
         }
         self.body.write_fields(writer);
         writer.opt_string("model", self.model.as_deref());
-        writer.opt_json("usage", self.usage.as_ref());
+        writer.opt_json("usage", self.usage.as_deref());
         writer.opt_f64("cost_usd", self.cost_usd);
         writer.opt_u64("duration_ms", self.duration_ms);
         writer.opt_string("response_id", self.response_id.as_deref());
@@ -234,7 +234,7 @@ fn take_shared(message: &mut Message, fields: &mut RawMap, problems: &mut Vec<Pr
     message.author = fields.take("author", Raw::as_string);
     message.history = fields.take("history", history).unwrap_or_default();
     message.model = fields.take("model", Raw::as_string);
-    message.usage = fields.take("usage", |raw| TokenUsage::read(raw, problems).ok());
+    message.usage = fields.take("usage", |raw| TokenUsage::read(raw, problems).ok().map(Box::new));
     message.cost_usd = fields.take("cost_usd", number);
     message.duration_ms = fields.take("duration_ms", Raw::to);
     message.response_id = fields.take("response_id", Raw::as_string);

@@ -228,7 +228,7 @@ pub fn message() -> BoxedStrategy<Message> {
             agent_id: names.4,
             author: names.5,
             history,
-            usage: figures.0,
+            usage: figures.0.map(Box::new),
             model: figures.1,
             cost_usd: figures.2,
             duration_ms: figures.3,

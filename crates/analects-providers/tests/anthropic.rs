@@ -179,7 +179,7 @@ fn tokens_are_counted_by_kind() {
     let extra = usage.extra.to_raw();
     assert_eq!(extra.as_str(), r#"{"service_tier":"standard"}"#);
     assert_eq!(
-        TokenUsage { extra: Default::default(), ..usage },
+        TokenUsage { extra: Default::default(), ..*usage },
         TokenUsage {
             input_tokens: Some(25),
             output_tokens: Some(120),

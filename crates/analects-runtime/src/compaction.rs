@@ -260,7 +260,7 @@ impl Prepared {
         while let Some(request) = self.compaction.next_request() {
             let answer = answer(asked.client, model, &request).await;
             let answer = answer.map_err(|error| NotCompacted::Failed(Box::new(error)))?;
-            *spent += cost(model, answer.usage.as_ref()).unwrap_or(0.0);
+            *spent += cost(model, answer.usage.as_deref()).unwrap_or(0.0);
             self.compaction.answer(&answer, counter).map_err(NotCompacted::Useless)?;
         }
         Ok(())
@@ -374,7 +374,7 @@ pub(crate) async fn summary_of(
     let reserved = budget(asked.agent, asked.model).reserved.max(1);
     let request = summary_request(&asked.model.name, reserved, message);
     let answer = answer(asked.client, asked.model, &request).await?;
-    *spent += cost(asked.model, answer.usage.as_ref()).unwrap_or(0.0);
+    *spent += cost(asked.model, answer.usage.as_deref()).unwrap_or(0.0);
     let text = answer.text();
     match text.trim() {
         "" => Err(ClientError::Unsupported("the model gave no summary")),

@@ -292,7 +292,7 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
         };
         self.problems.extend(folded.problems);
         let mut answer = folded.message;
-        answer.cost_usd = cost(self.asked.model, answer.usage.as_ref());
+        answer.cost_usd = cost(self.asked.model, answer.usage.as_deref());
         let is_too_long = error.as_ref().is_some_and(ClientError::is_context_overflow);
         let answered = Answered {
             is_too_long: is_too_long && is_empty(&answer),

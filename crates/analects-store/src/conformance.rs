@@ -351,8 +351,11 @@ fn counts_and_totals(store: &dyn TranscriptStore) {
         cache_read_input_tokens: Some(100),
         ..TokenUsage::default()
     };
-    let answer =
-        Message { usage: Some(usage), cost_usd: Some(0.25), ..Message::assistant("", "yes") };
+    let answer = Message {
+        usage: Some(usage.into()),
+        cost_usd: Some(0.25),
+        ..Message::assistant("", "yes")
+    };
     let prompt = Message::user("", "\n  How are things?\nWell?");
     session.append(vec![prompt, answer.clone(), answer], &mut ids, now()).unwrap();
     let overview = store.overview(&name).unwrap();

@@ -287,7 +287,7 @@ fn that_a_compaction_failed_is_known_from_the_record() {
 fn a_compaction_does_not_set_off_the_next() {
     let mut messages = talk(8, 100);
     let usage = TokenUsage { input_tokens: Some(950), ..TokenUsage::default() };
-    messages.last_mut().unwrap().usage = Some(usage);
+    messages.last_mut().unwrap().usage = Some(usage.into());
     let agent = agent();
     let count = |messages: &[Message]| {
         Planner::new(&agent).count(&chain(messages), &mut Counter::of_model("m"))

@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn usage(input: u64, output: u64) -> Option<TokenUsage> {
+fn usage(input: u64, output: u64) -> Option<Box<TokenUsage>> {
     let (input_tokens, output_tokens) = (Some(input), Some(output));
-    Some(TokenUsage { input_tokens, output_tokens, ..TokenUsage::default() })
+    Some(Box::new(TokenUsage { input_tokens, output_tokens, ..TokenUsage::default() }))
 }
 
 fn count(messages: &[Message]) -> Count {

@@ -28,7 +28,7 @@ fn usage_counts_what_a_cache_held() {
         cache_read_input_tokens: Some(1000),
         ..TokenUsage::default()
     };
-    let answer = Message { usage: Some(usage), ..Message::assistant("b", "x") };
+    let answer = Message { usage: Some(usage.into()), ..Message::assistant("b", "x") };
     let (question, later) = (Message::user("a", "q"), Message::user("c", "q"));
     let used = count_tokens_from_usage(&[&question, &answer, &later]).unwrap();
     assert_eq!((used.at, used.count, used.cached), (1, Count::exact(1115, Method::Usage), 1000));
@@ -171,7 +171,7 @@ fn after_one_calibration_the_next_answer_is_within_five_percent() {
         let parent_id = messages.last().map(|message| message.id.clone());
         let answer = Message {
             parent_id,
-            usage: Some(usage),
+            usage: Some(usage.into()),
             ..Message::assistant(format!("a{round}"), answer)
         };
         messages.push(answer);

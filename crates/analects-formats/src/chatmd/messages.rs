@@ -86,7 +86,7 @@ impl Reader<'_> {
         message.session_id = session.clone();
         message.author = known.text("author");
         message.created_at = self.time(&mut known);
-        message.usage = self.usage(&mut known);
+        message.usage = self.usage(&mut known).map(Box::new);
         if let Some(text) = text {
             message.extra.push(TEXT, Raw::string(&text));
         }

@@ -148,7 +148,7 @@ impl<'a> Draft<'a> {
         self.message.model = inner.take_string("model");
         self.message.response_id = inner.take_string("id");
         let usage = inner.get("usage").map(Raw::from);
-        self.message.usage = usage.and_then(|raw| usage_of(&raw, problems));
+        self.message.usage = usage.and_then(|raw| usage_of(&raw, problems)).map(Box::new);
         if self.message.usage.is_some() {
             inner.remove("usage");
         }

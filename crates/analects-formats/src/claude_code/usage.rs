@@ -54,7 +54,7 @@ pub struct Answer {
 /// for output in [1, 200, 200] {
 ///     let usage = TokenUsage { output_tokens: Some(output), ..TokenUsage::default() };
 ///     let answer = Message::assistant(format!("m{output}"), "Hello");
-///     totals.add(&Message { response_id: Some("msg_1".into()), usage: Some(usage), ..answer });
+///     totals.add(&Message { response_id: Some("msg_1".into()), usage: Some(usage.into()), ..answer });
 /// }
 /// assert_eq!((totals.sum().answers, totals.sum().output), (1, 200));
 /// ```
@@ -74,7 +74,7 @@ impl Totals {
             }
             return;
         }
-        let Some(usage) = &message.usage else { return };
+        let Some(usage) = message.usage.as_deref() else { return };
         let name = message.response_id.as_deref().unwrap_or(&message.id).to_string();
         let answer = Answer {
             model: message.model.clone(),

@@ -246,7 +246,7 @@ fn usage_of(api: Api, chunk: &str) -> TokenUsage {
     let mut decoder = decoder(api);
     let mut events = decoder.push(format!("data: {chunk}\n\n").as_bytes());
     events.extend(decoder.finish());
-    fold(&events, Message::assistant("a", "")).message.usage.unwrap()
+    *fold(&events, Message::assistant("a", "")).message.usage.unwrap()
 }
 
 #[test]

@@ -270,7 +270,7 @@ fn base(model: &Model, took: Duration) -> Message {
 /// Says what was odd, and what it took.
 fn conclude(args: &Args, model: &Model, asked: Asked) -> Result<(), Failure> {
     let Asked { mut folded, problems, first_token, took, end } = asked;
-    folded.message.cost_usd = cost(model, folded.message.usage.as_ref());
+    folded.message.cost_usd = cost(model, folded.message.usage.as_deref());
     for problem in &problems {
         ui::remark(&format!("warning: {}", problem.message));
     }

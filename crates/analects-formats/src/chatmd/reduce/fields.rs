@@ -29,7 +29,7 @@ impl Reducer<'_> {
             && matches!(said.body, Body::System(_) | Body::CompactBoundary(_));
         said.author = self.author(bare);
         said.created_at = self.time(bare);
-        said.usage = self.usage();
+        said.usage = self.usage().map(Box::new);
         said.history = self.history();
         said.extra = self.extra(&said);
         said

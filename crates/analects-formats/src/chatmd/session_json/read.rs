@@ -228,7 +228,7 @@ fn read_shared(fields: &mut Fields, message: &mut Message) {
     message.id = fields.take("id", some).unwrap_or_default().into();
     message.author = fields.take("author", Raw::as_string);
     message.created_at = fields.take("timestamp", milliseconds);
-    message.usage = fields.take("usage", read_usage);
+    message.usage = fields.take("usage", read_usage).map(Box::new);
     let hidden = fields.take("hidden", |raw| (raw.as_str() == "true").then_some(()));
     message.history = if hidden.is_some() { History::Exclude } else { History::Include };
 }

@@ -136,7 +136,7 @@ fn item(message: &Message, session: &SessionId, ordinal: usize) -> Raw {
     let known = [
         ("author", message.author.as_ref().map(|author| Raw::string(author))),
         ("timestamp", message.created_at.map(|time| number(time.as_millisecond()))),
-        ("usage", message.usage.as_ref().map(usage)),
+        ("usage", message.usage.as_deref().map(usage)),
         ("hidden", (message.history == History::Exclude).then(|| json("true".to_string()))),
     ];
     for (key, value) in known {

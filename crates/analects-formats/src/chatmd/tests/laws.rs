@@ -119,7 +119,7 @@ fn sayable() -> BoxedStrategy<Message> {
             let usage = TokenUsage { input_tokens, output_tokens, ..TokenUsage::default() };
             let mut message = Message::new(id, body);
             (message.author, message.created_at) = (author, created_at);
-            message.usage = (!usage.is_empty()).then_some(usage);
+            message.usage = (!usage.is_empty()).then(|| Box::new(usage));
             for (key, value) in extra {
                 message.extra.push(key, Raw::string(&value));
             }

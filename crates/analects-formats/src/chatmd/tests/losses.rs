@@ -49,7 +49,7 @@ fn fields_without_a_place() {
     check(Message { is_api_error_message: true, ..hello() }, &["is_api_error_message"]);
     check(Message { parent_id: Some("before".into()), ..hello() }, &["parent_id"]);
     let usage = TokenUsage { cache_read_input_tokens: Some(1), ..TokenUsage::default() };
-    check(Message { usage: Some(usage), ..hello() }, &["usage"]);
+    check(Message { usage: Some(usage.into()), ..hello() }, &["usage"]);
     let mut odd = hello();
     odd.extra.push("n", Raw::parse("5").unwrap());
     odd.extra.push("id", Raw::string("x"));

@@ -581,7 +581,7 @@ fn read_shared(read: &Read<'_>, message: &mut Message) {
     message.response_id = string("response_id");
     message.cost_usd = read.get("cost_usd").and_then(|value| value.parse().ok());
     message.duration_ms = read.get("duration").and_then(milliseconds);
-    message.usage = (!usage.is_empty()).then_some(usage);
+    message.usage = (!usage.is_empty()).then(|| Box::new(usage));
     message.is_api_error_message = read.get("error") == Some("1");
     if let Some(summary) = read.get("summary").filter(|_| message.history == History::Summary) {
         message.extra.push("summary", Raw::string(summary));

@@ -58,12 +58,13 @@ fn tool_talk() -> Vec<Message> {
     let blocks =
         vec![Block::Thinking(thinking), Block::from_text("Let me look."), Block::ToolUse(call)];
     let mut asked = answer("b", blocks, StopReason::ToolUse);
-    asked.usage = Some(TokenUsage {
+    let usage = TokenUsage {
         input_tokens: Some(12),
         output_tokens: Some(9),
         cache_read_input_tokens: Some(7),
         ..TokenUsage::default()
-    });
+    };
+    asked.usage = Some(usage.into());
     let results = Content::Blocks(vec![Block::ToolResult(result), Block::from_text("and now?")]);
     let results = Message::new("c", Body::User(User { content: results, ..User::default() }));
     linked(vec![
