@@ -210,6 +210,18 @@ fn what_may_pass_is_tried_again() {
 }
 
 #[test]
+fn what_is_sent_again_is_the_same_to_the_last_byte() {
+    let busy = || status("503 Oh", "", "");
+    let server = Server::new(vec![busy(), busy(), fine()]);
+    let adapter = adapter(&server, options(&Waits::default()));
+    block_on(stream(&adapter)).unwrap();
+    let sent: Vec<String> = server.requests.try_iter().collect();
+    assert_eq!(sent.len(), 3);
+    assert!(sent[0].contains("\"Hello\""), "{}", sent[0]);
+    assert!(sent.iter().all(|request| *request == sent[0]), "{sent:?}");
+}
+
+#[test]
 fn a_wait_that_the_server_asks_for_is_kept() {
     let answer = || status("429 Slow", "retry-after-ms: 300\r\n", "");
     let start = Instant::now();

@@ -1,5 +1,7 @@
 //! Every core type goes through JSON and comes back, whatever it holds.
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
 use super::*;
 
 /// JSON values that `serde_json::Value` would change or refuse.
@@ -23,6 +25,37 @@ fn check_message(json: &str) -> Message {
     assert_eq!(by_serde, message);
     assert_eq!(serde_json::to_string(&message).unwrap(), message.to_json());
     message
+}
+
+#[test]
+fn names_are_read_however_they_are_spelled() {
+    let json =
+        r#"{"type":"user","id":"\u0061\"b","parent_id":"","session_id":"\u00fc","content":"x"}"#;
+    let message = check_message(json);
+    assert_eq!((&*message.id, &*message.session_id), ("a\"b", "ü"));
+    assert_eq!(message.parent_id.as_deref(), Some(""));
+    let json = r#"{"type":"user","id":7,"session_id":"\ud800","content":"x"}"#;
+    let message = check_message(json);
+    assert!(message.id.is_empty() && message.session_id.is_empty());
+    assert!(message.to_json().contains(r#""\ud800""#));
+}
+
+#[test]
+fn a_map_that_was_emptied_is_like_one_that_never_held_anything() {
+    let mut map = RawMap::parse(r#"{"a":1,"a":2}"#).unwrap();
+    assert_eq!(map.remove("a").unwrap().as_str(), "2");
+    assert_eq!(map, RawMap::new());
+    assert_eq!(map, RawMap::parse("{}").unwrap());
+    let hash = |map: &RawMap| BuildHasherDefault::<DefaultHasher>::default().hash_one(map);
+    assert_eq!(hash(&map), hash(&RawMap::new()));
+}
+
+/// A long conversation is many messages: what most of them do not have takes little room in them.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn a_message_is_small() {
+    assert!(size_of::<Message>() <= 384, "{}", size_of::<Message>());
+    assert!(size_of::<Block>() <= 80, "{}", size_of::<Block>());
 }
 
 #[test]

@@ -366,6 +366,30 @@ fn texts_go_as_one_string() {
     assert_eq!(messages(empty), "[]");
 }
 
+/// Words that are in order go out as they are; what is not is mended, however plain it looks.
+#[test]
+fn plain_words_are_mended_only_where_they_have_to_be() {
+    let by = |model: &str, content: &str| Turn {
+        model: Some(model.into()),
+        ..turn(Role::Assistant, content)
+    };
+    let said = turn(Role::User, "a");
+    let answered = r#"{"role":"user","content":"a"},{"role":"assistant","content":"b"}"#;
+    let in_order = vec![said.clone(), by("n", "b")];
+    assert_eq!(messages(in_order), format!("[{answered}]"));
+    // What two models said is one answer to a third.
+    let two = vec![said.clone(), by("n", "b"), by("o", "c")];
+    assert!(messages(two).ends_with(r#"{"role":"assistant","content":"b\n\nc"}]"#));
+    let twice = vec![said.clone(), said.clone(), by("n", "b")];
+    assert!(messages(twice).starts_with(r#"[{"role":"user","content":"a\n\na"},"#));
+    for blank in [turn(Role::User, " \n"), blocks(Role::User, vec![]), turn(Role::System, "")] {
+        let with_blank = vec![said.clone(), by("n", "b"), blank];
+        assert_eq!(messages(with_blank), format!("[{answered}]"));
+    }
+    let begins = vec![turn(Role::System, "s"), by("n", "b")];
+    assert!(messages(begins).contains(r#"{"role":"user","content":"(The conversation begins"#));
+}
+
 fn image(source: Source) -> Block {
     Block::Image(Image { source: source.to_raw(), extra: RawMap::new() })
 }

@@ -117,6 +117,17 @@ fn problems_have_a_place() {
             "4:1 unknown-history",
         ],
     );
+    // Whether ids count up or not, and where they are no numbers.
+    for ids in [["1", "2", "2"], ["2", "1", "2"], ["1", "2", "1"], ["a", "1", "a"]] {
+        let file: String = ids.iter().map(|id| format!("# %% [^{id}]\n\nhi\n\n")).collect();
+        let problems = decode(file.as_bytes()).problems();
+        let places: Vec<_> = problems.iter().map(|found| (&*found.code, found.line)).collect();
+        assert_eq!(places, [("duplicate-id", 9)], "{ids:?}");
+    }
+    for ids in [["1", "01"], ["01", "1"], ["+1", "1"], ["9", "10"]] {
+        let file: String = ids.iter().map(|id| format!("# %% [^{id}]\n\nhi\n\n")).collect();
+        assert_eq!(decode(file.as_bytes()).problems(), [], "{ids:?}");
+    }
     let document = decode(*b"# %%\nok \xff\xfe ok\n");
     let problem = document.why_not_writable().unwrap();
     assert_eq!((&*problem.code, problem.line, problem.column), ("not-utf8", 2, 4));
