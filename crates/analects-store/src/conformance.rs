@@ -366,7 +366,7 @@ fn counts_and_totals(store: &dyn TranscriptStore) {
     let part = |output: u64, cost: f64, model: &str| Message {
         response_id: Some("r".into()),
         model: Some(model.into()),
-        usage: Some(TokenUsage { output_tokens: Some(output), ..TokenUsage::default() }),
+        usage: Some(Box::new(TokenUsage { output_tokens: Some(output), ..TokenUsage::default() })),
         cost_usd: Some(cost),
         ..Message::assistant("", "part")
     };

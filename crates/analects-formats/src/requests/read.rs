@@ -278,7 +278,7 @@ impl Chain {
     /// Adds a message that is named by its place.
     fn number<W: Wire>(&mut self, mut message: Message, out: &mut Read) {
         self.ordinal += 1;
-        message.id = item_id::<W>(&self.session, self.ordinal).into();
+        message.id = item_id::<W>(&self.session, self.ordinal);
         self.add(message, out);
     }
 

@@ -199,7 +199,7 @@ impl Conversation {
 
     /// Gives a message the name that it will have; its own, if that is the same.
     fn named<W: Wire>(&self, mut read: Message, message: &Message) -> Message {
-        read.id = item_id::<W>(&message.session_id, self.ordinal).into();
+        read.id = item_id::<W>(&message.session_id, self.ordinal);
         read
     }
 }
