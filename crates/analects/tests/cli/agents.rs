@@ -37,15 +37,21 @@ fn whoever_answered_last_answers() {
 }
 
 #[test]
-fn the_default_agent_answers_until_another_one_did() {
-    let server = Server::new(vec![answer(&["1"]), answer(&["2"]), answer(&["3"])]);
-    let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.write("a.msg.md", format!("---\ndefault_agent: poet\n---\n\n{TWO_AGENTS}"));
-    let chat = [&["one"][..], &["-m", "openai/big", "two"], &["three"]];
-    for (args, model) in chat.into_iter().zip(["rhyme", "big", "big"]) {
-        assert_eq!(sandbox.run(&[&["chat", "a.msg.md"], args].concat()).code, Some(0));
-        let request = server.request();
-        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+fn the_default_that_is_named_answers_and_else_whoever_answered_last() {
+    let chat =
+        [&["one"][..], &["-m", "openai/rhyme", "two"], &["three"], &["-m", "openai/big", "four"]];
+    let chat = [&chat[..], &[&["five"]]].concat();
+    let named = ["rhyme", "rhyme", "rhyme", "big", "rhyme"];
+    let unnamed = ["big", "rhyme", "rhyme", "big", "big"];
+    for (front, models) in [("---\ndefault_agent: poet\n---\n\n", named), ("", unnamed)] {
+        let server = Server::new(vec![answer(&["1"]); 5]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("a.msg.md", format!("{front}{TWO_AGENTS}"));
+        for (args, model) in chat.iter().zip(models) {
+            assert_eq!(sandbox.run(&[&["chat", "a.msg.md"], *args].concat()).code, Some(0));
+            let request = server.request();
+            assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+        }
     }
 }
 

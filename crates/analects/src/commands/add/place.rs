@@ -231,7 +231,7 @@ fn identified(document: &Document, args: &Args, cell: Cell<'_>) -> Result<String
     cell.id().map(str::to_string).ok_or_else(|| {
         let (path, name) = (args.file.display(), cell.name());
         let failure = Failure::input(format!("{path}: cell {name} has no id to refer to"));
-        let id = document.next_id();
+        let id = if name.starts_with('#') { document.next_id() } else { name.into_owned() };
         failure.or_hint(format!("end its first line with an id, such as [^{id}]"))
     })
 }
