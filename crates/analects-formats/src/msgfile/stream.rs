@@ -1,5 +1,6 @@
 //! A cell that is still being written: text in as it comes, bytes out that can be appended at once.
-//! At every moment the file holds a cell that can be read, and no text in it passes for a head.
+//! At every moment the file holds a cell that can be read, and no text in it passes for a head. An answer over
+//! which somebody has saved what they knew of it while it grew, or nothing of it, can be put back.
 
 use super::edit::typed_cell;
 use super::line::{is_head_like, is_undecided};
