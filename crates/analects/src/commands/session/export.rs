@@ -17,7 +17,8 @@ use crate::ui;
 /// Without -o, the records are printed as they are stored, byte by byte, one line each. With -o, a new file is written:
 /// a message file if its name ends in .md, in which you can go on with the conversation, else a transcript.
 ///
-/// A message file holds all messages, other branches included, but no progress.
+/// A message file holds all messages, other branches included, but no progress. Lines that cannot be read, such as one
+/// that was cut off by a kill, are counted on stderr; a transcript has them as they are stored.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session export last > talk.jsonl
@@ -39,7 +40,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let sessions = Sessions::of(&Surroundings::of_process()?);
     let name = sessions.chain(args.session.as_deref(), args.agent.as_deref())?;
     let Some(path) = &args.output else {
-        return each_row(&sessions, &name, &mut ui::print_text);
+        each_row(&sessions, &name, &mut ui::print_text)?;
+        return tell_of_damage(&sessions, &name);
     };
     let mut bytes = Vec::new();
     each_row(&sessions, &name, &mut |row| {
@@ -47,13 +49,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Ok(())
     })?;
     let is_message_file = path.extension().is_some_and(|end| end == "md");
-    let text = if is_message_file { as_message_file(&bytes, path) } else { bytes };
+    let text =
+        if is_message_file { as_message_file(&bytes, &sessions.store.path(&name)?) } else { bytes };
     if !create_file(path, &text)? {
         let failure = Failure::input(format!("{}: there is a file of this name", path.display()));
         return Err(failure.or_hint("name another one; nothing was written"));
     }
     ui::remark(&format!("written to {}", path.display()));
-    Ok(())
+    if is_message_file { Ok(()) } else { tell_of_damage(&sessions, &name) }
 }
 
 /// Goes over the records as they are stored.
@@ -78,9 +81,21 @@ fn each_row(
     done
 }
 
-fn as_message_file(bytes: &[u8], path: &Path) -> Vec<u8> {
+/// Says how many lines of a session cannot be read, and where they are named one by one.
+fn tell_of_damage(sessions: &Sessions, name: &ChainName) -> Result<(), Failure> {
+    let damaged = sessions.store.overview(name)?.damaged;
+    if damaged > 0 {
+        let lines = if damaged == 1 { "1 line" } else { &format!("{damaged} lines") };
+        let path = sessions.store.path(name)?.display().to_string();
+        ui::remark(&format!("warning: {lines} cannot be read; see analects check {path}"));
+    }
+    Ok(())
+}
+
+/// The message file of a transcript; what is wrong with that is told by the place where it is stored.
+fn as_message_file(bytes: &[u8], stored_in: &Path) -> Vec<u8> {
     let decoded = analects_formats::transcript::decode(bytes);
-    ui::report_problems(&path.to_string_lossy(), b"", &decoded.problems);
+    ui::report_problems(&stored_in.to_string_lossy(), bytes, &decoded.problems);
     let is_said = |message: &Message| message.body.type_name() != "progress";
     let messages: Vec<Message> = decoded.messages.into_iter().filter(is_said).collect();
     msgfile::encode(&messages, &mut OsIds)
