@@ -28,6 +28,7 @@ pub(crate) mod messages;
 mod meta;
 pub mod output;
 pub(crate) mod problems;
+mod put_back;
 pub(crate) mod scan;
 mod show;
 mod stream;
@@ -55,12 +56,13 @@ pub use messages::{
     messages, session_of,
 };
 pub use meta::Meta;
+pub use put_back::{put_back, put_back_lost};
 pub use scan::Section;
 pub use show::{
     Brief, Show, ShowCell, ShowProblem, binary_content, briefs, outline, role, roles, show,
     show_cell,
 };
-pub use stream::{CellStream, put_back, put_back_lost};
+pub use stream::CellStream;
 pub use tidy::tidy;
 
 /// A message file, read: the source, and where its parts are.
@@ -420,6 +422,21 @@ impl<'a> Cell<'a> {
         let answers = self.kind() == CellKind::Output && !agents::is_event(&self.word());
         let is_hidden = self.own_history() == Some(History::Exclude);
         answers && !silent && !is_hidden && !self.is_failed()
+    }
+
+    /// Whether it is one of the cells that an answer of this name consists of, apart from its first: calls and
+    /// their results, the outputs of code, further parts.
+    fn belongs_to(self, answer: &str) -> bool {
+        let is_below = |id: &str| id.strip_prefix(answer).is_some_and(|rest| rest.starts_with('.'));
+        let is_part = || self.attribute("part").as_deref() == Some(answer);
+        self.kind() == CellKind::Output && (self.id().is_some_and(is_below) || is_part())
+    }
+
+    /// The cell and what stands directly below it and belongs to it.
+    fn parts(self) -> impl Iterator<Item = Cell<'a>> {
+        let below = self.document.cells().skip(self.at + 1);
+        let parts = below.take_while(move |cell| cell.belongs_to(&self.name()));
+        std::iter::once(self).chain(parts)
     }
 
     /// Whether it only reports that the model's side failed.

@@ -152,14 +152,7 @@ fn leaf(document: &Document, mut at: usize) -> usize {
 pub fn fork(document: &Document, at: usize) -> Result<Vec<u8>, ItemError> {
     cell_at(document, at)?;
     let at = end_of_compaction(document, &roles(document), at);
-    let name = cell_at(document, at)?.name().into_owned();
-    let belongs = |cell: &Cell<'_>| {
-        let of_it = |id: &str| id.strip_prefix(&*name).is_some_and(|rest| rest.starts_with('.'));
-        cell.kind() == CellKind::Output
-            && (cell.id().is_some_and(of_it) || cell.attribute("part").is_some_and(|id| id == name))
-    };
-    let more = document.cells().skip(at + 1).take_while(belongs).count();
-    let end = cell_of(document, at + more).span().end;
+    let end = cell_of(document, at).parts().map(|part| part.span().end).max().unwrap_or_default();
     let copy = document.with_source(document.source()[..end].to_vec());
     let kept: HashSet<String> = copy.cells().map(|cell| cell.name().into_owned()).collect();
     let known: HashSet<String> = residue_lines(&copy).into_iter().collect();
@@ -207,11 +200,7 @@ pub fn edit_text(document: &Document, at: usize, text: &str) -> Result<Edited, I
 /// The cells that are hidden by an edit: those that say so, and the calls and results of a reply.
 fn hidden_names(document: &Document, changes: &[Attribute], old: &str, role: &str) -> Vec<String> {
     let said: HashSet<usize> = changes.iter().map(|change| change.cell).collect();
-    let start = format!("{old}.");
-    let follows = |cell: &Cell<'_>| {
-        let of_it = cell.id().is_some_and(|id| id.starts_with(&start));
-        role == "reply" && (of_it || cell.attribute("part").as_deref() == Some(old))
-    };
+    let follows = |cell: &Cell<'_>| role == "reply" && cell.belongs_to(old);
     let hidden = document.cells().filter(|cell| said.contains(&cell.at) || follows(cell));
     hidden.map(|cell| cell.name().into_owned()).collect()
 }
