@@ -74,8 +74,8 @@ pub enum ClientError {
     /// The answer began and broke off.
     #[error("the answer broke off: {0}")]
     BrokeOff(ApiError),
-    /// The request was not made, since the provider would refuse it.
-    #[error("nothing was sent: {error}")]
+    /// The request was not made: the provider would refuse it, or it is more than is allowed.
+    #[error("not sent: {error}")]
     NotSent {
         /// Why.
         error: ApiError,

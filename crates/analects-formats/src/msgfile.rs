@@ -181,6 +181,12 @@ impl Document {
 
     /// The cell of that id, else the cell without id at that place (`7`), or any cell there (`#7`).
     pub fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        // Where no id is that number, the cell need not be looked for.
+        if let Some(place) = place_in(name).filter(|_| !name.starts_with('#'))
+            && !self.has_number(place)
+        {
+            return self.loose_cell(place);
+        }
         let is_named = |cell: &Cell<'_>| cell.bytes(cell.spans().id) == name.as_bytes();
         let by_id = self.cells().find(|cell| !name.is_empty() && is_named(cell));
         by_id.or_else(|| match name.strip_prefix('#') {

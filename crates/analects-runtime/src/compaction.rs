@@ -1,7 +1,7 @@
 //! Compaction with a real model, in three steps: it is decided what a summary would stand for, the summary is asked
 //! for, and it is put into the conversation if that is still what it was made of.
 
-use analects_client::{Client, ClientError, Model, cost};
+use analects_client::{Client, ClientError, Model};
 use analects_context::{
     Budget, Compaction, Count, Counter, FileFreshness, FileText, Freshness, NotNow, Useless,
     attachments, summary_request,
@@ -15,6 +15,7 @@ use analects_store::{OsIds, StoreError};
 use jiff::Timestamp;
 
 use crate::asked::{Asked, budget};
+use crate::purse::{Purse, not_allowed};
 use crate::{Conversation, files};
 
 /// The most files that are shown again with a summary.
@@ -68,6 +69,15 @@ impl NotCompacted {
         match self {
             NotCompacted::Failed(error) => error.public_message(),
             other => other.to_string(),
+        }
+    }
+
+    /// Whether it was tried and came to nothing, so that the next try should wait.
+    pub(crate) fn is_failed_attempt(&self) -> bool {
+        match self {
+            NotCompacted::Failed(error) => !matches!(**error, ClientError::NotSent { .. }),
+            NotCompacted::Useless(_) => true,
+            NotCompacted::NotNow(_) | NotCompacted::Store(_) => false,
         }
     }
 
@@ -131,7 +141,7 @@ pub async fn compact(
     let trigger = CompactTrigger::Manual;
     let prepared = prepare(asked, &*conversation, trigger, None, &mut counter);
     let prepared = prepared.map_err(NotCompacted::NotNow)?;
-    let made = prepared.make(asked, &*conversation, &mut counter, &mut 0.0).await?;
+    let made = prepared.make(asked, &*conversation, &mut counter, &mut Purse::default()).await?;
     Ok(made.keep(conversation)?)
 }
 
@@ -190,14 +200,14 @@ fn planned(
 }
 
 impl Prepared {
-    /// Asks for the summary, in as many requests as it takes, and makes the messages to add. `spent` grows by what
-    /// the answers cost, also if it comes to nothing.
+    /// Asks for the summary, in as many requests as it takes, and makes the messages to add. The answers are paid
+    /// for, also if it comes to nothing.
     pub async fn make(
         mut self,
         asked: &Asked<'_>,
         conversation: &dyn Conversation,
         counter: &mut Counter<'_>,
-        spent: &mut f64,
+        purse: &mut Purse,
     ) -> Result<Made, NotCompacted> {
         let decoded = std::mem::take(&mut self.decoded);
         let chain = conversation.chain(&decoded);
@@ -211,7 +221,7 @@ impl Prepared {
             let again = planned(asked, &chain, self.window, trigger, self.before, counter);
             self.compaction = again.map_err(NotCompacted::NotNow)?;
         }
-        let mut done = self.ask(asked, counter, spent).await;
+        let mut done = self.ask(asked, counter, purse).await;
         // If even that is too long, the window is smaller still. A refusal is believed once: one that names a little
         // less each time would never end.
         let mut is_believed = true;
@@ -224,7 +234,7 @@ impl Prepared {
                 Ok(compaction) => self.compaction = compaction,
                 Err(_) => break,
             }
-            done = self.ask(asked, counter, spent).await;
+            done = self.ask(asked, counter, purse).await;
         }
         let is_makeshift = done.is_err();
         match done {
@@ -251,16 +261,15 @@ impl Prepared {
         &mut self,
         asked: &Asked<'_>,
         counter: &mut Counter<'_>,
-        spent: &mut f64,
+        purse: &mut Purse,
     ) -> Result<(), NotCompacted> {
         let (model, _) = writer(asked, self.before.tokens, self.window);
         let silent = || ClientError::Unsupported("the server of the local model cannot be started");
         let ready = asked.ready(model).ok_or_else(|| NotCompacted::Failed(Box::new(silent())))?;
         let model = &*ready;
         while let Some(request) = self.compaction.next_request() {
-            let answer = answer(asked.client, model, &request).await;
+            let answer = answer(asked.client, model, request, counter, purse).await;
             let answer = answer.map_err(|error| NotCompacted::Failed(Box::new(error)))?;
-            *spent += cost(model, answer.usage.as_deref()).unwrap_or(0.0);
             self.compaction.answer(&answer, counter).map_err(NotCompacted::Useless)?;
         }
         Ok(())
@@ -366,15 +375,15 @@ pub(crate) async fn summary_of(
     asked: &Asked<'_>,
     conversation: &dyn Conversation,
     id: &MessageId,
-    spent: &mut f64,
+    counter: &mut Counter<'_>,
+    purse: &mut Purse,
 ) -> Result<String, ClientError> {
     let decoded = conversation.messages();
     let missing = || ClientError::Unsupported("the message to summarise is gone");
     let message = decoded.messages.iter().find(|message| message.id == *id).ok_or_else(missing)?;
     let reserved = budget(asked.agent, asked.model).reserved.max(1);
     let request = summary_request(&asked.model.name, reserved, message);
-    let answer = answer(asked.client, asked.model, &request).await?;
-    *spent += cost(asked.model, answer.usage.as_deref()).unwrap_or(0.0);
+    let answer = answer(asked.client, asked.model, request, counter, purse).await?;
     let text = answer.text();
     match text.trim() {
         "" => Err(ClientError::Unsupported("the model gave no summary")),
@@ -382,14 +391,23 @@ pub(crate) async fn summary_of(
     }
 }
 
-/// The whole answer to a request.
-async fn answer(client: &Client, model: &Model, request: &Request) -> Result<Message, ClientError> {
-    let mut stream = client.stream(model, request).await?;
+/// The whole answer to a request for a summary, if there is money for it.
+async fn answer(
+    client: &Client,
+    model: &Model,
+    mut request: Request,
+    counter: &mut Counter<'_>,
+    purse: &mut Purse,
+) -> Result<Message, ClientError> {
+    let count = counter.request(&request);
+    purse.allow_summary(model, count, &mut request).map_err(not_allowed)?;
+    let mut stream = client.stream(model, &request).await?;
     let mut fold = Fold::default();
     while let Some(event) = stream.next().await {
         fold.push(&event?);
     }
     let folded = fold.finish(Message::assistant("", ""));
+    purse.pay(model, &folded.message);
     let is_cut = matches!(&folded.message.body, Body::Assistant(body)
         if body.stop_reason == Some(StopReason::MaxTokens));
     match folded.error {

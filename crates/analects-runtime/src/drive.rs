@@ -10,27 +10,27 @@ use analects_context::{
 };
 use analects_core::{
     ApiError, ApiErrorKind, CompactTrigger, Content, Delta, Fold, Message, MessageId, Problem,
-    StreamEvent, TokenUsage,
+    StreamEvent,
 };
 use analects_store::StoreError;
 use jiff::Timestamp;
 
 use crate::asked::Asked;
 use crate::compaction::{self, Compacted, NotCompacted};
+use crate::purse::{Purse, affordable, least_cost};
 use crate::turn::{Answered, Effect, Ending, Input, Planned, Turn};
 use crate::{Conversation, files, tools};
 
 /// How often a growing answer is brought to the disk.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
 
-/// The tokens of an answer that is worth asking for.
-const SHORTEST: u64 = 16;
-
 /// What a person may want to see of a turn while it goes on.
 #[derive(Debug)]
 pub enum Seen<'a> {
     /// Something of the answer.
     Event(&'a StreamEvent),
+    /// All of an answer, before it is recorded: whatever becomes of that, it was seen.
+    Answer(&'a Message),
     /// The model is told that a file changed.
     Reminded(&'a str),
     /// A message gets its summary.
@@ -86,8 +86,12 @@ pub async fn drive(
         let input = match effect {
             Effect::Remind => work.remind()?,
             Effect::Plan => work.plan(),
-            Effect::Summarise(messages) => work.summarise(&messages).await?,
-            Effect::Compact(trigger) => work.compact(trigger).await?,
+            Effect::Summarise(messages) => {
+                work.summarise(&messages, Purse::new(turn.left_to_spend())).await?
+            }
+            Effect::Compact(trigger) => {
+                work.compact(trigger, Purse::new(turn.left_to_spend())).await?
+            }
             Effect::Ask => work.ask(turn.left_to_spend()).await?,
             Effect::Record => work.record()?,
             Effect::RunTools => work.run_tools()?,
@@ -174,55 +178,43 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
             needs_summary: self.plan.needs_summary.clone(),
             is_full,
             fits: self.plan.ready().is_ok(),
-            least_cost: self.least_cost(),
+            least_cost: least_cost(self.asked.model, self.plan.count),
         })
     }
 
-    /// What the question costs, and the shortest answer.
-    fn least_cost(&self) -> Option<f64> {
-        self.cost_with(SHORTEST)
-    }
-
-    /// What the question and an answer of so many tokens cost.
-    fn cost_with(&self, output_tokens: u64) -> Option<f64> {
-        let count = self.plan.count;
-        let usage = TokenUsage {
-            input_tokens: Some(count.tokens.saturating_add(count.error_bound)),
-            output_tokens: Some(output_tokens),
-            ..TokenUsage::default()
-        };
-        cost(self.asked.model, Some(&usage))
-    }
-
-    /// How many tokens an answer may have that costs no more than this, together with the question.
-    fn affordable(&self, left: f64, wanted: Option<u64>) -> Option<u64> {
-        const MANY: u64 = 1_000_000;
-        let question = self.cost_with(0)?;
-        let per_token = (self.cost_with(MANY)? - question) / MANY as f64;
-        let tokens = ((left - question).max(0.0) / per_token.max(f64::MIN_POSITIVE)) as u64;
-        Some(tokens.max(1).min(wanted.unwrap_or(u64::MAX)))
-    }
-
-    async fn summarise(&mut self, messages: &[MessageId]) -> Result<Input, StoreError> {
-        let mut spent = 0.0;
+    async fn summarise(
+        &mut self,
+        messages: &[MessageId],
+        mut purse: Purse,
+    ) -> Result<Input, StoreError> {
         for id in messages {
             let name = self.conversation.name_of(id);
             (self.watch)(Seen::Summarising(&name));
-            let asked = compaction::summary_of(self.asked, &*self.conversation, id, &mut spent);
+            let asked = compaction::summary_of(
+                self.asked,
+                &*self.conversation,
+                id,
+                &mut self.counter,
+                &mut purse,
+            );
             let summary = match self.stop.unless(asked).await {
                 None => return Ok(Input::Stopped),
                 Some(Ok(summary)) => summary,
                 Some(Err(error)) => {
                     self.error = Some(error);
-                    return Ok(Input::Summarised(Some(id.clone()), spent));
+                    return Ok(Input::Summarised(Some(id.clone()), purse.spent));
                 }
             };
             self.conversation.summarise(id, &summary, Timestamp::now())?;
         }
-        Ok(Input::Summarised(None, spent))
+        Ok(Input::Summarised(None, purse.spent))
     }
 
-    async fn compact(&mut self, trigger: CompactTrigger) -> Result<Input, StoreError> {
+    async fn compact(
+        &mut self,
+        trigger: CompactTrigger,
+        mut purse: Purse,
+    ) -> Result<Input, StoreError> {
         let is_refused = trigger == CompactTrigger::Reactive;
         let refusal = self.error.as_ref().filter(|_| is_refused);
         let prepared = compaction::prepare(
@@ -243,8 +235,7 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
             }
         };
         (self.watch)(Seen::Compacting(&trigger));
-        let mut spent = 0.0;
-        let making = prepared.make(self.asked, &*self.conversation, &mut self.counter, &mut spent);
+        let making = prepared.make(self.asked, &*self.conversation, &mut self.counter, &mut purse);
         let Some(made) = self.stop.unless(making).await else { return Ok(Input::Stopped) };
         let kept = made.and_then(|made| Ok(made.keep(self.conversation)?));
         match kept {
@@ -254,13 +245,13 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
             }
             Err(not) => {
                 (self.watch)(Seen::NotCompacted(&not.to_string()));
-                let failed = analects_context::compaction_failed(&not.public_message());
-                if matches!(not, NotCompacted::Failed(_) | NotCompacted::Useless(_)) {
+                if not.is_failed_attempt() {
+                    let failed = analects_context::compaction_failed(&not.public_message());
                     self.conversation.add(vec![failed], Timestamp::now())?;
                 }
             }
         }
-        Ok(Input::Compacted(spent))
+        Ok(Input::Compacted(purse.spent))
     }
 
     async fn ask(&mut self, left_to_spend: Option<f64>) -> Result<Input, StoreError> {
@@ -272,7 +263,8 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
         // The plan is made anew before anybody is asked again, so its request need not stay as it was.
         if let Some(left) = left_to_spend {
             let wanted = self.plan.request.max_output_tokens;
-            self.plan.request.max_output_tokens = self.affordable(left, wanted);
+            self.plan.request.max_output_tokens =
+                affordable(self.asked.model, self.plan.count, left, wanted);
         }
         let asking = self.asked.client.stream(self.asked.model, &self.plan.request);
         let end = match self.stop.unless(asking).await {
@@ -301,6 +293,7 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
             calls: tools::calls(&answer).next().is_some(),
             cost: answer.cost_usd,
         };
+        (self.watch)(Seen::Answer(&answer));
         self.answer = Some(as_error_if_empty(answer, error.as_ref()));
         self.error = error;
         Ok(Input::Answered(answered))

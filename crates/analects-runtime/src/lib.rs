@@ -28,6 +28,7 @@ mod conversation;
 mod drive;
 mod file;
 mod files;
+mod purse;
 mod stored;
 mod tools;
 pub mod turn;

@@ -119,7 +119,7 @@ async fn a_conversation_that_cannot_fit_is_not_sent_and_says_so_with_numbers() {
     let error = outcome.error.unwrap();
     assert!(error.is_context_overflow() && !error.is_retryable());
     let text = error.to_string();
-    assert!(text.starts_with("nothing was sent: the request takes ~5"), "{text}");
+    assert!(text.starts_with("not sent: the request takes ~5"), "{text}");
     assert!(text.ends_with("80 fit: the window has 100, of which 20 are for the answer"), "{text}");
     assert!(error.hint().is_some());
     assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);

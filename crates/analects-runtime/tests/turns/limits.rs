@@ -1,8 +1,11 @@
 //! What a turn may not take more of.
 
-use analects_core::{ModelFacts, Prices, Rates};
+use analects_client::Model;
+use analects_core::{Body, History, Message, ModelFacts, Prices, Rates};
 use analects_runtime::Asked;
 use analects_runtime::turn::{Ending, Limits};
+
+use jiff::Timestamp;
 
 use crate::place::Place;
 use crate::server::{Reply, Server};
@@ -21,7 +24,7 @@ async fn a_question_that_costs_more_than_allowed_is_not_asked() {
     let dear = place.say_with(&model, "And now?", limited).await;
     assert!(matches!(dear.outcome.ending, Ending::TooCostly { .. }), "{:?}", dear.outcome);
     let text = dear.outcome.error.unwrap().to_string();
-    assert!(text.contains("nothing was sent") && text.contains("$0.001000 allowed"), "{text}");
+    assert!(text.contains("not sent") && text.contains("$0.001000 allowed"), "{text}");
     assert!(server.asked().is_empty());
     // Nothing but what the person said is in the file.
     assert_eq!(place.seen(), ["How much?", "And now?"]);
@@ -49,4 +52,69 @@ async fn an_answer_may_cost_what_is_left() {
 
 fn three_tenths_of_a_cent(asked: Asked<'_>) -> Asked<'_> {
     Asked { limits: Limits { cost: Some(0.0030), ..Limits::default() }, ..asked }
+}
+
+/// A model for which both sides cost the same.
+fn priced(server: &Server, dollars_per_million: f64) -> Model {
+    let rate = Some(dollars_per_million);
+    let rates = Rates { input: rate, output: rate, ..Rates::default() };
+    let prices = Some(Prices { rates, ..Prices::default() });
+    Model { facts: Some(ModelFacts { prices, ..ModelFacts::default() }), ..server.model() }
+}
+
+fn one_cent(asked: Asked<'_>) -> Asked<'_> {
+    Asked { limits: Limits { cost: Some(0.01), ..Limits::default() }, ..asked }
+}
+
+#[tokio::test]
+async fn summaries_that_cost_more_than_is_left_are_not_asked_for() {
+    for place in Place::both() {
+        let long = "word ".repeat(3000);
+        let hidden = |text: &str| {
+            let history = History::Summary;
+            Message { history, ..Message::user("", format!("{text} {long}")) }
+        };
+        let said = vec![hidden("one"), hidden("two")];
+        place.open().add(said, Timestamp::now()).unwrap();
+        // Each summary costs seven tenths of a cent or so: the first can be paid for.
+        let server = Server::start(|_| Reply::Text("In short.".into(), 3000));
+        let turned = place.say_with(&priced(&server, 2.0), "Go on.", one_cent).await;
+        let Ending::NoSummary(_) = &turned.outcome.ending else { panic!("{:?}", turned.outcome) };
+        let text = turned.outcome.error.unwrap().to_string();
+        assert!(text.contains("a summary costs $0.00"), "{text}");
+        assert!(!text.contains("nothing was sent"), "{text}");
+        let asked = server.asked();
+        assert_eq!(asked.len(), 1);
+    }
+}
+
+fn uncompacted(asked: Asked<'_>) -> Asked<'_> {
+    Asked { threshold: None, ..asked }
+}
+
+#[tokio::test]
+async fn a_compaction_that_costs_more_than_is_left_is_told_and_not_tried() {
+    for place in Place::both() {
+        let server = Server::start(|_| Reply::text("The river flows to the sea. ".repeat(8)));
+        let model = priced(&server, 1.0);
+        for round in 0..11 {
+            place.say_with(&model, &format!("Question {round}?"), uncompacted).await;
+        }
+        let before = server.asked().len();
+        // The question can be paid for, but not what a dear model takes for the summary.
+        let dear: &'static Model = Box::leak(Box::new(priced(&server, 1000.0)));
+        let turned = place.say_with(&model, "And now?", |asked| Asked {
+            summariser: Some(dear),
+            ..one_cent(asked)
+        });
+        let turned = turned.await;
+        assert!(turned.saw("NotCompacted(\"not sent: a summary costs"), "{:?}", turned.seen);
+        assert_eq!(turned.outcome.ending, Ending::Done, "{:?}", turned.outcome);
+        let asked = server.asked();
+        assert!(asked[before..].iter().all(|question| !question.wants_summary()));
+        // It was no failure of the model's, so nothing is noted against the next try.
+        let decoded = place.open().messages();
+        let notes = |message: &Message| matches!(message.body, Body::Notification(_));
+        assert!(!decoded.messages.iter().any(notes), "{decoded:?}");
+    }
 }

@@ -186,7 +186,7 @@ fn a_limit_for_the_cost_is_kept() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/gpt-5", "--max-cost", "0", "Hello"]);
     assert_eq!(run.code, Some(5), "{}", run.stderr);
-    assert!(run.stderr.contains("nothing was sent") && run.stderr.contains("--max-cost"));
+    assert!(run.stderr.contains("not sent") && run.stderr.contains("--max-cost"));
     assert_eq!(sandbox.texts("a.msg.md"), ["Hello"]);
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "--max-cost", "1"]);
     assert!(run.stderr.contains("what this model costs is not known"), "{}", run.stderr);

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::sandbox::{Run, Sandbox, skip};
+use crate::server::{Server, answer};
 
 fn is_root() -> bool {
     Path::new("/proc/self").metadata().is_ok_and(|facts| facts.uid() == 0)
@@ -91,6 +92,31 @@ fn a_large_file_on_a_full_disk_is_as_before() {
     assert!(sandbox.read("disk/a.msg.md") == before, "the file has changed");
     sandbox.run(&["add", "disk/a.msg.md", "little"]).assert_answer("2\n");
     assert!(sandbox.read("disk/a.msg.md").starts_with(&before), "the file has changed");
+}
+
+#[test]
+fn an_answer_for_which_there_is_no_room_was_at_least_shown() {
+    let text = "All that it says. ".repeat(10_000);
+    let pieces: Vec<String> =
+        text.as_bytes().chunks(9000).map(|it| String::from_utf8_lossy(it).into()).collect();
+    let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+    for stream in [&[][..], &["--no-stream"]] {
+        let server = Server::new(vec![answer(&pieces)]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        let disk = sandbox.path("disk");
+        std::fs::create_dir(&disk).unwrap();
+        let Some(_mounted) = Mounted::tmpfs(&disk, "128k") else {
+            return skip("disk::shown", "a tmpfs cannot be mounted here");
+        };
+        let args = ["chat", "disk/a.msg.md", "-m", "openai/tiny", "Tell me all"];
+        let run = sandbox.run(&[&args, stream].concat());
+        assert_eq!(run.code, Some(1), "{}", run.stderr);
+        assert!(run.stderr.contains("no space left on device"), "{}", run.stderr);
+        let missing = text.trim_end().len().saturating_sub(run.stdout.trim_end().len());
+        assert_eq!(missing, 0, "{stream:?}: {}", run.stderr);
+        assert_eq!(sandbox.texts("disk/a.msg.md")[0], "Tell me all");
+        assert_eq!(sandbox.run(&["check", "disk/a.msg.md"]).code, Some(0));
+    }
 }
 
 /// Runs the command where some calls of the system fail: `CALL:error=ERROR`, also for the n-th only.

@@ -28,16 +28,11 @@ pub fn ask(
     let outcome = block_on(async {
         let mut watch = |seen: Seen<'_>| match seen {
             Seen::Event(_) if !manner.streams => {}
+            Seen::Answer(complete) if !manner.streams => answer.print(&complete.text()),
             seen => show(seen, &mut answer),
         };
         drive(&asked, conversation, &mut watch, interrupt::first()).await
     })?;
-    match &outcome {
-        Ok(outcome) if !manner.streams && !outcome.answer.is_api_error_message => {
-            answer.print(&outcome.answer.text());
-        }
-        _ => {}
-    }
     // Before an error is said, the line of what came ends.
     answer.end();
     conclude(outcome?, path)?;
@@ -53,7 +48,7 @@ fn show(seen: Seen<'_>, answer: &mut ui::Answer) {
         Seen::Event(StreamEvent::BlockDelta { delta: Delta::Thinking(text), .. }) => {
             answer.think(&text.as_str());
         }
-        Seen::Event(_) => {}
+        Seen::Event(_) | Seen::Answer(_) => {}
         Seen::GoesOn => answer.end(),
         Seen::Reminded(text) => ui::remark(&format!("the model is told: {text}")),
         Seen::Summarising(name) => ui::remark(&format!("asking for a summary of {name} …")),

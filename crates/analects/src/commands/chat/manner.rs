@@ -20,7 +20,7 @@ pub struct LimitArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: Option<u32>,
 
-    /// Do not ask if that may bring the cost of this call above so many US dollars
+    /// Do not ask if that may bring the cost of one prompt, summaries included, above so many US dollars
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<f64>,
 }
