@@ -140,3 +140,24 @@ fn thoughts_have_no_place_and_nothing_else_changes() {
     let thinking = "thinking: there is no place for such a block; it is left out";
     assert_eq!(lost, ["id: messages are named by their place", thinking]);
 }
+
+#[test]
+fn a_request_is_the_conversation_that_goes_on() {
+    let said = |id: &str, parent: Option<&str>| Message {
+        parent_id: parent.map(Into::into),
+        ..Message::user(id, format!("text {id}"))
+    };
+    let side = Message { agent_id: Some("helper".into()), ..said("s", Some("a")) };
+    let messages =
+        [said("a", None), said("b", Some("a")), side, said("c", Some("b")), said("d", Some("a"))];
+    let (text, lost) = write("openai", "x.json", &messages);
+    let texts = ["a", "b", "s", "c", "d"].map(|id| text.contains(&format!("text {id}")));
+    assert_eq!(texts, [true, false, false, false, true], "{text}");
+    let branch = "message: it is on another branch, so it is left out";
+    let side = "message: it is in a side chain, so it is left out";
+    assert_eq!(lost.iter().filter(|lost| *lost == branch).count(), 2, "{lost:?}");
+    assert_eq!(lost.iter().filter(|lost| *lost == side).count(), 1, "{lost:?}");
+    // Where nobody says what follows what, everything is one conversation.
+    let (text, _) = write("openai", "x.json", &[said("a", None), said("b", None)]);
+    assert!(text.contains("text a") && text.contains("text b"), "{text}");
+}

@@ -1,14 +1,18 @@
 //! Messages in, requests out: an object for each conversation, with what was said and what was lost.
 
+use std::collections::HashSet;
 use std::marker::PhantomData;
 
-use analects_core::{Body, Content, History, Message, MessageId, Raw, RawMap, SessionId, User};
+use analects_core::{
+    Body, Content, History, Link, Message, MessageId, Raw, RawMap, SessionId, Tree, User,
+};
 
 use super::difference::{blocks, difference};
 use super::read::{read_item, read_plain};
 use super::{FOREIGN, Facts, ITEM, Shape, Wire, item_id, verbatim_key};
 use crate::Loss;
 use crate::frame::{Writer, Written, is_derived};
+use crate::transcript::Names;
 
 /// Marks what is read back of a message that became several.
 const SEVERAL: &str = "several";
@@ -30,7 +34,10 @@ struct Conversation {
     /// Whether its source says that it was there, whatever is in it.
     is_said: bool,
     top: Option<(&'static str, Raw)>,
-    items: Vec<Raw>,
+    /// What is said, each with the place of the message that says it.
+    items: Vec<(usize, Raw)>,
+    /// All messages in their order, for the way that leads to the last one.
+    names: Vec<Names>,
     /// How many messages its reader will have found.
     ordinal: usize,
     last: Option<MessageId>,
@@ -68,6 +75,9 @@ impl<W: Wire> Writer for RequestWriter<W> {
     }
 
     fn finish(mut self: Box<Self>, out: &mut Written) {
+        for conversation in &mut self.conversations {
+            conversation.leave_out_branches(&mut out.losses);
+        }
         // One of which nothing could be said.
         self.conversations.retain(|c| c.is_said || c.top.is_some() || !c.items.is_empty());
         let shapes: Vec<Option<Shape>> = self.conversations.iter().map(|c| c.facts.shape).collect();
@@ -100,7 +110,7 @@ fn file(conversations: &[Conversation], shape: Option<Shape>, is_lines: bool) ->
         (Some(Shape::List), _) => format!("[\n{}\n]\n", each(Conversation::line).join(",\n")),
         (Some(Shape::Array), [one]) => format!("{}\n", list(&one.items, "\n")),
         (Some(Shape::Lines), [one]) => {
-            one.items.iter().map(|item| format!("{}\n", item.as_str())).collect()
+            one.items.iter().map(|(_, item)| format!("{}\n", item.as_str())).collect()
         }
         (_, []) => "{\"messages\":[]}\n".to_string(),
         (_, [one]) if !is_lines => format!("{}\n", one.object("\n")),
@@ -109,8 +119,8 @@ fn file(conversations: &[Conversation], shape: Option<Shape>, is_lines: bool) ->
 }
 
 /// A list of messages, with `end` after each.
-fn list(items: &[Raw], end: &str) -> String {
-    let items: Vec<&str> = items.iter().map(Raw::as_str).collect();
+fn list(items: &[(usize, Raw)], end: &str) -> String {
+    let items: Vec<&str> = items.iter().map(|(_, item)| item.as_str()).collect();
     if items.is_empty() {
         return "[]".to_string();
     }
@@ -137,6 +147,7 @@ impl Conversation {
     }
 
     fn push<W: Wire>(&mut self, message: &Message, losses: &mut Vec<Loss>) {
+        self.names.push(Names::of(&Link::of(message)));
         let is_first = self.ordinal == 0 && self.last.is_none();
         if is_first && let Some(facts) = Facts::of::<W>(message) {
             (self.facts, self.is_said) = (facts, true);
@@ -167,6 +178,34 @@ impl Conversation {
         losses.extend(difference(message, &read));
     }
 
+    /// A request is one conversation: what was abandoned for another branch, and side chains, have no place in it.
+    fn leave_out_branches(&mut self, losses: &mut Vec<Loss>) {
+        let tree = Tree::new(self.names.iter().map(Names::link).collect());
+        let Some(leaf) = tree.leaf(None) else { return };
+        let path: HashSet<usize> = tree.ancestors(leaf).collect();
+        // Where links are lost or there are none, what was said before is not another branch.
+        let mut leads_to_path = vec![false; tree.len()];
+        for at in 0..tree.len() {
+            let above = tree.parent(at).is_some_and(|parent| leads_to_path[parent]);
+            leads_to_path[at] = above || path.contains(&at);
+        }
+        let is_beside = |at: &usize| {
+            let is_side = tree.link(*at).agent.is_some();
+            !path.contains(at) && (is_side || leads_to_path[*at])
+        };
+        let mut lost: Vec<usize> = self.items.iter().map(|(at, _)| *at).filter(is_beside).collect();
+        lost.dedup();
+        self.items.retain(|(at, _)| !is_beside(at));
+        for at in lost {
+            let link = tree.link(at);
+            let why = match link.agent {
+                Some(_) => "it is in a side chain, so it is left out",
+                None => "it is on another branch, so it is left out",
+            };
+            losses.push(Loss::of(&link.id.into(), "message", why));
+        }
+    }
+
     /// Writes a message; gives what is read back of it, if anything is.
     fn write<W: Wire>(&mut self, message: &Message) -> Option<Message> {
         if self.ordinal == 0
@@ -193,7 +232,8 @@ impl Conversation {
             read.body = Body::User(User { content: said, ..User::default() });
             read.unknown.push(SEVERAL, Raw::empty_object());
         }
-        self.items.extend(items);
+        let at = self.names.len() - 1;
+        self.items.extend(items.into_iter().map(|item| (at, item)));
         Some(read)
     }
 
