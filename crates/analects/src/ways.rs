@@ -1,6 +1,6 @@
 //! What to do when nobody said which model to ask: the ways out, in one message.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use analects_client::Surroundings;
@@ -73,13 +73,22 @@ fn by_key(vendor: &Vendor) -> String {
     }
 }
 
-/// A model of an Ollama that runs on this machine.
-fn ollama(models: &Surroundings) -> Option<String> {
-    let vendor = vendor("ollama")?;
+/// Where the server of a provider listens, if that is on this machine.
+pub fn on_this_machine(vendor: &Vendor, models: &Surroundings) -> Option<SocketAddr> {
     let given = models.address(vendor).map(|(_, address)| vendor.base_url_from(address));
     let url = given.unwrap_or_else(|| vendor.base_url.to_string());
     let host = url.strip_prefix("http://")?.split('/').next()?.replace("localhost", "127.0.0.1");
     let address: SocketAddr = host.parse().ok()?;
-    let names = models_at(address, BRIEFLY).filter(|_| address.ip().is_loopback())?;
+    Some(address).filter(|address| address.ip().is_loopback())
+}
+
+/// Whether somebody listens there.
+pub fn is_running(address: SocketAddr) -> bool {
+    TcpStream::connect_timeout(&address, BRIEFLY).is_ok()
+}
+
+/// A model of an Ollama that runs on this machine.
+fn ollama(models: &Surroundings) -> Option<String> {
+    let names = models_at(on_this_machine(vendor("ollama")?, models)?, BRIEFLY)?;
     Some(names.into_iter().next().unwrap_or_else(|| "NAME".to_string()))
 }

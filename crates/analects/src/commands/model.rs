@@ -13,6 +13,7 @@ use crate::connection::{Connection, block_on};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::ui;
+use crate::ways::{is_running, on_this_machine};
 
 /// Look at providers and models, and run some on this machine
 #[derive(Debug, clap::Args)]
@@ -128,8 +129,9 @@ fn providers(args: &List, surroundings: &Surroundings) -> Result<(), Failure> {
     let row = |vendor: &Vendor| {
         let ready = match is_ready(vendor, surroundings) {
             true => "ready",
-            false if vendor.needs_key => "no key",
-            false => "not pulled",
+            false if vendor.name == OWN_SERVER => "not pulled",
+            false if surroundings.models.can_ask(vendor) => "not running",
+            false => "no key",
         };
         let key = vendor.key_variables.first().copied().unwrap_or("no key needed");
         let tried = if vendor.tried { "" } else { "not tried yet" };
@@ -138,12 +140,14 @@ fn providers(args: &List, surroundings: &Surroundings) -> Result<(), Failure> {
     ui::print_rows(vendors().iter().map(row).collect())
 }
 
-/// Whether a provider could be asked now. Of this machine's own models, one has to be here.
+/// Whether a provider could be asked now. Of this machine's own models, one has to be here, and another server of
+/// this machine has to run.
 fn is_ready(vendor: &Vendor, surroundings: &Surroundings) -> bool {
-    match vendor.name == OWN_SERVER {
-        true => own::has_models(surroundings),
-        false => surroundings.models.can_ask(vendor),
+    if vendor.name == OWN_SERVER {
+        return own::has_models(surroundings);
     }
+    let models = &surroundings.models;
+    models.can_ask(vendor) && on_this_machine(vendor, models).is_none_or(is_running)
 }
 
 fn as_json(vendor: &Vendor, surroundings: &Surroundings) -> Value {

@@ -124,3 +124,16 @@ fn the_environment_names_a_default() {
     let run = run_with(&sandbox, &["ask", "Hi"], &[("ANALECTS_MODEL", "replay:a.sse")]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
 }
+
+#[test]
+fn a_server_of_this_machine_is_ready_when_it_runs() {
+    let sandbox = Sandbox::new();
+    let state = |host: &str| {
+        let run = run_with(&sandbox, &["model", "list"], &[("OLLAMA_HOST", host)]);
+        let line = run.stdout.lines().find(|line| line.starts_with("ollama ")).unwrap();
+        line["ollama".len()..].trim_start().split("  ").next().unwrap().to_string()
+    };
+    assert_eq!(state("127.0.0.1:9"), "not running");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    assert_eq!(state(&listener.local_addr().unwrap().to_string()), "ready");
+}
