@@ -15,6 +15,7 @@ mod branch;
 mod choice;
 pub mod code;
 mod compaction;
+mod current;
 pub(crate) mod decode;
 mod edit;
 pub(crate) mod encode;
@@ -45,6 +46,7 @@ pub use attributes::{Attribute, set_attributes};
 pub use branch::{Edited, Rewound, edit_text, fork, rewind};
 pub use choice::{Choice, check_can_be_hidden, find_cells, find_one, hide, reveal};
 pub use compaction::counting_summary;
+pub use current::{Step, current_branch};
 pub use decode::{decode, decode_named};
 pub use edit::{
     Splice, answer_behind, append, append_all, append_answer, complete_answer, replace,
@@ -251,12 +253,12 @@ impl Document {
 
     /// The cells at the end of the file that nobody has answered yet: messages that the model sees
     /// and that no answer follows. An answer that failed, that broke off before its first word, or
-    /// that the model does not see, is none. What stands on another branch does not count.
+    /// that the model does not see, is none. What stands on another branch or in a side chain does not count.
     pub fn unanswered(&self) -> Vec<Cell<'_>> {
         let mut open = Vec::new();
-        let mut behind = self.cells().len();
+        let (mut behind, sides) = (self.cells().len(), messages::side_places(self));
         for (at, cell) in self.cells().enumerate().rev() {
-            if at >= behind {
+            if at >= behind || sides.contains(&at) {
                 continue;
             }
             if cell.is_answer() {
@@ -291,7 +293,9 @@ pub(crate) fn place_in(name: &str) -> Option<usize> {
 impl Document {
     /// The last cell that would wait for an answer if its `history` did not keep it, or its words, from the model.
     pub fn unseen_question(&self) -> Option<Cell<'_>> {
-        let behind = self.cells().rev().take_while(|cell| !cell.is_answer());
+        let sides = messages::side_places(self);
+        let cells = self.cells().rev().filter(|cell| !sides.contains(&cell.at));
+        let behind = cells.take_while(|cell| !cell.is_answer());
         let mut prompts = behind.filter(|cell| cell.is_prompt() && !cell.body().is_empty());
         prompts.next().filter(|cell| !cell.is_question())
     }

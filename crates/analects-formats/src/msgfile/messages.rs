@@ -18,7 +18,7 @@ use uuid::Uuid;
 pub use added::{Added, add_messages, added, cell_names, cell_of};
 pub use problems::message_problems;
 pub use read::messages;
-pub(crate) use read::places;
+pub(crate) use read::{placed_messages, places, side_places};
 pub(crate) use residue::residue_lines;
 pub use write::{add_residue, answer, encode};
 

@@ -116,6 +116,31 @@ pub(crate) fn places(document: &Document, session: &SessionId) -> HashMap<Messag
     drafts.map(|draft| (draft.message.id, draft.cell.ordinal() - 1)).collect()
 }
 
+/// The messages of a document, and the place of the first cell of each, from 0.
+pub(crate) fn placed_messages(document: &Document) -> (Vec<Message>, Vec<usize>) {
+    let reader = reader_of(document, &SessionId::default(), document.cells());
+    let places = reader.messages.iter().map(|draft| draft.cell.ordinal() - 1).collect();
+    (reader.finish().messages, places)
+}
+
+/// The places of the cells of side chains, from 0: of their messages, and of all that is a part of these.
+pub(crate) fn side_places(document: &Document) -> HashSet<usize> {
+    // Most files have none, and then need not be read.
+    if !document.mentions("agent_id") {
+        return HashSet::new();
+    }
+    let reader = reader_of(document, &SessionId::default(), document.cells());
+    let is_side = |draft: &Draft<'_>| draft.message.agent_id.is_some();
+    let firsts: HashMap<usize, bool> =
+        reader.messages.iter().map(|draft| (draft.cell.ordinal() - 1, is_side(draft))).collect();
+    let of_owner =
+        |name: &str| reader.owners.get(name).is_some_and(|at| is_side(&reader.messages[*at]));
+    let cells = document.cells().enumerate();
+    let sides = cells
+        .filter(|(at, cell)| firsts.get(at).copied().unwrap_or_else(|| of_owner(&cell.name())));
+    sides.map(|(at, _)| at).collect()
+}
+
 fn reader_of<'a>(
     document: &'a Document,
     session: &SessionId,

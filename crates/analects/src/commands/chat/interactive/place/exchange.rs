@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use analects_core::{Block, Body, Content, Message, User};
 use analects_formats::msgfile::{self, Document};
 
 use super::nothing_to_undo;
@@ -24,6 +25,13 @@ pub(super) fn undo_in_file(path: &Path, surroundings: &Surroundings) -> Result<(
         ));
         return Ok(());
     }
+    if exchange.is_summed_up {
+        let failure =
+            Failure::input("a summary stands for the first question, and nothing is before it");
+        return Err(
+            failure.or_hint(format!("analects compact {file} --undo takes the summary back"))
+        );
+    }
     let mut hidden = Vec::new();
     for cell in exchange.cells.iter().rev() {
         hidden.extend(cells::hide(path, cell, true, surroundings)?);
@@ -36,45 +44,37 @@ pub(super) fn undo_in_file(path: &Path, surroundings: &Surroundings) -> Result<(
 }
 
 /// The last question of a file and what came after it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Exchange {
     /// The last first.
     cells: Vec<String>,
-    /// The message before the question.
+    /// Whether a compaction came after the question.
+    is_summed_up: bool,
+    /// What came before the question: a message, or the boundary of a compaction.
     before: Option<String>,
 }
 
-/// Goes from the end of a file along its branch, up to the last question and what comes before that.
+/// Goes back from the end of a file's branch, up to the last question and what comes before that.
 fn last_exchange(document: &Document) -> Option<Exchange> {
-    let roles = msgfile::roles(document);
-    let (mut exchange, mut is_found) = (Exchange { cells: Vec::new(), before: None }, false);
-    let mut behind = document.cells().len();
-    for (at, cell) in document.cells().enumerate().rev() {
-        if at >= behind {
-            continue;
-        }
-        let role = roles[at];
-        let is_empty = role == "user" && cell.body().is_empty();
-        let is_seen = !is_empty && cell.attribute("history").as_deref() != Some("none");
-        if is_seen && matches!(role, "user" | "reply" | "tool_call" | "tool_result" | "summary") {
-            let name = cell.name().into_owned();
-            if is_found {
-                exchange.before = Some(name);
-                return Some(exchange);
-            }
-            exchange.cells.push(name);
-            is_found = role == "user";
-        }
-        behind = match cell.attribute("parent").as_deref() {
-            Some("") => break,
-            Some(parent) => {
-                let parent = document.cell(parent).map(|parent| parent.ordinal());
-                parent.filter(|parent| *parent <= at).unwrap_or(at)
-            }
-            None => at,
-        };
-    }
+    let mut exchange = Exchange::default();
+    let mut steps = msgfile::current_branch(document).into_iter();
+    let is_found = steps.by_ref().any(|step| {
+        exchange.is_summed_up |= matches!(step.message.body, Body::CompactBoundary(_));
+        exchange.cells.push(step.cell.name().into_owned());
+        is_question(&step.message)
+    });
+    exchange.before = steps.next().map(|step| step.cell.name().into_owned());
     is_found.then_some(exchange)
+}
+
+/// Whether a person said it, or a program in their place; the results of tools are said by neither.
+fn is_question(message: &Message) -> bool {
+    let is_result = |block: &Block| matches!(block, Block::ToolResult(_));
+    match &message.body {
+        Body::User(User { content: Content::Blocks(blocks), .. }) => !blocks.iter().any(is_result),
+        Body::User(_) => true,
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -83,25 +83,74 @@ mod tests {
 
     use super::*;
 
+    fn cell(name: &str, attributes: &str, is_reply: bool) -> String {
+        let (mark, word) = if is_reply { ("%%%", "coder") } else { ("%%", "markdown") };
+        format!("# {mark} [^{name}]\n\n[^{name}]: [{word}] {attributes}\n\ntext\n\n")
+    }
+
+    fn last(text: &str) -> Option<Exchange> {
+        last_exchange(&msgfile::decode(text.as_bytes()))
+    }
+
+    fn of(cells: &[&str], before: Option<&str>) -> Option<Exchange> {
+        let cells = cells.iter().map(|cell| (*cell).to_string()).collect();
+        Some(Exchange { cells, is_summed_up: false, before: before.map(str::to_string) })
+    }
+
     #[test]
     fn the_last_exchange_is_that_of_the_branch() {
-        let cell = |name: &str, attributes: &str, is_reply: bool| {
-            let (mark, word) = if is_reply { ("%%%", "coder") } else { ("%%", "markdown") };
-            format!("# {mark} [^{name}]\n\n[^{name}]: [{word}] {attributes}\n\ntext\n\n")
-        };
         let talk =
             [cell("1", "", false), cell("2", "", true), cell("3", "", false), cell("4", "", true)]
                 .concat();
-        let last = |text: &str| last_exchange(&msgfile::decode(text.as_bytes()));
-        let of = |cells: &[&str], before: Option<&str>| {
-            let cells = cells.iter().map(|cell| (*cell).to_string()).collect();
-            Some(Exchange { cells, before: before.map(str::to_string) })
-        };
         assert_eq!(last(&talk), of(&["4", "3"], Some("2")));
         let elsewhere = talk.clone() + &cell("5", "parent=2", false);
         assert_eq!(last(&elsewhere), of(&["5"], Some("2")));
         let rewound = talk.clone() + &cell("5", "history=none parent=2", true);
         assert_eq!(last(&rewound), of(&["2", "1"], None));
         assert_eq!(last("text\n"), None);
+        for word in ["none", "exclude", "0", "false"] {
+            let hidden = talk.replace("[^4]: [coder]", &format!("[^4]: [coder] history={word}"));
+            let hidden = hidden + &cell("4.a", "name=\"w\"", true).replace("[coder]", "[tool]");
+            let hidden = hidden + &cell("4.a.1", "", true).replace("[coder]", "[tool]");
+            assert_eq!(last(&hidden), of(&["3"], Some("2")), "{word}");
+        }
+    }
+
+    #[test]
+    fn what_code_printed_comes_before_the_question() {
+        let code = "# %% [^1]\n\n[^1]: [code]\n\n```python\nprint(1)\n```\n\n\
+                    # %%% [^1.1]\n\n[^1.1]: [python]\n\nstdout> 1\n\n";
+        let asked = cell("2", "", false) + &cell("3", "", true);
+        assert_eq!(last(&format!("{code}{asked}")), of(&["3", "2"], Some("1.1")));
+        assert_eq!(last(code), of(&["1.1", "1"], None));
+    }
+
+    #[test]
+    fn a_compaction_is_gone_back_to_unless_it_was_taken_back() {
+        let compacted = [
+            cell("1", "", false),
+            cell("2", "", true),
+            cell("3", "", true).replace("[coder]", "[summary]"),
+            cell("4", "summary_id=3", true).replace("[coder]", "[compact_boundary]"),
+        ];
+        let compacted = compacted.concat();
+        let talk = cell("7", "", false) + &cell("8", "", true);
+        assert_eq!(last(&format!("{compacted}{talk}")), of(&["8", "7"], Some("4")));
+        let tombstone = |name: &str, target: &str| {
+            cell(name, &format!("target={target}"), true).replace("[coder]", "[tombstone]")
+        };
+        let undone = compacted.clone() + &tombstone("5", "4") + &tombstone("6", "3");
+        assert_eq!(last(&format!("{undone}{talk}")), of(&["8", "7"], Some("2")));
+        assert_eq!(last(&undone), of(&["2", "1"], None));
+        assert!(last(&compacted).is_some_and(|it| it.is_summed_up && it.before.is_none()));
+    }
+
+    #[test]
+    fn a_side_chain_is_passed_over() {
+        let talk = [cell("1", "", false), cell("2", "", true), cell("3", "", false)].concat();
+        let side = cell("4", "agent_id=side", false) + &cell("5", "agent_id=side", true);
+        let first = cell("0", "agent_id=side", false);
+        assert_eq!(last(&format!("{first}{talk}{side}")), of(&["3"], Some("2")));
+        assert_eq!(last(&side), None);
     }
 }
