@@ -8,10 +8,11 @@ use analects_core::{History, Raw, RawMap, Span};
 use super::attributes::{with_id, would_change_others};
 use super::code::code;
 use super::compaction::{
-    Compaction, boundary_of, end_of_compaction, is_taken_back, renamed, with_firm_names,
+    Compaction, boundary_of, end_of_compaction, is_taken_back, renamed, tombstones_behind,
+    with_firm_names,
 };
 use super::item::{ItemError, ItemErrorKind};
-use super::messages::residue_lines;
+use super::messages::{residue_lines, side_places};
 use super::{
     Attribute, Cell, CellKind, Document, NewCell, Splice, add_residue, append, hide, roles,
     set_attributes,
@@ -85,11 +86,17 @@ pub fn rewind(document: &Document, at: usize) -> Result<Rewound, ItemError> {
     let roles = roles(document);
     let cell = cell_at(document, at)?;
     check_is_message(cell, roles[at])?;
+    let sides = side_places(document);
+    if sides.contains(&at) {
+        return Err(beside(cell));
+    }
     check_summary_counts(document, roles[at], at)?;
     let counted = Compaction::of(document);
     let (at, asked) = (end_of_compaction(document, &roles, at), at);
     let cell = cell_of(document, at);
-    let is_message = |at: &usize| why_no_message(cell_of(document, *at), roles[*at]).is_none();
+    let is_message = |at: &usize| {
+        why_no_message(cell_of(document, *at), roles[*at]).is_none() && !sides.contains(at)
+    };
     let last = (0..roles.len()).rev().find(is_message).unwrap_or(at);
     let before = leaf(document, last);
     if before == at {
@@ -115,6 +122,11 @@ pub fn rewind(document: &Document, at: usize) -> Result<Rewound, ItemError> {
     let uncounted = counted.filter(|it| counts < Some(it.boundary)).and_then(|it| it.summary);
     let uncounted = uncounted.map(|at| cell_of(&document, at).name().into_owned());
     Ok(Rewound { source, to, before, uncounted })
+}
+
+fn beside(cell: Cell<'_>) -> ItemError {
+    let text = format!("cell {} is in a side chain, with which a file does not go on", cell.name());
+    ItemError::new(ItemErrorKind::Invalid, text).hinting("name a cell without agent_id")
 }
 
 /// A summary that was taken back, or that another one has replaced, is nothing to go on from.
@@ -148,12 +160,17 @@ fn leaf(document: &Document, mut at: usize) -> usize {
 }
 
 /// The file up to a cell and what belongs to it: its calls and their results, the outputs of its code.
-/// Of a compaction, all of it is copied. Every byte is that of the original; what the end of the file tells about these cells comes along.
+/// Of a compaction, all of it is copied. Every byte is that of the original; what the end of the file tells about
+/// these cells comes along, and so does what takes one of them back.
 pub fn fork(document: &Document, at: usize) -> Result<Vec<u8>, ItemError> {
     cell_at(document, at)?;
     let at = end_of_compaction(document, &roles(document), at);
     let end = cell_of(document, at).parts().map(|part| part.span().end).max().unwrap_or_default();
-    let copy = document.with_source(document.source()[..end].to_vec());
+    let mut copy = document.with_source(document.source()[..end].to_vec());
+    let count = copy.cells().len();
+    for tombstone in tombstones_behind(document, count) {
+        copy = copy.with_source(append(&copy, &tombstone).apply(copy.source()));
+    }
     let kept: HashSet<String> = copy.cells().map(|cell| cell.name().into_owned()).collect();
     let known: HashSet<String> = residue_lines(&copy).into_iter().collect();
     let mut source = copy.source().to_vec();

@@ -1,13 +1,13 @@
 //! Compactions in a file, by their cells: which one counts, what came with it, and who names whom.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
-use analects_core::{Message, MessageId, SessionId, chain};
+use analects_core::{Body, Message, MessageId, SessionId, Tree, chain};
 
 use super::attributes::with_ids;
 use super::item::ItemError;
-use super::messages::{messages, places};
-use super::{Attribute, Cell, CellKind, Document, place_in, set_attributes};
+use super::messages::{messages, placed_messages, places};
+use super::{Attribute, Cell, CellKind, Document, NewCell, place_in, set_attributes};
 
 /// The compaction that counts, by the places of its cells.
 pub(super) struct Compaction {
@@ -116,26 +116,42 @@ pub(super) fn boundary_of(document: &Document, summary: usize) -> Option<usize> 
 
 /// Whether a tombstone has taken this cell back, and was not taken back itself.
 pub(super) fn is_taken_back(document: &Document, at: usize) -> bool {
-    let is_tombstone = |cell: &Cell<'_>| cell_word(*cell) == "tombstone";
-    if !document.cells().any(|cell| is_tombstone(&cell)) {
+    if !document.mentions("tombstone") {
         return false;
     }
-    let mut places: HashMap<String, usize> = places(document, &SessionId::default())
-        .into_iter()
-        .map(|(id, at)| (id.to_string(), at))
-        .collect();
-    for cell in document.cells() {
-        places.entry(cell.name().into_owned()).or_insert(cell.at);
+    let (messages, places) = placed_messages(document);
+    let position = places.iter().position(|place| *place == at);
+    position.is_some_and(|position| Tree::of(&messages).is_hidden(position))
+}
+
+/// The tombstones behind so many cells of a file that take one of these back, for a copy that has only these.
+pub(super) fn tombstones_behind(document: &Document, count: usize) -> Vec<NewCell> {
+    if !document.mentions("tombstone") {
+        return Vec::new();
     }
-    let mut gone: HashSet<usize> = HashSet::new();
-    // From the last one on: what it takes back does not count any more.
-    for tombstone in document.cells().rev().filter(is_tombstone) {
-        let target = tombstone.attribute("target").and_then(|name| places.get(&name).copied());
-        if !gone.contains(&tombstone.at) {
-            gone.extend(target.filter(|target| *target < tombstone.at));
-        }
-    }
-    gone.contains(&at)
+    let (messages, places) = placed_messages(document);
+    let tree = Tree::of(&messages);
+    let takes_back = |at: &usize| {
+        let Body::Tombstone(tombstone) = &messages[*at].body else { return false };
+        // Of messages of one name, the nearest before is meant.
+        let target = messages[..*at].iter().rposition(|message| message.id == tombstone.target);
+        let is_of_copy = target.is_some_and(|target| places[target] < count);
+        places[*at] >= count && is_of_copy && !tree.is_hidden(*at)
+    };
+    let cells = (0..messages.len()).filter(takes_back).map(|at| Cell { document, at: places[at] });
+    cells.map(without_parent).collect()
+}
+
+/// The same cell in another file, where it follows what stands above it.
+fn without_parent(cell: Cell<'_>) -> NewCell {
+    let meta = cell.meta().unwrap_or_default();
+    let word = meta.type_word.clone().unwrap_or_default();
+    let mut new = NewCell::new(cell.kind(), cell.name(), &word, cell.content_of(&meta));
+    new.title = cell.title().into_owned();
+    // How a text is stored is found out anew when it is written.
+    let stays = |key: &str| key != "parent" && key != "stored";
+    new.attributes.extend(meta.attributes.into_iter().filter(|(key, _)| stays(key)));
+    new
 }
 
 /// What a cell may be called by others.

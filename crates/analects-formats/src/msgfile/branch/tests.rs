@@ -110,6 +110,81 @@ fn what_only_the_end_of_the_file_tells_comes_along() {
     assert_eq!(decode(text.as_str()).problems(), []);
 }
 
+#[test]
+fn a_fork_says_what_a_rewind_to_the_same_cell_would() {
+    let rounds: String = (1..=4)
+        .map(|n| format!("# %% [^q{n}]\n\n[^q{n}]: [markdown]\n\nq{n}\n\n# %%% [^a{n}]\n\n[^a{n}]: [coder]\n\na{n}\n\n"))
+        .collect();
+    let (first, rest) = rounds.split_at(rounds.find("# %% [^q3]").unwrap());
+    let compaction = "# %%% [^s]\n\n[^s]: [summary]\n\nin short\n\n\
+        # %%% [^b]\n\n[^b]: [compact_boundary] summary_id=s\n\n";
+    let tombstone = |name: &str, target: &str| {
+        format!("# %%% [^{name}]\n\n[^{name}]: [tombstone] target={target} parent=a4\n\n")
+    };
+    let taken_back = tombstone("t1", "b") + &tombstone("t2", "s");
+    let hidden = |names: &[(&str, &str)]| -> String {
+        names.iter().map(|(name, target)| tombstone(name, target)).collect()
+    };
+    let files = [
+        hidden(&[]),
+        taken_back.clone(),
+        // What takes a tombstone back brings the compaction back.
+        taken_back.clone() + &hidden(&[("t3", "t1"), ("t4", "t2")]),
+        // And that can be taken back, too.
+        taken_back + &hidden(&[("t3", "t1"), ("t4", "t2"), ("t5", "t3"), ("t6", "t4")]),
+        hidden(&[("t1", "q1"), ("t2", "q4")]),
+    ];
+    for end in files {
+        let file = format!("{first}{compaction}{rest}{end}");
+        for at in ["a1", "a2", "s", "q3", "a3"] {
+            let copy = fork(&decode(file.as_str()), place(file.as_bytes(), at)).unwrap();
+            let back = rewind(&decode(file.as_str()), place(file.as_bytes(), at));
+            // What was taken back cannot be gone back to, but copied with the rest.
+            let Ok(back) = back else { continue };
+            assert_eq!(seen(&copy), seen(&back.source), "{at} of {file}");
+        }
+    }
+}
+
+/// A main chain, and a side chain whose reply makes a call.
+const SIDE: &str = "# %% [^1]\n\n[^1]: [markdown]\n\nq\n\n\
+    # %%% [^2]\n\n[^2]: [coder]\n\na\n\n\
+    # %% [^3]\n\n[^3]: [markdown] agent_id=side\n\nlook\n\n\
+    # %%% [^4]\n\n[^4]: [coder] agent_id=side\n\nI look\n\n\
+    # %%% [^4.aaa]\n\n[^4.aaa]: [tool] name=\"w\"\n\n<invoke name=\"w\"></invoke>\n";
+
+#[test]
+fn a_file_does_not_go_on_with_a_side_chain() {
+    for name in ["3", "4", "4.aaa"] {
+        let error = rewind(&decode(SIDE), place(SIDE.as_bytes(), name)).unwrap_err();
+        let text = format!("cell {name} is in a side chain, with which a file does not go on");
+        assert_eq!(error.to_string(), text);
+    }
+    let error = rewind(&decode(SIDE), 1).unwrap_err();
+    assert_eq!(error.to_string(), "nothing comes after cell 2");
+    // The way back is one, too.
+    let back = rewound(SIDE.as_bytes(), "1");
+    assert_eq!(back.before, "2");
+    assert_eq!(seen(&back.source), ["q"]);
+    assert_eq!(seen(&rewound(&back.source, "2").source), ["q", "a"]);
+}
+
+#[test]
+fn nothing_in_a_side_chain_waits_or_answers() {
+    let open = |file: &str| -> Vec<String> {
+        decode(file).unanswered().iter().map(|cell| cell.name().into_owned()).collect()
+    };
+    let asked = &SIDE[..SIDE.find("# %%% [^4]").unwrap()];
+    assert_eq!(open(asked), [""; 0]);
+    assert_eq!(open(SIDE), [""; 0]);
+    // Only the main chain answers the main chain.
+    let first = SIDE.find("# %%% [^2]").unwrap();
+    let second = SIDE.find("# %% [^3]").unwrap();
+    let waiting = [&SIDE[..first], &SIDE[second..]].concat();
+    assert_eq!(open(&waiting), ["1"]);
+    assert_eq!(open(&format!("{waiting}\n# %%\n\nmore\n")), ["1", "5"]);
+}
+
 fn edited(source: &str, cell: &str, text: &str) -> Edited {
     edit_text(&decode(source), place(source.as_bytes(), cell), text).unwrap()
 }
