@@ -172,8 +172,7 @@ impl Config {
 
     /// Says that there is no such agent, and which there are.
     pub fn no_such_agent(&self, name: &str, known: &[Agent]) -> Failure {
-        let mut names: Vec<String> = known.iter().map(|agent| agent.name.clone()).collect();
-        names.extend(self.agent_names());
+        let mut names = self.agent_names_with(known);
         names.sort();
         names.dedup();
         let hint = match nearest(name, names.iter().map(String::as_str)) {
@@ -184,6 +183,18 @@ impl Config {
             None => format!("there are {}; -m MODEL makes a new one", names.join(", ")),
         };
         Failure::not_found(format!("there is no agent {name}")).or_hint(hint)
+    }
+
+    /// Whether nobody has a name, nor one that is so near to it that it may be meant.
+    pub fn is_new_agent(&self, name: &str, known: &[Agent]) -> bool {
+        let names = self.agent_names_with(known);
+        !names.iter().any(|known| known == name)
+            && nearest(name, names.iter().map(String::as_str)).is_none()
+    }
+
+    fn agent_names_with(&self, known: &[Agent]) -> Vec<String> {
+        let known = known.iter().map(|agent| agent.name.clone());
+        known.chain(self.agent_names()).collect()
     }
 
     /// The names of the agents that are configured.

@@ -128,3 +128,49 @@ fn what_of_an_agent_does_not_go_out_is_told() {
     assert!(!server.request().contains("temperature"));
     assert!(run.stderr.contains("the temperature is not sent"), "{}", run.stderr);
 }
+
+#[test]
+fn whoever_answered_last_on_the_branch_answers() {
+    let talk = "# %% [^q1]\n\n[^q1]: [markdown]\n\none\n\n# %%% [^a1]\n\n[^a1]: [coder]\n\nuno\n\n\
+                # %% [^q2]\n\n[^q2]: [markdown]\n\ntwo\n\n# %%% [^a2]\n\n[^a2]: [poet]\n\ndue\n";
+    let side = "\n# %%% [^s]\n\n[^s]: [poet] agent_id=side\n\nbeside\n";
+    let coder = &talk[..talk.find("# %% [^q2]").unwrap()];
+    let cases = [
+        (talk.to_string(), &[][..], "rhyme"),
+        (talk.to_string(), &["rewind", "a.msg.md", "a1"], "big"),
+        (talk.to_string(), &["drop", "a.msg.md", "a2"], "big"),
+        (format!("{coder}{side}"), &[], "big"),
+    ];
+    for (talk, verb, model) in cases {
+        let server = Server::new(vec![answer(&["1"])]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("a.msg.md", format!("{TWO_AGENTS}\n{talk}"));
+        if !verb.is_empty() {
+            assert_eq!(sandbox.run(verb).code, Some(0));
+        }
+        sandbox.run(&["chat", "a.msg.md", "and now?"]).assert_answer("1\n");
+        let request = server.request();
+        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{verb:?}: {request}");
+    }
+}
+
+#[test]
+fn a_model_makes_an_agent_of_the_name_that_is_wanted() {
+    let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", TWO_AGENTS);
+    let run = ["chat", "a.msg.md", "-m", "openai/fifth", "--set-default-agent", "wise", "hi"];
+    sandbox.run(&run).assert_answer("1\n");
+    let file = sandbox.read("a.msg.md");
+    assert!(file.contains("[agent] name=\"wise\" models=\"openai/fifth\""), "{file}");
+    assert!(file.contains("default_agent: wise"), "{file}");
+    server.request();
+    sandbox.run(&["chat", "a.msg.md", "again"]).assert_answer("2\n");
+    assert!(server.request().contains("\"model\":\"fifth\""));
+    // What may be a slip is not made.
+    for name in ["codr", "Coder", "no name", "markdown"] {
+        let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/x", "--agent", name, "hi"]);
+        assert_eq!(run.code, Some(3), "{name}: {}", run.stderr);
+    }
+    assert_eq!(sandbox.read("a.msg.md").matches("[agent]").count(), 3);
+}

@@ -5,7 +5,7 @@
 //! person says and what the file says count before it.
 
 use analects_client::{Model, Surroundings, Transport, resolve};
-use analects_core::Agent;
+use analects_core::{Agent, Body};
 use analects_formats::msgfile::{self, Document};
 use analects_runtime::{StoredConversation, agent_name};
 
@@ -44,7 +44,14 @@ impl Who {
         let agents = document.agents();
         let model = wanted.model.map(|model| config.model(model)).transpose()?;
         if let Some(name) = wanted.agent {
-            return Who::named(name, &agents, model, surroundings, config);
+            // A name of its own for the agent that a model makes, if it is one that a file can have.
+            let is_new = config.is_new_agent(name, &agents) && agent_name(name) == name;
+            return match model {
+                Some(model) if is_new => {
+                    Who::new(Agent::of_model(name, model.as_str()), &model, surroundings)
+                }
+                model => Who::named(name, &agents, model, surroundings, config),
+            };
         }
         let usual = usual_agent(document, &agents);
         let name = match (model, usual) {
@@ -122,8 +129,8 @@ impl Who {
     }
 }
 
-/// Who answers if the person names no model: the default that the file names, else whoever answered last, else
-/// the first agent; each only if it has a model that can be asked.
+/// Who answers if the person names no model: the default that the file names, else whoever answered last on the
+/// branch that the file goes on with, else the first agent; each only if it has a model that can be asked.
 fn usual_agent<'a>(document: &Document, agents: &'a [Agent]) -> Option<&'a Agent> {
     if agents.is_empty() {
         return None;
@@ -132,12 +139,17 @@ fn usual_agent<'a>(document: &Document, agents: &'a [Agent]) -> Option<&'a Agent
         let agent = agents.iter().find(|agent| agent.name == name);
         agent.filter(|agent| askable_model(agent).is_some())
     };
-    let replies = document.cells().rev().filter(|cell| msgfile::role(*cell) == "reply");
-    let mut authors = replies.filter(|cell| !cell.is_failed()).map(|cell| cell.type_word());
+    let last = || {
+        let steps = msgfile::current_branch(document).into_iter();
+        let answers = steps.filter(|step| matches!(step.message.body, Body::Assistant(_)));
+        let mut authors =
+            answers.filter(|step| !step.cell.is_failed()).map(|step| step.cell.type_word());
+        authors.find_map(|author| named(&author))
+    };
     let default = document.frontmatter().default_agent.as_deref();
     default
         .and_then(named)
-        .or_else(|| authors.find_map(|author| named(&author)))
+        .or_else(last)
         .or_else(|| agents.iter().find(|agent| askable_model(agent).is_some()))
 }
 
