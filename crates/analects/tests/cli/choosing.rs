@@ -325,3 +325,22 @@ fn the_default_that_a_file_names_answers_again_after_another_one_was_asked() {
         assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
     }
 }
+
+#[test]
+#[cfg(unix)]
+fn a_new_file_becomes_a_message_file_by_force_on_a_terminal_too() {
+    use crate::pseudo_terminal::{converse, press};
+    let server = Server::new(vec![answer(&["fine"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let steps = vec![press("> ", "alpha\r"), press("fine", ""), press("> ", "\u{4}")];
+    let command = sandbox.command(&["chat", "new.md", "--force", "-m", "openai/tiny"]);
+    let Some((seen, code)) = converse(&sandbox, &command, steps) else {
+        return crate::sandbox::skip("choosing", "there is no Python to make a terminal");
+    };
+    assert_eq!(code, 0, "{seen}");
+    assert_eq!(sandbox.texts("new.md"), ["alpha", "fine"]);
+    // A file that holds nothing else needs no making, and is there when something was said.
+    let command = sandbox.command(&["chat", "new.msg.md", "--force", "-m", "openai/tiny"]);
+    assert!(converse(&sandbox, &command, vec![press("> ", "\u{4}")]).is_some());
+    assert!(!sandbox.path("new.msg.md").exists());
+}

@@ -127,7 +127,9 @@ impl Running<'_> {
     /// Makes a plain file one for messages, where the person wants that.
     fn make_message_file(&self) -> Result<(), Failure> {
         match &self.session.place {
-            Place::File(path) if self.session.choosing.force && path.is_file() => {
+            Place::File(path)
+                if self.session.choosing.force && !path.to_string_lossy().ends_with(".msg.md") =>
+            {
                 choosing::make_message_file(path, self.surroundings)
             }
             _ => Ok(()),
