@@ -20,25 +20,35 @@ pub fn file(target: &str) -> Option<&Path> {
 
 /// Goes on from an earlier cell.
 pub fn rewind(path: &Path, cell: &str, surroundings: &Surroundings) -> Result<Rewound, Failure> {
-    let mut done = None;
+    let (mut done, mut earlier) = (None, None);
     change(path, surroundings, |document| {
         let rewound = msgfile::rewind(document, find_one(document, cell)?)?;
         let source = rewound.source.clone();
+        if rewound.uncounted.is_some() {
+            earlier = msgfile::counting_summary(&document.with_source(source.clone()));
+        }
         done = Some(rewound);
         Ok(source)
     })?;
     let rewound = done.ok_or_else(|| Failure::ours("nothing was changed"))?;
     if let Some(summary) = &rewound.uncounted {
-        remark_uncounted(&format!("the summary of cell {summary}"));
+        remark_uncounted_cell(summary, earlier.as_deref());
     }
     Ok(rewound)
 }
 
-/// Says that a summary does not count where a conversation goes on.
-pub fn remark_uncounted(summary: &str) {
-    ui::remark(&format!(
-        "{summary} does not count there, and everything before is seen; compact again if need be"
-    ));
+fn remark_uncounted_cell(summary: &str, earlier: Option<&str>) {
+    let earlier = earlier.map(|cell| format!("that of cell {cell}"));
+    remark_uncounted(&format!("the summary of cell {summary}"), earlier.as_deref());
+}
+
+/// Says that a summary does not count where a conversation goes on, and whether an earlier one does.
+pub fn remark_uncounted(summary: &str, earlier: Option<&str>) {
+    let instead = match earlier {
+        Some(earlier) => format!("but {earlier}, and what came after that is seen"),
+        None => "and everything before is seen".to_string(),
+    };
+    ui::remark(&format!("{summary} does not count there, {instead}; compact again if need be"));
 }
 
 /// Says something else in the place of a cell.
@@ -94,14 +104,14 @@ pub fn fork(
 ) -> Result<PathBuf, Failure> {
     let document = reading::read(path)?;
     let in_file = |error: ItemError| explain(path, &error);
-    let mut summary = None;
+    let (mut summary, mut earlier) = (None, None);
     let bytes = match at {
         Some(name) => {
             let at = find_one(&document, name).map_err(in_file)?;
             let bytes = msgfile::fork(&document, at).map_err(in_file)?;
-            let counts = msgfile::counting_summary(&document.with_source(bytes.clone()));
+            earlier = msgfile::counting_summary(&document.with_source(bytes.clone()));
             summary =
-                msgfile::counting_summary(&document).filter(|name| Some(name) != counts.as_ref());
+                msgfile::counting_summary(&document).filter(|name| Some(name) != earlier.as_ref());
             bytes
         }
         None => document.source().to_vec(),
@@ -110,7 +120,7 @@ pub fn fork(
     check_copy(path, &copy, &document)?;
     let done = write_copy(&copy, &bytes, force, surroundings);
     if let (Some(summary), Ok(())) = (summary, &done) {
-        remark_uncounted(&format!("the summary of cell {summary}"));
+        remark_uncounted_cell(&summary, earlier.as_deref());
     }
     done.map(|()| copy)
 }

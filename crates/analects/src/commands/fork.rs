@@ -6,7 +6,7 @@ use analects_store::{ChainName, OsIds, Session};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::cells;
+use super::{cells, rewind};
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
@@ -17,7 +17,8 @@ use crate::ui;
 /// The copy is gone on with independently; the original stays as it is.
 ///
 /// A FILE is copied into a new one, byte for byte up to the cell, with the calls, results and outputs that belong to
-/// that cell. The path of the new file is printed. No file is written over without --force.
+/// that cell, and what takes one of these back later. The path of the new file is printed. No file is written over
+/// without --force.
 ///
 /// Of a session, the id of the new one is printed. A call whose result comes after the message counts as interrupted
 /// when the conversation is sent.
@@ -92,8 +93,6 @@ pub fn copy(sessions: &Sessions, name: &ChainName, at: Option<&str>) -> Result<C
     let session = Session::open(&*sessions.store, name.clone())?;
     session.fork(at, copy.clone(), &mut OsIds, Timestamp::now())?;
     let counted = if at.is_some() { sessions.compaction(name)? } else { Vec::new() };
-    if !counted.is_empty() && counted != sessions.compaction(&copy)? {
-        cells::remark_uncounted("the summary of the last compaction");
-    }
+    rewind::remark_uncounted(sessions, &copy, &counted)?;
     Ok(copy)
 }

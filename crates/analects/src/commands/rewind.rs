@@ -1,5 +1,6 @@
 //! `rewind`: goes back to an earlier message of a conversation.
 
+use analects_core::MessageId;
 use analects_store::{ChainName, OsIds, Session};
 use jiff::Timestamp;
 
@@ -57,11 +58,26 @@ pub fn back_to(sessions: &Sessions, name: ChainName, message: &str) -> Result<()
     let mut session = Session::open(&*sessions.store, name.clone())?;
     let before = session.leaf().cloned();
     session.rewind(message, &mut OsIds, Timestamp::now())?;
-    if !counted.is_empty() && counted != sessions.compaction(&name)? {
-        cells::remark_uncounted("the summary of the last compaction");
-    }
+    remark_uncounted(sessions, &name, &counted)?;
     let back =
         before.map(|leaf| format!("; to undo this: analects rewind {session_id} {}", &*leaf));
     ui::remark(&format!("the session goes on from {message}{}", back.unwrap_or_default()));
+    Ok(())
+}
+
+/// Says so if a compaction that counted before does not count in a session.
+pub fn remark_uncounted(
+    sessions: &Sessions,
+    name: &ChainName,
+    counted: &[MessageId],
+) -> Result<(), Failure> {
+    if counted.is_empty() {
+        return Ok(());
+    }
+    let counts = sessions.compaction(name)?;
+    if counted != counts {
+        let earlier = (!counts.is_empty()).then_some("that of an earlier one");
+        cells::remark_uncounted("the summary of the last compaction", earlier);
+    }
     Ok(())
 }

@@ -133,3 +133,91 @@ fn a_rewind_before_a_compaction_says_that_its_summary_does_not_count() {
     assert!(!run.stderr.contains("does not count"), "{}", run.stderr);
     assert_eq!(seen(&sandbox), before);
 }
+
+/// What the model is to see of a file after a rewind to a cell, or of the copy of it up to that cell.
+#[track_caller]
+fn seen_from(sandbox: &Sandbox, cell: &str) -> (String, String) {
+    let file = sandbox.read("a.msg.md");
+    done(&sandbox.run(&["fork", "a.msg.md", "--at", cell, "-o", "copy.msg.md", "--force"]));
+    sandbox.write("a.msg.md", sandbox.read("copy.msg.md"));
+    let copied = seen(sandbox);
+    sandbox.write("a.msg.md", &file);
+    done(&sandbox.run(&["rewind", "a.msg.md", cell]));
+    let rewound = seen(sandbox);
+    sandbox.write("a.msg.md", file);
+    (copied, rewound)
+}
+
+#[test]
+fn a_copy_brings_back_nothing_that_was_taken_back() {
+    let sandbox = compacted();
+    done(&sandbox.run(&["compact", "a.msg.md", "--undo"]));
+    sandbox
+        .write("a.msg.md", sandbox.read("a.msg.md") + "\n# %% [^end]\n\n[^end]: [x]\n\nAnd now?\n");
+    // Behind the compaction and before what takes it back.
+    let boundary = of_role(&sandbox, "compact_boundary");
+    let copy = sandbox.run(&["fork", "a.msg.md", "--at", &boundary, "-o", "copy.msg.md"]);
+    assert_eq!((copy.code, &*copy.stderr), (Some(0), ""));
+    sandbox.write("a.msg.md", sandbox.read("copy.msg.md"));
+    let seen = seen(&sandbox);
+    assert!(seen.contains("Question 0?") && !seen.contains("They spoke"), "{seen}");
+}
+
+#[test]
+fn where_an_earlier_summary_counts_that_is_told() {
+    let sandbox = compacted();
+    let first = of_role(&sandbox, "summary");
+    let long = "The river flows to the sea. ".repeat(4);
+    let rounds: String = (6..12)
+        .map(|n| {
+            format!(
+                "\n# %%\n\nQuestion {n}?\n\n# %%% [^r{n}]\n\n[^r{n}]: [t]\n\nAnswer {n}. {long}\n"
+            )
+        })
+        .collect();
+    sandbox.write("a.msg.md", sandbox.read("a.msg.md").trim_end().to_string() + "\n" + &rounds);
+    done(&sandbox.run(&["compact", "a.msg.md"]));
+    let second = of_role(&sandbox, "summary");
+    assert_ne!(first, second);
+    let told = format!(
+        "the summary of cell {second} does not count there, but that of cell {first}, and what came after that \
+         is seen; compact again if need be\n"
+    );
+    let run = sandbox.run(&["fork", "a.msg.md", "--at", "r7", "-o", "copy.msg.md"]);
+    done(&run);
+    assert_eq!(run.stderr, told);
+    let (copied, rewound) = seen_from(&sandbox, "r7");
+    assert_eq!(copied, rewound);
+    assert!(
+        copied.contains("They spoke of rivers.") && !copied.contains("Question 0?"),
+        "{copied}"
+    );
+    let run = sandbox.run(&["rewind", "a.msg.md", "r7"]);
+    assert!(run.stderr.starts_with(&told), "{}", run.stderr);
+}
+
+#[test]
+#[cfg(unix)]
+fn an_undo_goes_back_past_a_compaction_that_was_taken_back() {
+    use crate::pseudo_terminal::{converse, press};
+    let sandbox = compacted();
+    done(&sandbox.run(&["compact", "a.msg.md", "--undo"]));
+    let more =
+        "\n# %% [^qa]\n\n[^qa]: [markdown]\n\nAfter?\n\n# %%% [^ra]\n\n[^ra]: [t]\n\nAfter.\n";
+    sandbox.write("a.msg.md", sandbox.read("a.msg.md") + more);
+    let steps = vec![
+        press("> ", "/undo\r"),
+        press("goes on from cell r5;", ""),
+        press("> ", "/undo\r"),
+        press("goes on from cell r4;", ""),
+        press("> ", "\u{4}"),
+    ];
+    let command = sandbox.command(&["chat", "a.msg.md"]);
+    let Some((shown, code)) = converse(&sandbox, &command, steps) else {
+        return crate::sandbox::skip("compacted", "there is no Python to make a terminal");
+    };
+    assert_eq!(code, 0, "{shown}");
+    let seen = seen(&sandbox);
+    assert!(seen.contains("Question 0?") && seen.contains("Answer 4."), "{seen}");
+    assert!(!seen.contains("Question 5?") && !seen.contains("They spoke"), "{seen}");
+}
