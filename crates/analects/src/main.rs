@@ -18,6 +18,7 @@ mod piped;
 #[cfg(test)]
 mod reference;
 mod sessions;
+mod shell;
 mod surroundings;
 mod ui;
 mod usage;

@@ -10,7 +10,7 @@ use analects_store::create_file;
 use super::reading;
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
-use crate::{ui, writing};
+use crate::{shell, ui, writing};
 
 /// The file that is meant, unless it is a session.
 pub fn file(target: &str) -> Option<&Path> {
@@ -196,7 +196,7 @@ pub fn explain(path: &Path, error: &ItemError) -> Failure {
         _ => Failure::input(message),
     };
     match error.hint() {
-        Some(hint) => failure.or_hint(hint.replace("FILE", &path.to_string_lossy())),
+        Some(hint) => failure.or_hint(hint.replace("FILE", &shell::path(path))),
         None => failure,
     }
 }

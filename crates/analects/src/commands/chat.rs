@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::piped::{is_terminal, piped};
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::{local, ui, writing};
+use crate::{local, shell, ui, writing};
 use asking::ask;
 pub use asking::in_words;
 use choosing::{Choosing, check_asks};
@@ -284,7 +284,7 @@ fn answer_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<Option<Docu
     let done = ask(&who, manner, serving.as_ref(), &mut conversation, &path.to_string_lossy());
     remark_changed(path, &conversation);
     done.map_err(|failure| {
-        let again = format!("analects chat {} asks it again", path.display());
+        let again = format!("analects chat {} asks it again", shell::path(path));
         local::explain(failure.ask_again_with(again), serving.as_ref())
     })?;
     Ok(conversation.into_document())
@@ -343,8 +343,8 @@ fn keep_prompt(
         return Ok(failure);
     };
     conversation.say(&prompt, Timestamp::now())?;
-    let path = path.display();
-    let kept = format!("your prompt is kept in {path}: analects chat {path} -m MODEL asks it");
+    let (path, file) = (path.display(), shell::path(path));
+    let kept = format!("your prompt is kept in {path}: analects chat {file} -m MODEL asks it");
     Ok(failure.and_hint(&kept))
 }
 
@@ -356,7 +356,7 @@ fn still_waits(failure: Failure, path: &Path, prompt: Option<&str>) -> Failure {
     if !waits || is_told {
         return failure;
     }
-    failure.and_hint(&format!("your prompt is kept: analects chat {} asks it", path.display()))
+    failure.and_hint(&format!("your prompt is kept: analects chat {} asks it", shell::path(path)))
 }
 
 /// Says that a question was changed while it was being answered.

@@ -10,7 +10,7 @@ use super::cells;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::ui;
+use crate::{shell, ui};
 
 /// Hide a message of a conversation from the model
 ///
@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let message = sessions.message(&name, &args.message)?;
     if sessions.compaction(&name)?.contains(&message) {
         let failure = Failure::input(format!("{} is a part of the last compaction", &*message));
-        let hint = format!("analects compact {} --undo takes that back", args.session);
+        let hint = format!("analects compact {} --undo takes that back", &*name.session);
         return Err(failure.or_hint(hint));
     }
     let mut session = Session::open(&*sessions.store, name)?;
@@ -85,7 +85,11 @@ fn in_file(args: &Args, path: &Path, surroundings: &Surroundings) -> Result<(), 
     if changed.is_empty() {
         let state = if args.undo { "not hidden" } else { "hidden already" };
         let failure = Failure::input(format!("{}: cell {} is {state}", args.session, args.message));
-        let hint = format!("analects drop {} {} --undo shows it again", args.session, args.message);
+        let hint = format!(
+            "analects drop {} {} --undo shows it again",
+            shell::path(path),
+            shell::word(&args.message)
+        );
         return Err(if args.undo { failure } else { failure.or_hint(hint) });
     }
     match args.json {

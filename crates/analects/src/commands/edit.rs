@@ -1,16 +1,19 @@
 //! `edit`: says something else in the place of a message, and keeps the original.
 
+use std::path::Path;
+
 use analects_core::{Block, Body, Content, Message, Text};
+use analects_formats::msgfile::{self, Cell};
 use analects_store::{OsIds, Session};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::cells;
+use super::{cells, reading};
 use crate::failure::Failure;
 use crate::piped::piped;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::ui;
+use crate::{shell, ui};
 
 /// Say something else in the place of a message, and keep the original
 ///
@@ -64,10 +67,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (new, hidden) = match cells::file(&args.target) {
         Some(path) => {
             let edited = cells::edit(path, &args.message, &text, &surroundings)?;
-            ui::remark(&format!(
-                "to ask again from there: analects rewind {} {}, then analects chat {0}",
-                args.target, edited.new
-            ));
+            if let Some(advice) = advice(path, &edited.new) {
+                ui::remark(&advice);
+            }
             (edited.new, edited.hidden)
         }
         None => in_session(args, text, &surroundings)?,
@@ -75,6 +77,29 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     match args.json {
         true => ui::print_json(&Done { new: &new, hidden: &hidden }),
         false => ui::print_line(&new),
+    }
+}
+
+/// How to go on in a file from a cell that says something else now, if that is of use: a question can be asked
+/// again, behind an answer something else can be said.
+fn advice(path: &Path, new: &str) -> Option<String> {
+    let document = reading::read(path).ok()?;
+    let cell = document.cell(new)?;
+    let is_it = |other: &Cell<'_>| other.ordinal() == cell.ordinal();
+    let (file, new) = (shell::path(path), shell::word(new));
+    if document.unanswered().iter().any(is_it) {
+        return Some(format!("to ask it: analects chat {file}"));
+    }
+    let is_last = msgfile::current_branch(&document).first().is_some_and(|step| is_it(&step.cell));
+    let is_side = cell.attribute("agent_id").is_some();
+    let back = format!("analects rewind {file} {new}, then analects chat {file}");
+    match msgfile::role(cell) {
+        _ if is_side => None,
+        "user" => Some(format!("to ask again from there: {back}")),
+        "reply" | "tool_result" if !is_last => {
+            Some(format!("to say something else from there: {back} PROMPT"))
+        }
+        _ => None,
     }
 }
 
@@ -86,13 +111,15 @@ fn in_session(
     let sessions = Sessions::of(surroundings);
     let name = sessions.find(Some(&args.target))?;
     let id = sessions.message(&name, &args.message)?;
+    // By its id: the last session may be another one when this is undone.
+    let session_id = name.session.to_string();
     let mut session = Session::open(&*sessions.store, name)?;
     let before = session.leaf().cloned();
     let old = session.message(&id)?;
     let new = Message { parent_id: old.parent_id.clone(), ..said_instead(&old, text)? };
     let new = session.branch(new, &mut OsIds, Timestamp::now())?;
     if let Some(leaf) = before {
-        ui::remark(&format!("to undo this: analects rewind {} {}", args.target, &*leaf));
+        ui::remark(&format!("to undo this: analects rewind {session_id} {}", &*leaf));
     }
     Ok((new.to_string(), vec![id.to_string()]))
 }

@@ -8,7 +8,7 @@ use analects_formats::msgfile::{self, Cell, Document};
 
 use super::reading;
 use crate::failure::Failure;
-use crate::ui;
+use crate::{shell, ui};
 
 /// How many names a hint offers.
 const OFFERED: usize = 3;
@@ -78,17 +78,21 @@ fn binary(path: &str, cell: Cell<'_>) -> Failure {
     let name = cell.name();
     Failure::usage(
         format!("{path}: cell {name} holds {kind}, which is nothing for a terminal"),
-        format!("write it to a file: analects get {path} {name} > FILE"),
+        format!(
+            "write it to a file: analects get {} {} > FILE",
+            shell::target(path),
+            shell::word(&name)
+        ),
     )
 }
 
 fn missing(document: &Document, path: &str, item: &str) -> Failure {
     let failure = Failure::not_found(format!("{path}: there is no item {item}"));
-    let near = nearest(document, item);
+    let (near, file) = (nearest(document, item), shell::target(path));
     if near.is_empty() {
-        return failure.or_hint(format!("see analects show {path}"));
+        return failure.or_hint(format!("see analects show {file}"));
     }
-    failure.or_hint(format!("did you mean {}? see analects show {path}", near.join(" or ")))
+    failure.or_hint(format!("did you mean {}? see analects show {file}", near.join(" or ")))
 }
 
 /// The names that begin like this one or are most like it, and not too far from it.

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::ui;
+use crate::{shell, ui};
 
 /// Mend a damaged transcript into a new file
 ///
@@ -86,8 +86,9 @@ fn refuse_other_formats(path: &Path) -> Result<(), Failure> {
             "this is JSON, and what check says about it can be mended in an editor".to_string(),
         ),
         Some(other) => refuse(format!(
-            "a session of {other} is only read: convert it with analects convert {name} -o new.jsonl --lossy, \
-             and repair that"
+            "a session of {other} is only read: convert it with analects convert {} -o new.jsonl --lossy, \
+             and repair that",
+            shell::target(&name)
         )),
     }
 }

@@ -8,7 +8,7 @@ use super::cells;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::ui;
+use crate::{shell, ui};
 
 /// Go back to an earlier message of a conversation
 ///
@@ -39,9 +39,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     if let Some(path) = cells::file(&args.session) {
         let rewound = cells::rewind(path, &args.message, &surroundings)?;
-        let (file, to, before) = (&args.session, rewound.to, rewound.before);
         ui::remark(&format!(
-            "{file} goes on from cell {to}; to undo this: analects rewind {file} {before}"
+            "{} goes on from cell {}; to undo this: analects rewind {} {}",
+            args.session,
+            rewound.to,
+            shell::path(path),
+            shell::word(&rewound.before)
         ));
         return Ok(());
     }

@@ -175,6 +175,14 @@ fn tail(sandbox: &Sandbox) -> Vec<String> {
     decoded.messages.iter().map(|message| message.text()).collect()
 }
 
+/// The id of the last session.
+fn session_id(sandbox: &Sandbox) -> String {
+    let run = sandbox.run(&["session", "tail", "last", "--json"]);
+    let last = run.stdout.lines().last().unwrap();
+    let message: serde_json::Value = serde_json::from_str(last).unwrap();
+    message["session_id"].as_str().unwrap().to_string()
+}
+
 /// What would be sent of the last session.
 fn sent(sandbox: &Sandbox) -> String {
     let run = sandbox.run(&["context", "last", "-m", "openai/tiny", "--request"]);
@@ -199,7 +207,9 @@ fn an_edited_message_of_a_session_is_a_branch_with_a_way_back() {
             let is_sent = request.contains(&format!("\"{text}\""));
             assert_eq!(is_sent, expected.contains(&text), "{at} {text}: {request}");
         }
-        assert!(run.stderr.starts_with("to undo this: analects rewind last "), "{}", run.stderr);
+        // By its id: when this is undone, another session may be the last one.
+        let named = format!("to undo this: analects rewind {} ", session_id(&sandbox));
+        assert!(run.stderr.starts_with(&named), "{}", run.stderr);
         done(&sandbox.run(&["rewind", "last", &ids[2]]));
         assert!(sent(&sandbox).contains("\"three\""));
     }
@@ -243,4 +253,134 @@ fn one_cell_is_named_at_a_time() {
     let run = sandbox.run(&["drop", "a.msg.md", "#2"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(sandbox.show("a.msg.md")["cells"][1]["history"], "exclude");
+}
+
+/// The commands that a remark tells, as a shell would read them, without the name of the program.
+#[cfg(unix)]
+fn told(stderr: &str) -> Vec<Vec<String>> {
+    let line = stderr.lines().find(|line| line.contains("analects ")).unwrap_or_default();
+    let commands = line.split("analects ").skip(1);
+    let words = |command: &str| {
+        let command = command.trim_end_matches(", then ");
+        let shell = format!("printf '%s\\n' {command}");
+        let ran = std::process::Command::new("sh").args(["-c", &shell]).output().unwrap();
+        let words = String::from_utf8(ran.stdout).unwrap();
+        words.lines().map(str::to_string).collect()
+    };
+    commands.map(words).collect()
+}
+
+#[cfg(unix)]
+#[track_caller]
+fn run_told(sandbox: &Sandbox, stderr: &str) -> Vec<Run> {
+    let commands = told(stderr);
+    let run = |command: &Vec<String>| {
+        let args: Vec<&str> = command.iter().map(String::as_str).collect();
+        let run = sandbox.run(&args);
+        done(&run);
+        run
+    };
+    commands.iter().map(run).collect()
+}
+
+#[test]
+#[cfg(unix)]
+fn what_is_told_after_an_edit_works_for_every_kind_of_cell() {
+    let calls = "# %%% [^2.a]\n\n[^2.a]: [tool] name=\"w\"\n\n<invoke name=\"w\"></invoke>\n\n\
+                 # %%% [^2.a.1]\n\n[^2.a.1]: [tool] status=success\n\nsun\n\n";
+    let file = FILE.replace("# %% [^3]", &format!("{calls}# %% [^3]"));
+    let system = "# %%% [^0]\n\n[^0]: [system]\n\nBe brief.\n\n# %% [^1]";
+    let file = file.replace("# %% [^1]", system) + "\n# %% [^5]\n\n[^5]: [markdown]\n\nopen\n";
+    let from = "to ask again from there: analects rewind a.msg.md";
+    let behind = "to say something else from there: analects rewind a.msg.md";
+    let expected = [
+        ("1", from, "Forty-two."),
+        ("3", from, "Forty-eight."),
+        ("5", "to ask it: analects chat a.msg.md\n", "open"),
+        ("2", behind, "and eight?"),
+        ("2.a.1", behind, "and eight?"),
+        ("4", behind, "open"),
+    ];
+    for (cell, advice, gone) in expected {
+        let server = Server::new(vec![answer(&["fine"])]);
+        let sandbox = sandbox_with(&server);
+        sandbox.write("a.msg.md", &file);
+        let run = sandbox.run(&["edit", "a.msg.md", cell, "new text"]);
+        done(&run);
+        assert!(run.stderr.starts_with(advice), "{cell}: {}", run.stderr);
+        run_told(&sandbox, &run.stderr).last().unwrap().assert_answer("fine\n");
+        let request = server.request();
+        assert!(request.contains("new text") && !request.contains(gone), "{cell}: {request}");
+    }
+    // Nothing is to be done about instructions, and about the last answer.
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", &file[..file.find("\n# %% [^5]").unwrap()]);
+    for cell in ["0", "4"] {
+        let run = sandbox.run(&["edit", "a.msg.md", cell, "x"]);
+        done(&run);
+        assert_eq!(run.stderr, "", "{cell}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn what_is_told_can_be_pasted_into_a_shell() {
+    for name in ["my talk.msg.md", "-x.msg.md", "it's $HOME.msg.md"] {
+        let given = if name.starts_with('-') { format!("./{name}") } else { name.to_string() };
+        for file in [name, &given] {
+            let sandbox = Sandbox::new();
+            sandbox.write(name, FILE);
+            let run = sandbox.run(&["rewind", "--", file, "1"]);
+            done(&run);
+            run_told(&sandbox, &run.stderr);
+            assert_eq!(sandbox.read(name).matches("Back to cell").count(), 2, "{name}");
+            done(&sandbox.run(&["drop", "--", file, "2"]));
+            let run = sandbox.run(&["drop", "--", file, "2"]);
+            assert_eq!(run.code, Some(1));
+            assert_eq!(told(&run.stderr)[0][..3], ["drop", &given, "2"], "{}", run.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_side_chain_is_neither_gone_back_to_nor_answered() {
+    let sandbox = Sandbox::new();
+    let side = "\n# %% [^5]\n\n[^5]: [markdown] agent_id=side\n\nlook\n";
+    sandbox.write("a.msg.md", format!("{FILE}{side}"));
+    sandbox.run(&["rewind", "a.msg.md", "5"]).assert_failure(
+        1,
+        "analects: a.msg.md: cell 5 is in a side chain, with which a file does not go on\n\
+         hint: name a cell without agent_id\n",
+    );
+    let run = sandbox.run(&["chat", "a.msg.md"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("nothing to ask"), "{}", run.stderr);
+    assert_eq!(sandbox.read("a.msg.md"), format!("{FILE}{side}"));
+}
+
+#[test]
+#[cfg(unix)]
+fn an_undo_keeps_what_code_printed_before_the_question() {
+    use crate::pseudo_terminal::{converse, press};
+    let server = Server::new(vec![answer(&["fine"])]);
+    let sandbox = sandbox_with(&server);
+    let code = "# %% [^c]\n\n[^c]: [code]\n\n```python\nprint(1)\n```\n\n\
+                # %%% [^c.1]\n\n[^c.1]: [python]\n\nstdout> 1\n\n# %% [^3]";
+    sandbox.write("a.msg.md", FILE.replace("# %% [^3]", code));
+    let steps = vec![
+        press("> ", "/undo\r"),
+        press("goes on from cell c.1;", ""),
+        press("> ", "else?\r"),
+        press("fine", ""),
+        press("> ", "\u{4}"),
+    ];
+    let command = sandbox.command(&["chat", "a.msg.md"]);
+    let Some((seen, code)) = converse(&sandbox, &command, steps) else {
+        return crate::sandbox::skip("branches", "there is no Python to make a terminal");
+    };
+    assert_eq!(code, 0, "{seen}");
+    let request = server.request();
+    assert!(request.contains("print(1)") && request.contains("else?"), "{request}");
+    assert!(!request.contains("and eight?"), "{request}");
+    assert!(request.contains("stdout") || request.contains("\\n1"), "{request}");
 }

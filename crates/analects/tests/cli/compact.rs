@@ -254,9 +254,10 @@ fn the_parts_of_a_compaction_are_not_hidden_one_by_one_in_a_session() {
     let summary = tail().into_iter().find(|message| message["type"] == "summary").unwrap();
     let run = sandbox.run(&["drop", "last", summary["id"].as_str().unwrap()]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("hint: analects compact last --undo"), "{}", run.stderr);
-    // The copy is the last one then.
     let session = summary["session_id"].as_str().unwrap();
+    let hint = format!("hint: analects compact {session} --undo");
+    assert!(run.stderr.contains(&hint), "{}", run.stderr);
+    // The copy is the last one then.
     for verb in [&["fork", session, "--at", &first][..], &["rewind", session, &first]] {
         let run = sandbox.run(verb);
         assert_eq!(run.code, Some(0), "{}", run.stderr);

@@ -6,6 +6,7 @@ use analects_formats::msgfile::{self, Cell, CellKind, Document, NewCell, code, i
 use super::Args;
 use crate::commands::set::unknown_agent;
 use crate::failure::Failure;
+use crate::shell;
 
 /// What a new cell is in its file.
 pub enum Place {
@@ -240,7 +241,7 @@ fn no_such_cell(document: &Document, args: &Args, name: &str) -> Failure {
     let names: Vec<String> = document.cells().map(|cell| cell.name().into_owned()).collect();
     let hint = match nearest(name, names.iter().map(String::as_str)) {
         Some(near) => format!("did you mean {near}?"),
-        None => format!("analects show {} lists the cells", args.file.display()),
+        None => format!("analects show {} lists the cells", shell::path(&args.file)),
     };
     Failure::not_found(format!("{}: there is no cell {name}", args.file.display())).or_hint(hint)
 }

@@ -10,7 +10,7 @@ use analects_store::{ChainName, OsIds, TranscriptStore, create_file};
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::ui;
+use crate::{shell, ui};
 
 /// Print the transcript of a session, or write it to a file
 ///
@@ -86,7 +86,7 @@ fn tell_of_damage(sessions: &Sessions, name: &ChainName) -> Result<(), Failure> 
     let damaged = sessions.store.overview(name)?.damaged;
     if damaged > 0 {
         let lines = if damaged == 1 { "1 line" } else { &format!("{damaged} lines") };
-        let path = sessions.store.path(name)?.display().to_string();
+        let path = shell::path(&sessions.store.path(name)?);
         ui::remark(&format!("warning: {lines} cannot be read; see analects check {path}"));
     }
     Ok(())

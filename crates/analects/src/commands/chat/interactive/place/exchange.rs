@@ -9,17 +9,17 @@ use super::nothing_to_undo;
 use crate::commands::{cells, reading};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
-use crate::ui;
+use crate::{shell, ui};
 
 /// Goes back before the last question of a file. Where nothing comes before it, it is hidden from the model,
 /// and so is its answer.
 pub(super) fn undo_in_file(path: &Path, surroundings: &Surroundings) -> Result<(), Failure> {
     let document = reading::read(path)?;
     let exchange = last_exchange(&document).ok_or_else(nothing_to_undo)?;
-    let file = path.display();
+    let file = shell::path(path);
     if let Some(before) = exchange.before {
         let rewound = cells::rewind(path, &before, surroundings)?;
-        let (to, before) = (rewound.to, rewound.before);
+        let (to, before) = (rewound.to, shell::word(&rewound.before));
         ui::remark(&format!(
             "the file goes on from cell {to}; to undo this: analects rewind {file} {before}"
         ));
