@@ -10,7 +10,9 @@ use analects_core::{
 };
 use analects_formats::Decoded;
 use analects_formats::msgfile::item::ItemError;
-use analects_formats::msgfile::{self, Attribute, Cell, Choice, Document, NewCell, Splice};
+use analects_formats::msgfile::{
+    self, Attribute, Cell, Choice, Document, NewCell, Splice, find_one,
+};
 use analects_store::{LockedFile, OsIds, Places, Reply, StoreError, read_picture};
 use jiff::Timestamp;
 
@@ -29,6 +31,8 @@ pub struct FileConversation {
     calibration: Calibration,
     /// Which cells are sent this time.
     choice: Choice,
+    /// Cells that wait for another answer: this time they are not sent.
+    later: Vec<String>,
     /// The cells that are being answered, as they were sent: their names and texts.
     asked: OnceCell<Vec<(String, String)>>,
     /// Those of them that somebody changed while they were being answered.
@@ -54,6 +58,7 @@ impl FileConversation {
             state: State::Resting(Box::new(file)),
             calibration: Calibration::default(),
             choice: Choice::default(),
+            later: Vec::new(),
             asked: OnceCell::new(),
             changed: Vec::new(),
         })
@@ -112,6 +117,14 @@ impl FileConversation {
         Ok(())
     }
 
+    /// Leaves cells for another answer: they are not sent, and what is answered now is answered above them.
+    pub fn leave(&mut self, later: Vec<String>) -> Result<(), ItemError> {
+        let Some(document) = self.document() else { return Ok(()) };
+        let later = Choice { exclude: later, ..Choice::default() }.settled(document)?.exclude;
+        self.later = later;
+        Ok(())
+    }
+
     /// Writes the choice into the cells, so that it holds for every later call, too.
     pub fn save_choice<E: From<StoreError> + From<ItemError>>(&mut self) -> Result<(), E> {
         let choice = self.choice.clone();
@@ -138,7 +151,11 @@ impl FileConversation {
     /// Remembers what is being asked.
     fn remember_asked(&self, document: &Document) {
         self.asked.get_or_init(|| {
-            let asked = document.unanswered().into_iter();
+            let later = |cell: &Cell<'_>| {
+                let is_it = |name: &String| find_one(document, name) == Ok(cell.ordinal() - 1);
+                self.later.iter().any(is_it)
+            };
+            let asked = document.unanswered().into_iter().filter(|cell| !later(cell));
             asked.map(|cell| (cell.name().into_owned(), cell.content().into_owned())).collect()
         });
     }
@@ -153,6 +170,9 @@ impl FileConversation {
     /// The reply that grows in the file, begun if need be.
     fn reply(&mut self) -> Result<&mut Reply, StoreError> {
         self.state = match std::mem::replace(&mut self.state, State::Changing) {
+            State::Resting(file) if !self.later.is_empty() => {
+                State::Answering(Box::new(file.start_reply_aside()))
+            }
             State::Resting(file) => {
                 let agent = self.agent.clone();
                 let start = |document: &Document| NewCell::reply(document.next_id(), &agent, "");
@@ -255,12 +275,14 @@ impl Conversation for FileConversation {
         let Some(document) = self.document() else { return Decoded::default() };
         self.remember_asked(document);
         let decoded = file_messages(document, &self.path);
-        if self.choice.is_empty() {
+        if self.choice.is_empty() && self.later.is_empty() {
             return decoded;
         }
+        let mut choice = self.choice.clone();
+        choice.exclude.extend_from_slice(&self.later);
         // Places of problems are those of the file as it is. Where the choice cannot be made any more,
         // nothing is sent: it may be there to keep something back.
-        let source = chosen(document, &self.choice).unwrap_or_default();
+        let source = chosen(document, &choice).unwrap_or_default();
         let messages = file_messages(&document.with_source(source), &self.path).messages;
         Decoded { messages, ..decoded }
     }

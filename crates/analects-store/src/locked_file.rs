@@ -248,6 +248,12 @@ impl LockedFile {
         Reply::start(self, make)
     }
 
+    /// Starts a reply that is kept in memory until it is finished: for a place in the file where nothing can grow,
+    /// since something else stands below.
+    pub fn start_reply_aside(self) -> Reply {
+        Reply::aside(self)
+    }
+
     /// Writes a change in the way that suits it; `false` if somebody else wrote meanwhile.
     fn write(&mut self, splice: &Splice) -> Result<bool, StoreError> {
         let source = self.document.source();

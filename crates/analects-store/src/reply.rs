@@ -25,6 +25,8 @@ pub struct Reply {
     /// Where the reply grows; `None` once somebody else changed the file, for then the rest is kept
     /// in memory and put in its place at the end.
     growing: Option<Growing>,
+    /// Whether it was never to grow in the file.
+    is_aside: bool,
     /// What is in the file of the reply's text, and what is not yet.
     written: String,
     waiting: String,
@@ -53,7 +55,14 @@ impl Reply {
         let handle = file.vfs().open(file.path(), Open::Append).ok();
         let growing = handle.map(|handle| Growing { handle, length });
         let stream = opened.unwrap_or_default();
-        Ok(Reply { file, stream, growing, written: String::new(), waiting: String::new() })
+        let (written, waiting) = (String::new(), String::new());
+        Ok(Reply { file, stream, growing, is_aside: false, written, waiting })
+    }
+
+    pub(crate) fn aside(file: LockedFile) -> Reply {
+        let (written, waiting) = (String::new(), String::new());
+        let stream = CellStream::default();
+        Reply { file, stream, growing: None, is_aside: true, written, waiting }
     }
 
     /// The id of the reply's cell.
@@ -113,7 +122,7 @@ impl Reply {
         mut make: impl FnMut(&Document, &str) -> (Vec<NewCell>, Option<String>),
     ) -> Result<LockedFile, StoreError> {
         self.flush();
-        let somebody_writes = self.growing.is_none();
+        let somebody_writes = self.growing.is_none() && !self.is_aside;
         let (id, written) = (self.stream.id().to_string(), self.written);
         let mut file = self.file;
         let mut place = |document: &Document| {

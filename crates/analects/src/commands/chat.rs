@@ -5,6 +5,7 @@ mod choosing;
 mod dry_run;
 mod interactive;
 mod manner;
+mod waiting;
 mod watch;
 mod who;
 
@@ -12,11 +13,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_core::Agent;
-use analects_formats::msgfile::{Document, frontmatter};
+use analects_formats::msgfile::{Choice, Document, frontmatter};
 use analects_runtime::{Conversation, FileConversation, StoredConversation, attach_file};
 use analects_store::{ChainName, StoreError, read_message_file};
 use jiff::Timestamp;
 
+use crate::commands::cells;
 use crate::config::Config;
 use crate::connection::{Connection, seconds};
 use crate::failure::Failure;
@@ -29,6 +31,7 @@ pub use asking::in_words;
 use choosing::{Choosing, check_asks};
 pub use interactive::{Place, Session};
 pub use manner::{LimitArgs, Manner, vocabulary};
+use waiting::Turn;
 pub use who::{Wanted, Who};
 
 /// Say something to a model, and keep the conversation
@@ -39,8 +42,9 @@ pub use who::{Wanted, Who};
 /// is kept in the transcript store.
 ///
 /// The prompt is the arguments, then what comes on stdin. Without a prompt, the cells at the end of
-/// FILE that nobody has answered yet are asked; if there are none, a session begins on a terminal:
-/// type one prompt after the other, /help for help.
+/// FILE that nobody has answered yet are asked, and those that say agent=NAME are answered by that agent,
+/// one after the other; if there are none, a session begins on a terminal: type one prompt after the
+/// other, /help for help.
 ///
 /// With --watch, such cells are asked whenever FILE is saved, as by an editor: type a line # %%, a question below it,
 /// and save. What fails is said and not asked again until the file is saved anew.
@@ -250,12 +254,32 @@ pub fn prompt(words_given: &[String]) -> Result<Option<String>, Failure> {
 fn chat_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> {
     match call.choosing.dry_run {
         true => dry_run::of_file(call, path, said.prompt.as_deref()),
-        false => answer_in_file(call, path, said).map(drop),
+        false => answer_all_in_file(call, path, said),
     }
 }
 
-/// Gets an answer in a file; what the file holds then.
+/// Gets the answers to all that waits in a file: one after the other, where it is meant for several agents.
+fn answer_all_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> {
+    let (_, mut later) = take_turn(call, path, said)?;
+    while later > 0 {
+        let (_, still_later) = take_turn(call, path, Said::default())?;
+        // What is typed meanwhile waits for the next call.
+        later = still_later.min(later - 1);
+    }
+    Ok(())
+}
+
+/// Gets an answer in a file; what the file holds then. Cells that are meant for another agent may still wait.
 fn answer_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<Option<Document>, Failure> {
+    take_turn(call, path, said).map(|(document, _)| document)
+}
+
+/// Gets one answer; what the file holds then, and how many cells were left for later.
+fn take_turn(
+    call: Call<'_>,
+    path: &Path,
+    said: Said,
+) -> Result<(Option<Document>, usize), Failure> {
     let Call { surroundings, config, wanted, choosing, manner } = call;
     if choosing.force && said.prompt.is_some() && path.extension().is_some_and(|end| end == "md") {
         choosing::make_message_file(path, surroundings)?;
@@ -269,9 +293,8 @@ fn answer_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<Option<Docu
     if said.prompt.is_none() {
         check_asks(&choice, document)?;
     }
-    let is_new = said.prompt.is_some() || wanted.model.is_some();
-    let addressed = addressed(document).filter(|_| !is_new);
-    let wanted = Wanted { agent: wanted.agent.or(addressed.as_deref()), ..wanted };
+    let turn = next_turn(document, &choice, wanted, said.prompt.as_deref());
+    let wanted = Wanted { agent: wanted.agent.or(turn.agent.as_deref()), ..wanted };
     let mut who = match Who::of_file(document, wanted, &surroundings.models, config) {
         Ok(who) => who,
         Err(failure) => return Err(keep_prompt(failure, &mut conversation, path, wanted, said)?),
@@ -281,13 +304,18 @@ fn answer_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<Option<Docu
     choosing.set_default(path, &mut conversation)?;
     said.into(&mut conversation)?;
     choosing.choose(choice, path, &mut conversation)?;
+    if let Some(words) = turn.in_words(&who.agent.name) {
+        ui::remark(&words);
+    }
+    let later = turn.later.len();
+    conversation.leave(turn.later).map_err(|error| cells::explain(path, &error))?;
     let done = ask(&who, manner, serving.as_ref(), &mut conversation, &path.to_string_lossy());
     remark_changed(path, &conversation);
     done.map_err(|failure| {
         let again = format!("analects chat {} asks it again", shell::path(path));
         local::explain(failure.ask_again_with(again), serving.as_ref())
     })?;
-    Ok(conversation.into_document())
+    Ok((conversation.into_document(), later))
 }
 
 /// Opens a file to go on with it.
@@ -370,9 +398,16 @@ fn remark_changed(path: &Path, conversation: &FileConversation) {
     }
 }
 
-/// The agent that the last cell without an answer is meant for, if it says so.
-fn addressed(document: &Document) -> Option<String> {
-    document.unanswered().last()?.attribute("agent")
+/// What is answered next. If the person says who answers, that is all that waits, and so it is if they ask
+/// something else.
+fn next_turn(
+    document: &Document,
+    choice: &Choice,
+    wanted: Wanted<'_>,
+    prompt: Option<&str>,
+) -> Turn {
+    let is_said = prompt.is_some() || wanted.model.is_some() || wanted.agent.is_some();
+    if is_said { Turn::default() } else { Turn::next(document, choice) }
 }
 
 /// Writes an agent into the frontmatter of a file, which holds all of its settings.

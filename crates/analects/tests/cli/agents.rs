@@ -174,3 +174,117 @@ fn a_model_makes_an_agent_of_the_name_that_is_wanted() {
     }
     assert_eq!(sandbox.read("a.msg.md").matches("[agent]").count(), 3);
 }
+
+/// The names and authors of the cells of a file that say something, in their order.
+fn spoken(sandbox: &Sandbox) -> String {
+    let shown = sandbox.show("a.msg.md");
+    let cells = shown["cells"].as_array().unwrap().iter();
+    let said = cells.filter(|cell| cell["content"] != "" && cell["type"] != "agent");
+    let word = |cell: &serde_json::Value| {
+        let agent = cell["agent"].as_str().unwrap_or("-");
+        format!("{}:{agent}", cell["content"].as_str().unwrap())
+    };
+    said.map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn cells_for_several_agents_are_answered_by_them_in_their_order() {
+    let cell = |name: &str, agent: &str| {
+        format!("\n# %% [^{name}]\n\n[^{name}]: [markdown] {agent}\n\nq{name}\n")
+    };
+    let (poet, coder) = ("agent=poet", "agent=coder");
+    let cases = [
+        (cell("3", coder) + &cell("4", poet), "q3:- 1:coder q4:- 2:poet", &["big", "rhyme"][..]),
+        (cell("3", poet) + &cell("4", coder), "q3:- 1:poet q4:- 2:coder", &["rhyme", "big"]),
+        // Whoever answered last answers what is meant for nobody.
+        (cell("3", poet) + "\n# %%\n\nq4\n", "q3:- 1:poet q4:- 2:poet", &["rhyme", "rhyme"]),
+        (cell("3", "") + &cell("4", poet), "q3:- 1:coder q4:- 2:poet", &["big", "rhyme"]),
+        (
+            cell("3", poet) + &cell("4", poet) + &cell("5", coder) + &cell("6", poet),
+            "q3:- q4:- 1:poet q5:- 2:coder q6:- 3:poet",
+            &["rhyme", "big", "rhyme"],
+        ),
+    ];
+    for (cells, expected, models) in cases {
+        let answers = ["1", "2", "3"].map(|text| answer(&[text]));
+        let server = Server::new(answers.to_vec());
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
+        let dry = sandbox.run(&["chat", "a.msg.md", "--dry-run"]);
+        let last = expected.rsplit(' ').nth(1).unwrap().trim_end_matches(":-");
+        assert!(dry.stdout.contains("q3") && !dry.stdout.contains(last), "{}", dry.stdout);
+        assert!(dry.stdout.contains(&format!("\"model\":\"{}\"", models[0])), "{}", dry.stdout);
+        let run = sandbox.run(&["chat", "a.msg.md"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let out: String = (1..=models.len()).map(|number| format!("{number}\n")).collect();
+        assert_eq!(run.stdout, out);
+        assert_eq!(run.stderr.matches(" answers cell").count(), models.len() - 1, "{}", run.stderr);
+        for (at, model) in models.iter().enumerate() {
+            let request = server.request();
+            assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+            // Nobody sees what comes after, and everybody sees what came before.
+            let last = spoken_before(expected, at + 1);
+            for word in expected.split([' ', ':']).filter(|word| word.starts_with('q')) {
+                assert_eq!(request.contains(word), last.contains(word), "{word}: {request}");
+            }
+        }
+        assert_eq!(spoken(&sandbox), expected);
+        assert_eq!(sandbox.run(&["chat", "a.msg.md"]).code, Some(2));
+        assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
+    }
+}
+
+/// What is said before an answer.
+fn spoken_before(all: &str, answer: usize) -> &str {
+    &all[..all.find(&format!(" {answer}:")).unwrap()]
+}
+
+#[test]
+fn what_is_not_answered_still_waits_for_its_agent() {
+    let server = Server::new(vec![answer(&["1"]), error("400 Oops", "{}"), answer(&["3"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let cells = "\n# %% [^3]\n\n[^3]: [markdown] agent=coder\n\nq3\n\n\
+                 # %% [^4]\n\n[^4]: [markdown] agent=poet\n\nq4\n";
+    sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
+    let run = sandbox.run(&["chat", "a.msg.md"]);
+    assert_eq!((run.code, &*run.stdout), (Some(5), "1\n"), "{}", run.stderr);
+    sandbox.run(&["chat", "a.msg.md"]).assert_answer("3\n");
+    for model in ["big", "rhyme", "rhyme"] {
+        let request = server.request();
+        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+    }
+    // The person's word is for all that waits.
+    let server = Server::new(vec![answer(&["1"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
+    sandbox.run(&["chat", "a.msg.md", "--agent", "poet"]).assert_answer("1\n");
+    let request = server.request();
+    assert!(request.contains("q3") && request.contains("q4"), "{request}");
+    assert_eq!(spoken(&sandbox), "q3:- q4:- 1:poet");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_watched_file_is_answered_by_several_agents_too() {
+    let server = Server::new(vec![error("400 Oops", "{}"), answer(&["one"]), answer(&["two"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let cells = "\n# %% [^3]\n\n[^3]: [markdown] agent=coder\n\nq3\n\n\
+                 # %% [^4]\n\n[^4]: [markdown] agent=poet\n\nq4\n";
+    sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
+    // What fails stands below its question, which is still waiting.
+    assert_eq!(sandbox.run(&["chat", "a.msg.md"]).code, Some(5));
+    let file = sandbox.read("a.msg.md");
+    assert!(file.find("error=1") < file.find("[^4]:"), "{file}");
+    let mut child = sandbox.spawn(&["chat", "--watch", "a.msg.md"]);
+    sandbox.wait_for("a.msg.md", "two");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for model in ["big", "big", "rhyme"] {
+        let request = server.request();
+        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+        assert_eq!(request.contains("q4"), model == "rhyme", "{request}");
+    }
+    let file = sandbox.read("a.msg.md");
+    let order = ["q3", "one", "q4", "two"].map(|text| file.find(text).unwrap());
+    assert!(order.is_sorted(), "{file}");
+}

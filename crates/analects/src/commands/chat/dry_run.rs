@@ -5,12 +5,13 @@ use std::path::Path;
 use analects_client::Client;
 use analects_context::{Calibration, Fate, Precision};
 use analects_core::{Chain, Message, chain};
-use analects_formats::msgfile::{self, Document, NewCell};
+use analects_formats::msgfile::item::ItemError;
+use analects_formats::msgfile::{self, Choice, Document, NewCell};
 use analects_runtime::{Conversation, StoredConversation, file_messages};
 use analects_store::read_message_file;
 
 use super::who::{Wanted, Who};
-use super::{Call, addressed, check_asks, nothing_to_ask};
+use super::{Call, check_asks, next_turn, nothing_to_ask};
 use crate::commands::cells;
 use crate::failure::Failure;
 use crate::{outgoing, ui};
@@ -25,20 +26,34 @@ pub fn of_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<(), 
     if prompt.is_none() && document.unanswered().is_empty() {
         return Err(nothing_to_ask(Some(&document)));
     }
-    let meant = addressed(&document).filter(|_| prompt.is_none() && wanted.model.is_none());
-    let wanted = Wanted { agent: wanted.agent.or(meant.as_deref()), ..wanted };
-    let who = Who::of_file(&document, wanted, &surroundings.models, config)?;
     let choice = choosing.settle(path, &document)?;
+    let turn = next_turn(&document, &choice, wanted, prompt);
+    let wanted = Wanted { agent: wanted.agent.or(turn.agent.as_deref()), ..wanted };
+    let who = Who::of_file(&document, wanted, &surroundings.models, config)?;
     let document = match prompt {
         Some(prompt) => said(&document, prompt),
         None => document,
     };
     check_asks(&choice, &document)?;
-    let chosen = choice.changes(&document);
+    if let Some(words) = turn.in_words(&who.agent.name) {
+        ui::remark(&words);
+    }
+    let chosen = with_excluded(choice, turn.later, &document);
+    let chosen = chosen.and_then(|choice| choice.changes(&document));
     let chosen = chosen.and_then(|changes| msgfile::set_attributes(&document, &changes));
     let chosen = chosen.map_err(|error| cells::explain(path, &error))?;
     let decoded = file_messages(&document.with_source(chosen), path);
     print(call, who, &chain(&decoded.messages), &Calibration::default())
+}
+
+/// The same choice without cells that come later.
+fn with_excluded(
+    choice: Choice,
+    later: Vec<String>,
+    document: &Document,
+) -> Result<Choice, ItemError> {
+    let later = Choice { exclude: later, ..Choice::default() }.settled(document)?.exclude;
+    Ok(Choice { exclude: [choice.exclude, later].concat(), ..choice })
 }
 
 fn said(document: &Document, prompt: &str) -> Document {
