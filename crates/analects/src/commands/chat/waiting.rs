@@ -41,7 +41,7 @@ impl Turn {
             cells => format!("cells {}", cells.join(", ")),
         };
         let (now, later) = (named(&self.cells), named(&self.later));
-        (!self.later.is_empty()).then(|| format!("{agent} answers {now}; after that comes {later}"))
+        (!self.later.is_empty()).then(|| format!("{agent} answers {now}; next: {later}"))
     }
 }
 
