@@ -1,6 +1,7 @@
 //! A conversation in a message file: the file is the record.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use analects_core::{
 use analects_formats::Decoded;
 use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{
-    self, Attribute, Cell, Choice, Document, NewCell, Splice, find_one,
+    self, Attribute, Cell, Choice, Document, NewCell, Splice, find_cells,
 };
 use analects_store::{LockedFile, OsIds, Places, Reply, StoreError, read_picture};
 use jiff::Timestamp;
@@ -31,8 +32,8 @@ pub struct FileConversation {
     calibration: Calibration,
     /// Which cells are sent this time.
     choice: Choice,
-    /// Cells that wait for another answer: this time they are not sent.
-    later: Vec<String>,
+    /// A list of cells that wait for another answer: this time they are not sent.
+    later: Option<String>,
     /// The cells that are being answered, as they were sent: their names and texts.
     asked: OnceCell<Vec<(String, String)>>,
     /// Those of them that somebody changed while they were being answered.
@@ -58,7 +59,7 @@ impl FileConversation {
             state: State::Resting(Box::new(file)),
             calibration: Calibration::default(),
             choice: Choice::default(),
-            later: Vec::new(),
+            later: None,
             asked: OnceCell::new(),
             changed: Vec::new(),
         })
@@ -117,12 +118,10 @@ impl FileConversation {
         Ok(())
     }
 
-    /// Leaves cells for another answer: they are not sent, and what is answered now is answered above them.
-    pub fn leave(&mut self, later: Vec<String>) -> Result<(), ItemError> {
-        let Some(document) = self.document() else { return Ok(()) };
-        let later = Choice { exclude: later, ..Choice::default() }.settled(document)?.exclude;
+    /// Leaves a list of cells for another answer: they are not sent, and what is answered now is answered above
+    /// them.
+    pub fn leave(&mut self, later: Option<String>) {
         self.later = later;
-        Ok(())
     }
 
     /// Writes the choice into the cells, so that it holds for every later call, too.
@@ -151,11 +150,10 @@ impl FileConversation {
     /// Remembers what is being asked.
     fn remember_asked(&self, document: &Document) {
         self.asked.get_or_init(|| {
-            let later = |cell: &Cell<'_>| {
-                let is_it = |name: &String| find_one(document, name) == Ok(cell.ordinal() - 1);
-                self.later.iter().any(is_it)
-            };
-            let asked = document.unanswered().into_iter().filter(|cell| !later(cell));
+            let later = self.later.iter().filter_map(|list| find_cells(document, list).ok());
+            let later: HashSet<usize> = later.flatten().collect();
+            let asked = document.unanswered().into_iter();
+            let asked = asked.filter(|cell| !later.contains(&(cell.ordinal() - 1)));
             asked.map(|cell| (cell.name().into_owned(), cell.content().into_owned())).collect()
         });
     }
@@ -170,7 +168,7 @@ impl FileConversation {
     /// The reply that grows in the file, begun if need be.
     fn reply(&mut self) -> Result<&mut Reply, StoreError> {
         self.state = match std::mem::replace(&mut self.state, State::Changing) {
-            State::Resting(file) if !self.later.is_empty() => {
+            State::Resting(file) if self.later.is_some() => {
                 State::Answering(Box::new(file.start_reply_aside()))
             }
             State::Resting(file) => {
@@ -275,11 +273,11 @@ impl Conversation for FileConversation {
         let Some(document) = self.document() else { return Decoded::default() };
         self.remember_asked(document);
         let decoded = file_messages(document, &self.path);
-        if self.choice.is_empty() && self.later.is_empty() {
+        if self.choice.is_empty() && self.later.is_none() {
             return decoded;
         }
         let mut choice = self.choice.clone();
-        choice.exclude.extend_from_slice(&self.later);
+        choice.exclude.extend(self.later.clone());
         // Places of problems are those of the file as it is. Where the choice cannot be made any more,
         // nothing is sent: it may be there to keep something back.
         let source = chosen(document, &choice).unwrap_or_default();

@@ -184,6 +184,12 @@ pub fn find_one(document: &Document, name: &str) -> Result<usize, ItemError> {
     }
 }
 
+/// The list of some cells, which [`find_cells`] reads.
+pub fn list_of(cells: &[Cell<'_>]) -> String {
+    let names: Vec<String> = cells.iter().map(|cell| firm_name(*cell)).collect();
+    names.join(",")
+}
+
 /// A name that only this cell has in a list: its id, or its place where that is not enough.
 fn firm_name(cell: Cell<'_>) -> String {
     let means_it = |id: &&str| {

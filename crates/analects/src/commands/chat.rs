@@ -18,7 +18,6 @@ use analects_runtime::{Conversation, FileConversation, StoredConversation, attac
 use analects_store::{ChainName, StoreError, read_message_file};
 use jiff::Timestamp;
 
-use crate::commands::cells;
 use crate::config::Config;
 use crate::connection::{Connection, seconds};
 use crate::failure::Failure;
@@ -308,7 +307,7 @@ fn take_turn(
         ui::remark(&words);
     }
     let later = turn.later.len();
-    conversation.leave(turn.later).map_err(|error| cells::explain(path, &error))?;
+    conversation.leave(turn.left);
     let done = ask(&who, manner, serving.as_ref(), &mut conversation, &path.to_string_lossy());
     remark_changed(path, &conversation);
     done.map_err(|failure| {

@@ -5,8 +5,7 @@ use std::path::Path;
 use analects_client::Client;
 use analects_context::{Calibration, Fate, Precision};
 use analects_core::{Chain, Message, chain};
-use analects_formats::msgfile::item::ItemError;
-use analects_formats::msgfile::{self, Choice, Document, NewCell};
+use analects_formats::msgfile::{self, Document, NewCell};
 use analects_runtime::{Conversation, StoredConversation, file_messages};
 use analects_store::read_message_file;
 
@@ -26,7 +25,7 @@ pub fn of_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<(), 
     if prompt.is_none() && document.unanswered().is_empty() {
         return Err(nothing_to_ask(Some(&document)));
     }
-    let choice = choosing.settle(path, &document)?;
+    let mut choice = choosing.settle(path, &document)?;
     let turn = next_turn(&document, &choice, wanted, prompt);
     let wanted = Wanted { agent: wanted.agent.or(turn.agent.as_deref()), ..wanted };
     let who = Who::of_file(&document, wanted, &surroundings.models, config)?;
@@ -38,22 +37,12 @@ pub fn of_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<(), 
     if let Some(words) = turn.in_words(&who.agent.name) {
         ui::remark(&words);
     }
-    let chosen = with_excluded(choice, turn.later, &document);
-    let chosen = chosen.and_then(|choice| choice.changes(&document));
+    choice.exclude.extend(turn.left);
+    let chosen = choice.changes(&document);
     let chosen = chosen.and_then(|changes| msgfile::set_attributes(&document, &changes));
     let chosen = chosen.map_err(|error| cells::explain(path, &error))?;
     let decoded = file_messages(&document.with_source(chosen), path);
     print(call, who, &chain(&decoded.messages), &Calibration::default())
-}
-
-/// The same choice without cells that come later.
-fn with_excluded(
-    choice: Choice,
-    later: Vec<String>,
-    document: &Document,
-) -> Result<Choice, ItemError> {
-    let later = Choice { exclude: later, ..Choice::default() }.settled(document)?.exclude;
-    Ok(Choice { exclude: [choice.exclude, later].concat(), ..choice })
 }
 
 fn said(document: &Document, prompt: &str) -> Document {

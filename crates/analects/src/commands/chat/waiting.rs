@@ -1,7 +1,12 @@
 //! What waits for an answer in a file, turn by turn: cells that are meant for different agents are answered one
 //! after the other, in their order, each by the agent that it names.
 
-use analects_formats::msgfile::{Choice, Document, find_cells};
+use std::collections::HashSet;
+
+use analects_formats::msgfile::{Cell, Choice, Document, find_cells, list_of};
+
+/// How many cells are told by name.
+const MANY: usize = 12;
 
 /// The cells that are answered next.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -12,32 +17,34 @@ pub struct Turn {
     pub cells: Vec<String>,
     /// The names of the cells that come after that.
     pub later: Vec<String>,
+    /// The same as a list.
+    pub left: Option<String>,
 }
 
 impl Turn {
     /// The first of the cells that wait, as many as are meant for one agent. What is not sent waits for nobody.
     pub fn next(document: &Document, choice: &Choice) -> Turn {
         let excluded = choice.exclude.iter().filter_map(|list| find_cells(document, list).ok());
-        let excluded: Vec<usize> = excluded.flatten().collect();
+        let excluded: HashSet<usize> = excluded.flatten().collect();
         let waiting = document.unanswered().into_iter();
         let waiting = waiting.filter(|cell| !excluded.contains(&(cell.ordinal() - 1)));
-        let mut turn = Turn::default();
-        for cell in waiting {
-            let agent = cell.attribute("agent").filter(|agent| !agent.is_empty());
-            if turn.cells.is_empty() {
-                turn.agent.clone_from(&agent);
-            }
-            let is_now = turn.later.is_empty() && turn.agent == agent;
-            let cells = if is_now { &mut turn.cells } else { &mut turn.later };
-            cells.push(cell.name().into_owned());
-        }
-        turn
+        let waiting: Vec<Cell<'_>> = waiting.collect();
+        let meant_for = |cell: &Cell<'_>| cell.attribute("agent").filter(|name| !name.is_empty());
+        let agent = waiting.first().and_then(meant_for);
+        let is_other = |cell: &Cell<'_>| meant_for(cell) != agent;
+        let count = waiting.iter().position(is_other).unwrap_or(waiting.len());
+        let (now, later) = waiting.split_at(count);
+        let left = (!later.is_empty()).then(|| list_of(later));
+        let names =
+            |cells: &[Cell<'_>]| cells.iter().map(|cell| cell.name().into_owned()).collect();
+        Turn { cells: names(now), later: names(later), left, agent }
     }
 
     /// Says who answers what, and what comes after that; nothing if nothing does.
     pub fn in_words(&self, agent: &str) -> Option<String> {
         let named = |cells: &[String]| match cells {
             [one] => format!("cell {one}"),
+            cells if cells.len() > MANY => format!("{} cells", cells.len()),
             cells => format!("cells {}", cells.join(", ")),
         };
         let (now, later) = (named(&self.cells), named(&self.later));
