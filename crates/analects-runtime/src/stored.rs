@@ -59,6 +59,20 @@ impl StoredConversation {
         StoredConversation { store, name, so_far, agent: Agent::default(), wanted: None }
     }
 
+    /// Loads a session that may be a new one: where nothing was ever said, it is to work in this folder.
+    pub fn open_in(
+        store: Arc<dyn TranscriptStore>,
+        name: ChainName,
+        folder: &Path,
+    ) -> Result<StoredConversation, StoreError> {
+        let mut conversation = StoredConversation::open(store, name)?;
+        let so_far = &mut conversation.so_far;
+        if so_far.leaf.is_none() && so_far.state.cwd.is_none() {
+            so_far.state.cwd = Some(folder.to_string_lossy().into_owned());
+        }
+        Ok(conversation)
+    }
+
     /// Chooses who answers. The names of its models are noted with the answer, so they hold nothing
     /// that is only this machine's business.
     pub fn set_agent(&mut self, agent: &Agent) {

@@ -485,3 +485,44 @@ fn a_stored_session_is_resumed_and_a_plain_file_taken_by_force() {
         sandbox.read("plain.md").contains("# Notes") && sandbox.read("plain.md").contains("third")
     );
 }
+
+/// A conversation that another program had.
+const TALK: &str = "{\"type\":\"user\",\"content\":\"old question\"}\n\
+    {\"type\":\"assistant\",\"content\":\"old answer\"}\n";
+
+#[test]
+fn a_session_from_elsewhere_is_gone_on_with_in_the_terminal() {
+    let import = |sandbox: &Sandbox| {
+        sandbox.write("old.msg.md", "# %%\n\nold question\n\n# %%%\n\nold answer\n");
+        sandbox.run(&["session", "import", "old.msg.md"])
+    };
+    let append = |sandbox: &Sandbox| sandbox.run_with_stdin(&["session", "append"], TALK);
+    let fork = |sandbox: &Sandbox| {
+        assert_eq!(import(sandbox).code, Some(0));
+        sandbox.run(&["fork", "last"])
+    };
+    let resume = ["session", "resume", "last", "-m", "openai/tiny"];
+    let go_on = ["chat", "-c", "-m", "openai/tiny"];
+    for (make, args) in [
+        (&import as &dyn Fn(&Sandbox) -> crate::sandbox::Run, &resume[..]),
+        (&append, &go_on),
+        (&fork, &resume),
+    ] {
+        let (sandbox, server) = sandbox(vec![answer(&["Now."])]);
+        assert_eq!(make(&sandbox).code, Some(0));
+        let steps = vec![
+            press("session ", ""),
+            press(PROMPT, "/context\r"),
+            press("old answer", ""),
+            press(PROMPT, "and now?\r"),
+            press("Now.", ""),
+            press(PROMPT, CTRL_D),
+        ];
+        let Some((seen, code)) = session(&sandbox, args, steps) else { return };
+        assert_eq!(code, 0, "{seen}");
+        let request = server.request();
+        for said in ["old question", "old answer", "and now?"] {
+            assert!(request.contains(said), "{said} in {request}");
+        }
+    }
+}

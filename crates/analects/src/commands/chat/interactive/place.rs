@@ -10,7 +10,7 @@ use analects_runtime::{FileConversation, StoredConversation};
 use analects_store::{ChainName, load, read_message_file};
 
 use crate::commands::chat::{
-    Call, Manner, Said, Wanted, Who, chat_in_file, go_on_with, in_words, open, open_file,
+    Call, Manner, Said, Wanted, Who, chat_in_file, go_on_with, in_words, open_file,
 };
 use crate::commands::compact::compact_here;
 use crate::commands::{cells, context, fork, rewind};
@@ -104,15 +104,8 @@ impl Place {
         let Place::Store { sessions, name } = self else {
             return Err(Failure::ours("this conversation is not in the store"));
         };
-        let conversation = open(sessions, name.clone())?;
-        Ok(match conversation.state().cwd {
-            Some(_) => conversation,
-            None => StoredConversation::start(
-                sessions.store.clone(),
-                name.clone(),
-                &surroundings.folder,
-            ),
-        })
+        let (store, folder) = (sessions.store.clone(), &surroundings.folder);
+        Ok(StoredConversation::open_in(store, name.clone(), folder)?)
     }
 
     /// Says something, if there is something to say, and asks.
