@@ -3,14 +3,12 @@
 //! A message's `model` is what the provider calls the model, which does not say how to ask it again.
 //! An answer therefore also notes the name under which it was asked, in `extra.agent_model`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use analects_context::{Calibration, FileFreshness};
-use analects_core::{
-    Agent, Body, Chain, Message, MessageId, Raw, RawMap, SessionState, StateChange, Summary,
-};
+use analects_core::{Agent, Body, Chain, Message, MessageId, Raw, SessionState, Summary};
 use analects_formats::Decoded;
 use analects_store::{ChainName, Loaded, OsIds, Session, StoreError, TranscriptStore, load};
 use jiff::Timestamp;
@@ -20,8 +18,10 @@ use crate::{Conversation, Notes};
 /// The entry of `extra` that holds the name under which a model was asked, such as `openai/tiny`.
 const AGENT_MODEL: &str = "agent_model";
 
-/// What the model that answers is used for, in the state.
+/// What the model that answered last is used for, in the state.
 const ANSWERS: &str = "answers";
+/// What the model is used for that was asked last, whether it answered or not.
+const ASKED: &str = "asked";
 /// The entry of a message's `extra` that holds its summary.
 const SUMMARY: &str = "summary";
 /// The entry of a session's state that says which files the model has seen.
@@ -89,22 +89,50 @@ impl StoredConversation {
         &self.so_far.state
     }
 
-    /// The names under which models were asked before, the last one first. Errors are no answers. Of answers that
-    /// a summary stands for, the last one's is in the state.
+    /// The names under which models were asked before, the last one first: those that answered, then one that did
+    /// not. Errors are no answers. Of answers that a summary stands for, the last one's is in the state.
     pub fn models(&self) -> impl Iterator<Item = String> {
         let answers = self.so_far.messages.iter().rev().filter(|message| {
             matches!(message.body, Body::Assistant(_)) && !message.is_api_error_message
         });
         let answered = answers.filter_map(|answer| answer.extra.get(AGENT_MODEL)?.as_string());
-        answered.chain(self.so_far.state.models.get(ANSWERS).cloned())
+        let noted = [ANSWERS, ASKED].into_iter().filter_map(|of| self.so_far.state.models.get(of));
+        answered.chain(noted.cloned())
     }
 
-    /// Notes in the state which model answers.
-    fn note_model(&mut self, model: &str) {
+    /// What the person said last, also if a summary stands for it by now.
+    pub fn last_said(&self) -> Result<Option<Message>, StoreError> {
+        let (mut earlier, mut met) = (None, HashSet::new());
+        loop {
+            let seen: &Loaded = earlier.as_ref().unwrap_or(&self.so_far);
+            if let Some(said) = seen.messages.iter().rev().find(|message| is_said(message)) {
+                return Ok(Some(said.clone()));
+            }
+            let before = seen.boundary.as_ref().and_then(|boundary| boundary.parent_id.clone());
+            // Damaged records may lead round in a circle.
+            let Some(before) = before.filter(|before| met.insert(before.clone())) else {
+                return Ok(None);
+            };
+            earlier = Some(Loaded::branch(&*self.store, &self.name, &before)?);
+        }
+    }
+
+    /// Whether the person said something that has no answer. An error is none, nor is what the model does not see.
+    pub fn is_unanswered(&self) -> bool {
+        let messages = &self.so_far.messages;
+        let is_answer = |message: &Message| {
+            matches!(message.body, Body::Assistant(_)) && message.why_not_sent().is_none()
+        };
+        let last = messages.iter().rposition(is_said);
+        last.is_some_and(|at| !messages[at..].iter().any(is_answer))
+    }
+
+    /// Notes in the state what a model is used for.
+    fn note_model(&mut self, used: &str, model: &str) {
         let state = self.wanted.as_ref().unwrap_or(&self.so_far.state);
-        if state.models.get(ANSWERS).is_none_or(|known| known != model) {
+        if state.models.get(used).is_none_or(|known| known != model) {
             let mut state = state.clone();
-            state.models.insert(ANSWERS.to_string(), model.to_string());
+            state.models.insert(used.to_string(), model.to_string());
             self.wanted = Some(state);
         }
     }
@@ -113,12 +141,14 @@ impl StoredConversation {
     /// meanwhile, the two are branches from then on.
     fn append(&mut self, messages: Vec<Message>, now: Timestamp) -> Result<(), StoreError> {
         let mut session = Session::open(&*self.store, self.name.clone())?;
-        let mut records = Vec::new();
-        if self.so_far.leaf.is_none() && session.leaf().is_none() {
-            records.extend(self.first_state());
-        }
-        records.extend(messages);
-        records.extend(self.new_state());
+        // A new session says what it is before all else.
+        let is_new = self.so_far.leaf.is_none() && session.leaf().is_none();
+        let session_id = self.so_far.state.session_id.clone();
+        let nothing = SessionState { session_id, ..SessionState::default() };
+        let state = self.new_state(if is_new { &nothing } else { &self.so_far.state });
+        let mut records = messages;
+        let at = if is_new { 0 } else { records.len() };
+        records.splice(at..at, state);
         for record in &mut records {
             record.parent_id = None;
         }
@@ -132,9 +162,9 @@ impl StoredConversation {
         Ok(())
     }
 
-    /// The change to the state that is wanted.
-    fn new_state(&self) -> Option<Message> {
-        let change = self.so_far.state.change_to(self.wanted.as_ref()?)?;
+    /// The change that makes the state what it is to be.
+    fn new_state(&self, before: &SessionState) -> Option<Message> {
+        let change = before.change_to(self.wanted.as_ref().unwrap_or(&self.so_far.state))?;
         Some(Message::new("", change.into()))
     }
 
@@ -142,14 +172,6 @@ impl StoredConversation {
         if let Some(state) = self.wanted.take() {
             self.so_far.state = state;
         }
-    }
-
-    /// What a new session notes before all else.
-    fn first_state(&self) -> Option<Message> {
-        let mut changes = RawMap::new();
-        changes.push("cwd", Raw::string(self.so_far.state.cwd.as_deref()?));
-        let change = StateChange { changes: changes.to_raw(), is_snapshot: false };
-        Some(Message::new("", change.into()))
     }
 }
 
@@ -165,6 +187,11 @@ impl StoredConversation {
         let is_one = to.as_ref() == Some(from) && !is_compaction;
         is_one.then(|| (from.clone(), text.as_str().into_owned()))
     }
+}
+
+/// Whether the person said it.
+fn is_said(message: &Message) -> bool {
+    matches!(&message.body, Body::User(_)) && !message.text().is_empty()
 }
 
 fn is_state(message: &Message) -> bool {
@@ -200,6 +227,12 @@ impl Conversation for StoredConversation {
     }
 
     fn say(&mut self, prompt: &str, now: Timestamp) -> Result<(), StoreError> {
+        // If no answer comes, the same model is to be asked again.
+        if let Some(model) = self.agent.models.first().cloned()
+            && self.models().next().as_ref() != Some(&model)
+        {
+            self.note_model(ASKED, &model);
+        }
         self.append(vec![Message::user("", prompt)], now)
     }
 
@@ -218,7 +251,7 @@ impl Conversation for StoredConversation {
         if let Some(model) = self.agent.models.first().cloned() {
             answer.extra.push(AGENT_MODEL, Raw::string(&model));
             if !answer.is_api_error_message {
-                self.note_model(&model);
+                self.note_model(ANSWERS, &model);
             }
         }
         let now = answer.created_at.unwrap_or_else(Timestamp::now);

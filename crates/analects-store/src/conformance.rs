@@ -437,6 +437,17 @@ fn verbs_of_a_session(store: &dyn TranscriptStore) {
     session.append(vec![Message::user("", "other")], &mut ids, now()).unwrap();
     assert_eq!(texts_of(&name), ["one", "two", "other"]);
     assert!(session.rewind("nobody", &mut ids, now()).unwrap_err().is_not_found());
+    // Before the first message, on from there, and back.
+    assert_eq!(session.parent(&placed[1].id).unwrap().as_ref(), Some(&placed[0].id));
+    assert_eq!(session.parent(&placed[0].id).unwrap(), None);
+    let other = session.leaf().unwrap().clone();
+    session.rewind_to_start(&mut ids, now()).unwrap();
+    assert_eq!(texts_of(&name), [""; 0]);
+    let mut session = Session::open(store, name.clone()).unwrap();
+    session.append(vec![Message::user("", "anew")], &mut ids, now()).unwrap();
+    assert_eq!(texts_of(&name), ["anew"]);
+    session.rewind(&other, &mut ids, now()).unwrap();
+    assert_eq!(texts_of(&name), ["one", "two", "other"]);
     // A fork of the first branch knows nothing of the second, and the other way round.
     let copy = ChainName::new("project-1", "session-2");
     let mut fork = session.fork(Some(&placed[2].id), copy.clone(), &mut ids, now()).unwrap();

@@ -99,9 +99,29 @@ impl<'s> Session<'s> {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         self.look_up(to)?;
-        let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
-        let record = Message { parent_id: Some(to.into()), ..Message::new("", change.into()) };
+        let record = Message { parent_id: Some(to.into()), ..no_change("") };
         self.append(vec![record], ids, now).map(drop)
+    }
+
+    /// Goes back before the first message: what is said next begins anew, and what was said stays as a branch.
+    pub fn rewind_to_start(&mut self, ids: &mut dyn Ids, now: Timestamp) -> Result<(), StoreError> {
+        // A record that says nothing and follows nobody ends no chain; one that follows it does.
+        let start = no_change(ids.uuid(now));
+        let record = Message { parent_id: Some(start.id.clone()), ..no_change("") };
+        let before = self.leaf.take();
+        let done = self.append(vec![start, record], ids, now);
+        if done.is_err() {
+            self.leaf = before;
+        }
+        done.map(drop)
+    }
+
+    /// The message that another one follows; `None` if that is the first.
+    pub fn parent(&self, id: &str) -> Result<Option<MessageId>, StoreError> {
+        let names = self.names()?;
+        let tree = Tree::new(names.iter().map(Names::link).collect());
+        let at = tree.position(id).ok_or_else(|| self.missing(id))?;
+        Ok(tree.parent(at).map(|parent| tree.link(parent).id.into()))
     }
 
     /// A message, as it was written last.
@@ -112,8 +132,7 @@ impl<'s> Session<'s> {
             found = read.messages.into_iter().rev().find(|message| &*message.id == id);
             if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        let missing = || StoreError::NoMessage { name: self.name.to_string(), id: id.to_string() };
-        found.ok_or_else(missing)
+        found.ok_or_else(|| self.missing(id))
     }
 
     /// Adds a message behind the parent that it names, or, without one, at the beginning; what is said
@@ -135,11 +154,7 @@ impl<'s> Session<'s> {
 
     /// Whether a message is hidden already.
     pub fn is_hidden(&self, id: &str) -> Result<bool, StoreError> {
-        let mut names = Vec::new();
-        self.store.scan(&self.name, 0, &mut |row| {
-            names.extend(names_of(row));
-            ControlFlow::Continue(())
-        })?;
+        let names = self.names()?;
         let tree = Tree::new(names.iter().map(Names::link).collect());
         Ok(tree.position(id).is_some_and(|at| tree.is_hidden(at)))
     }
@@ -244,7 +259,21 @@ impl<'s> Session<'s> {
         Message { session_id, agent_id, ..message }
     }
 
-    /// The parent of a message, which must be there.
+    /// The names of all records.
+    fn names(&self) -> Result<Vec<Names>, StoreError> {
+        let mut names = Vec::new();
+        self.store.scan(&self.name, 0, &mut |row| {
+            names.extend(names_of(row));
+            ControlFlow::Continue(())
+        })?;
+        Ok(names)
+    }
+
+    fn missing(&self, id: &str) -> StoreError {
+        StoreError::NoMessage { name: self.name.to_string(), id: id.to_string() }
+    }
+
+    /// What a message says that it follows; it must be there.
     fn look_up(&self, id: &str) -> Result<Option<MessageId>, StoreError> {
         let mut found = None;
         self.store.scan_back(&self.name, &mut |row| {
@@ -257,9 +286,14 @@ impl<'s> Session<'s> {
             }
             ControlFlow::Continue(())
         })?;
-        let missing = || StoreError::NoMessage { name: self.name.to_string(), id: id.to_string() };
-        found.ok_or_else(missing)
+        found.ok_or_else(|| self.missing(id))
     }
+}
+
+/// A record that says nothing, and only has a place in the chain.
+fn no_change(id: impl Into<MessageId>) -> Message {
+    let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
+    Message::new(id, change.into())
 }
 
 /// The last record of a row that can end a chain.

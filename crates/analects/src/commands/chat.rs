@@ -461,7 +461,7 @@ fn go_on_with(
 ) -> Result<(), Failure> {
     let Call { surroundings, config, wanted, choosing, manner } = call;
     let mut who = Who::of_store(&conversation, wanted, &surroundings.models, config)?;
-    if said.prompt.is_none() {
+    if said.prompt.is_none() && !conversation.is_unanswered() {
         return Err(nothing_to_ask(None));
     }
     let serving = local::ready(&mut who.model, wanted.model, surroundings)?;

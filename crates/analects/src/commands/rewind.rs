@@ -51,20 +51,24 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let sessions = Sessions::of(&surroundings);
     let name = sessions.find(Some(&args.session))?;
     let message = sessions.message(&name, &args.message)?;
-    back_to(&sessions, name, &message)
+    back_to(&sessions, name, Some(&message))
 }
 
-/// Goes back to a message, and says how to undo that.
-pub fn back_to(sessions: &Sessions, name: ChainName, message: &str) -> Result<(), Failure> {
+/// Goes back to a message, or before the first one, and says how to undo that.
+pub fn back_to(sessions: &Sessions, name: ChainName, to: Option<&str>) -> Result<(), Failure> {
     let session_id = name.session.to_string();
     let counted = sessions.compaction(&name)?;
     let mut session = Session::open(&*sessions.store, name.clone())?;
     let before = session.leaf().cloned();
-    session.rewind(message, &mut OsIds, Timestamp::now())?;
+    match to {
+        Some(message) => session.rewind(message, &mut OsIds, Timestamp::now())?,
+        None => session.rewind_to_start(&mut OsIds, Timestamp::now())?,
+    }
     remark_uncounted(sessions, &name, &counted)?;
     let back =
         before.map(|leaf| format!("; to undo this: analects rewind {session_id} {}", &*leaf));
-    ui::remark(&format!("the session goes on from {message}{}", back.unwrap_or_default()));
+    let (to, back) = (to.unwrap_or("its beginning"), back.unwrap_or_default());
+    ui::remark(&format!("the session goes on from {to}{back}"));
     Ok(())
 }
 

@@ -526,3 +526,110 @@ fn a_session_from_elsewhere_is_gone_on_with_in_the_terminal() {
         }
     }
 }
+
+fn refused() -> Vec<server::Step> {
+    error("401 Unauthorized", r#"{"error":{"message":"no such key"}}"#)
+}
+
+fn sessions(sandbox: &Sandbox) -> usize {
+    sandbox.run(&["session", "list"]).stdout.lines().count()
+}
+
+#[test]
+fn a_question_that_failed_is_asked_again_of_the_same_model_in_the_same_session() {
+    let (sandbox, server) = sandbox(vec![refused(), refused(), refused(), answer(&["Now."])]);
+    let run = sandbox.run(&["chat", "-m", "openai/tiny", "hello there"]);
+    assert_eq!(run.code, Some(5), "{}", run.stderr);
+    let steps = vec![
+        press(PROMPT, "/retry\r"),
+        press("no such key", ""),
+        press(PROMPT, "/retry\r"),
+        press("no such key", ""),
+        press(PROMPT, "/retry\r"),
+        press("Now.", ""),
+        press(PROMPT, "/retry\r"),
+        press("nothing to ask again", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &["session", "resume", "last"], steps) else {
+        return;
+    };
+    assert_eq!((code, sessions(&sandbox)), (0, 1), "{seen}");
+    for _ in 0..4 {
+        let request = server.request();
+        assert_eq!(request.matches("hello there").count(), 1, "{request}");
+        assert!(!request.contains("no such key"), "{request}");
+    }
+    let export = sandbox.run(&["session", "export", "last"]).stdout;
+    assert_eq!(export.matches("hello there").count(), 1, "{export}");
+}
+
+#[test]
+fn a_model_that_was_stopped_before_the_first_word_is_known_when_the_session_is_resumed() {
+    let hang = vec![stream_head(), server::Step::Hang];
+    let (sandbox, server) = sandbox(vec![hang, answer(&["Now."])]);
+    let mut child = sandbox.spawn(&["chat", "-m", "openai/tiny", "hello there"]);
+    server.request();
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let steps = vec![press(PROMPT, "/retry\r"), press("Now.", ""), press(PROMPT, CTRL_D)];
+    let Some((seen, code)) = session(&sandbox, &["session", "resume", "last"], steps) else {
+        return;
+    };
+    assert_eq!(code, 0, "{seen}");
+    assert_eq!(server.request().matches("hello there").count(), 1);
+}
+
+#[test]
+fn a_first_question_that_was_edited_is_asked_in_the_same_session() {
+    let answers = ["One.", "Two.", "Eins."].map(|text| answer(&[text]));
+    let (sandbox, server) = sandbox(answers.to_vec());
+    sandbox.run(&["chat", "-m", "openai/tiny", "first"]).assert_answer("One.\n");
+    sandbox.run(&["chat", "-c", "second"]).assert_answer("Two.\n");
+    let export = sandbox.run(&["session", "export", "last"]).stdout;
+    let line = export.lines().find(|line| line.contains("\"first\"")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(line).unwrap();
+    let id = first["id"].as_str().unwrap();
+    assert_eq!(sandbox.run(&["edit", "last", id, "erstens"]).code, Some(0));
+    let steps = vec![press(PROMPT, "/retry\r"), press("Eins.", ""), press(PROMPT, CTRL_D)];
+    let Some((seen, code)) = session(&sandbox, &["chat", "-c"], steps) else { return };
+    assert_eq!((code, sessions(&sandbox)), (0, 1), "{seen}");
+    let requests: Vec<String> = (0..3).map(|_| server.request()).collect();
+    assert!(requests[2].contains("erstens") && !requests[2].contains("first"), "{}", requests[2]);
+}
+
+#[test]
+fn the_first_exchange_of_a_session_is_taken_back_and_the_session_stays() {
+    let answers = ["One.", "Two.", "Three."].map(|text| answer(&[text]));
+    let (sandbox, server) = sandbox(answers.to_vec());
+    sandbox.run(&["chat", "-m", "openai/tiny", "first"]).assert_answer("One.\n");
+    let steps = vec![
+        press(PROMPT, "/undo\r"),
+        press("goes on from its beginning", ""),
+        press(PROMPT, "/undo\r"),
+        press("nothing to take back", ""),
+        press(PROMPT, "/context\r"),
+        press("nothing was said yet", ""),
+        press(PROMPT, "/model\r"),
+        press("openai/tiny", ""),
+        press(PROMPT, "second\r"),
+        press("Two.", ""),
+        press(PROMPT, "/undo\r"),
+        press("goes on from", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &["chat", "-c"], steps) else { return };
+    assert_eq!((code, sessions(&sandbox)), (0, 1), "{seen}");
+    let requests: Vec<String> = (0..2).map(|_| server.request()).collect();
+    assert!(!requests[1].contains("first") && !requests[1].contains("One."), "{}", requests[1]);
+    // The way back that was told leads to what was taken back.
+    let (_, told) = seen.split_once("to undo this: ").unwrap();
+    let told: Vec<&str> = told.split_whitespace().skip(1).take(3).collect();
+    assert_eq!(sandbox.run(&told).code, Some(0), "{told:?}");
+    sandbox.run(&["chat", "-c", "third"]).assert_answer("Three.\n");
+    let request = server.request();
+    assert!(request.contains("first") && request.contains("One."), "{request}");
+    assert!(!request.contains("second"), "{request}");
+    assert_eq!(sandbox.run(&["check", "home/data"]).code, Some(0));
+}

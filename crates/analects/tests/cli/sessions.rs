@@ -413,3 +413,17 @@ fn what_was_private_stays_so_when_it_is_mended() {
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
 }
+
+#[test]
+fn without_a_prompt_a_question_without_an_answer_is_asked_again() {
+    let refused = crate::server::error("401 Unauthorized", r#"{"error":{"message":"no"}}"#);
+    let server = Server::new(vec![refused, answer(&["Now."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    assert_eq!(sandbox.run(&["chat", "-m", "openai/tiny", "hello there"]).code, Some(5));
+    server.request();
+    sandbox.run(&["session", "resume", "last"]).assert_answer("Now.\n");
+    assert_eq!(server.request().matches("hello there").count(), 1);
+    let run = sandbox.run(&["session", "resume", "last"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("nothing to ask"), "{}", run.stderr);
+}

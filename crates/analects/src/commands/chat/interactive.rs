@@ -210,9 +210,9 @@ impl Running<'_> {
             }
             Slash::Undo => self.session.place.undo(self.surroundings),
             Slash::Fork => self.session.place.fork(self.surroundings),
-            Slash::Retry => match self.session.place.take_back_unanswered(self.surroundings)? {
-                Some(prompt) => self.ask(Said { prompt, files: Vec::new() }),
-                None => Err(Failure::input("there is nothing to ask again: all is answered")),
+            Slash::Retry => match self.session.place.is_unanswered(self.surroundings)? {
+                true => self.ask(Said::default()),
+                false => Err(Failure::input("there is nothing to ask again: all is answered")),
             },
             // Both are done by now.
             Slash::Edit(_) | Slash::Quit => Ok(()),

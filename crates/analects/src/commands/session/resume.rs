@@ -11,8 +11,8 @@ use crate::{piped, ui};
 /// Go on with a session: say something, and keep the answer there
 ///
 /// The model sees what was said since the last compaction, and the summary of what came before. The prompt is the
-/// arguments, then what comes on stdin; without one, a session begins on a terminal. Without --model, the model that
-/// answered last is asked.
+/// arguments, then what comes on stdin; without one, a session begins on a terminal, and elsewhere the last question is
+/// asked again if it has no answer. Without --model, the model that answered last is asked.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session resume last \"And why is that?\"

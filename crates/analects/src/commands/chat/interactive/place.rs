@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use analects_core::{Agent, Body, Message};
 use analects_formats::msgfile::{self, Cell};
 use analects_runtime::{FileConversation, StoredConversation};
-use analects_store::{ChainName, load, read_message_file};
+use analects_store::{ChainName, Session, load, read_message_file};
 
 use crate::commands::chat::{
     Call, Manner, Said, Wanted, Who, chat_in_file, go_on_with, in_words, open_file,
@@ -153,22 +153,14 @@ impl Place {
     }
 
     /// Takes back what was said last, with its answer.
-    pub fn undo(&mut self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let messages = self.stored();
-        let last = messages.iter().rev().find(|message| is_said(message));
-        match (&mut *self, last) {
-            (Place::File(path), _) => undo_in_file(path, surroundings),
-            (Place::Store { .. }, None) => Err(nothing_to_undo()),
-            (Place::Store { sessions, name }, Some(last)) => match &last.parent_id {
-                Some(parent) => rewind::back_to(sessions, name.clone(), parent),
-                None => {
-                    let old = std::mem::replace(name, sessions.new_name());
-                    let old = &*old.session;
-                    ui::remark(&format!("a new conversation begins; the old one is session {old}"));
-                    Ok(())
-                }
-            },
-        }
+    pub fn undo(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+        let (sessions, name) = match self {
+            Place::File(path) => return undo_in_file(path, surroundings),
+            Place::Store { sessions, name } => (sessions, name.clone()),
+        };
+        let last = self.conversation(surroundings)?.last_said()?.ok_or_else(nothing_to_undo)?;
+        let before = Session::open(&*sessions.store, name.clone())?.parent(&last.id)?;
+        rewind::back_to(sessions, name, before.as_deref())
     }
 
     /// Makes a copy, and goes on in it.
@@ -193,31 +185,11 @@ impl Place {
         Ok(())
     }
 
-    /// Gets ready to ask again what has no answer: nothing if all is answered; else what has to be said
-    /// again, which a file does not need.
-    pub fn take_back_unanswered(
-        &mut self,
-        surroundings: &Surroundings,
-    ) -> Result<Option<Option<String>>, Failure> {
+    /// Whether something was said that nobody has answered.
+    pub fn is_unanswered(&self, surroundings: &Surroundings) -> Result<bool, Failure> {
         match self {
-            Place::File(path) => {
-                let document = read_message_file(path)?;
-                Ok((!document.unanswered().is_empty()).then_some(None))
-            }
-            Place::Store { .. } => {
-                let messages = self.stored();
-                let last = messages.iter().rposition(is_said);
-                let Some(at) = last else { return Ok(None) };
-                let is_answer = |message: &Message| {
-                    matches!(message.body, Body::Assistant(_)) && !message.is_api_error_message
-                };
-                if messages[at..].iter().any(is_answer) {
-                    return Ok(None);
-                }
-                let prompt = messages[at].text();
-                self.undo(surroundings)?;
-                Ok(Some(Some(prompt)))
-            }
+            Place::File(path) => Ok(!read_message_file(path)?.unanswered().is_empty()),
+            Place::Store { .. } => Ok(self.conversation(surroundings)?.is_unanswered()),
         }
     }
 }
