@@ -633,3 +633,66 @@ fn the_first_exchange_of_a_session_is_taken_back_and_the_session_stays() {
     assert!(!request.contains("second"), "{request}");
     assert_eq!(sandbox.run(&["check", "home/data"]).code, Some(0));
 }
+
+#[test]
+fn a_session_of_which_only_a_summary_is_seen_is_not_empty() {
+    let compaction = "{\"type\":\"summary\",\"id\":\"S\",\"text\":\"They talked.\"}\n\
+        {\"type\":\"compact_boundary\",\"id\":\"B\",\"summary_id\":\"S\"}\n";
+    let (sandbox, server) = sandbox(vec![answer(&["Now."]), answer(&["Then."])]);
+    let lines = format!("{TALK}{}{compaction}", TALK.replace("old", "later"));
+    assert_eq!(sandbox.run_with_stdin(&["session", "append"], lines).code, Some(0));
+    let steps = vec![
+        press("session ", ""),
+        press(PROMPT, "/context\r"),
+        press("They talked.", ""),
+        press(PROMPT, "/fork\r"),
+        press("stays as it is", ""),
+        press(PROMPT, "and now?\r"),
+        press("Now.", ""),
+        press(PROMPT, "/undo\r"),
+        press("goes on from", ""),
+        press(PROMPT, "/undo\r"),
+        press("does not count there", ""),
+        press("goes on from", ""),
+        press(PROMPT, "and then?\r"),
+        press("Then.", ""),
+        press(PROMPT, CTRL_D),
+        press("to go on: analects session resume", ""),
+    ];
+    let args = ["session", "resume", "last", "-m", "openai/tiny"];
+    let Some((seen, code)) = session(&sandbox, &args, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    let requests: Vec<String> = (0..2).map(|_| server.request()).collect();
+    assert!(requests[0].contains("They talked.") && !requests[0].contains("old answer"));
+    // The last exchange is gone, and with it the summary that spoke of it.
+    assert!(requests[1].contains("old answer") && requests[1].contains("and then?"));
+    for gone in ["They talked.", "later question", "and now?"] {
+        assert!(!requests[1].contains(gone), "{gone} in {}", requests[1]);
+    }
+}
+
+#[test]
+fn words_that_are_kept_do_not_come_back_if_the_turn_compacts_and_fails() {
+    let summary = answer(&["<summary>They talked.</summary>"]);
+    // A summary of the first part, and one of all.
+    let scripts = vec![summary.clone(), summary, refused(), answer(&["Now."])];
+    let (sandbox, server) = sandbox(scripts);
+    let agent = "[agents.small]\nmodels = \"openai/tiny\"\ncontext_window = 4000\n";
+    sandbox.configure("config.toml", &format!("{agent}max_output_tokens = 500\n"));
+    let long = TALK.replace("old answer", &"The river flows to the sea. ".repeat(90));
+    assert_eq!(sandbox.run_with_stdin(&["session", "append"], long.repeat(6)).code, Some(0));
+    let steps = vec![
+        press(PROMPT, "precious words\r"),
+        press("a summary stands for", ""),
+        press("no such key", ""),
+        // Were there anything in the line, this would not be a command.
+        press(PROMPT, "/retry\r"),
+        press("Now.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let args = ["session", "resume", "last", "--agent", "small"];
+    let Some((seen, code)) = session(&sandbox, &args, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    let request = (0..4).map(|_| server.request()).last().unwrap();
+    assert_eq!(request.matches("precious words").count(), 1, "{request}");
+}

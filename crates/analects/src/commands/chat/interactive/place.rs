@@ -4,10 +4,10 @@ mod exchange;
 
 use std::path::PathBuf;
 
-use analects_core::{Agent, Body, Message};
+use analects_core::Agent;
 use analects_formats::msgfile::{self, Cell};
 use analects_runtime::{FileConversation, StoredConversation};
-use analects_store::{ChainName, Session, load, read_message_file};
+use analects_store::{ChainName, Session, TranscriptStore, load, read_message_file};
 
 use crate::commands::chat::{
     Call, Manner, Said, Wanted, Who, chat_in_file, go_on_with, in_words, open_file,
@@ -50,7 +50,7 @@ impl Place {
         }
     }
 
-    /// How often the person has said something that is kept.
+    /// How much is kept of what was said, also where a summary stands for it or where it was taken back.
     pub fn said(&self) -> usize {
         match self {
             Place::File(path) => {
@@ -59,13 +59,21 @@ impl Place {
                 read_message_file(path)
                     .map_or(0, |document| document.cells().filter(is_said).count())
             }
-            Place::Store { .. } => self.stored().iter().filter(|it| is_said(it)).count(),
+            Place::Store { sessions, name } => {
+                let messages = sessions.store.overview(name).map(|overview| overview.messages);
+                messages.map_or(0, |count| usize::try_from(count).unwrap_or(usize::MAX))
+            }
         }
     }
 
-    fn stored(&self) -> Vec<Message> {
-        let Place::Store { sessions, name } = self else { return Vec::new() };
-        load(&*sessions.store, name).map(|loaded| loaded.messages).unwrap_or_default()
+    /// Whether there is nothing to send.
+    fn is_empty(&self) -> bool {
+        match self {
+            Place::File(_) => self.said() == 0,
+            Place::Store { sessions, name } => {
+                load(&*sessions.store, name).is_ok_and(|loaded| loaded.messages.is_empty())
+            }
+        }
     }
 
     /// The agents that are defined there.
@@ -121,7 +129,7 @@ impl Place {
 
     /// Shows what would be sent.
     pub fn context(&self, wanted: Wanted<'_>) -> Result<(), Failure> {
-        if self.said() == 0 {
+        if self.is_empty() {
             return Err(Failure::input("nothing was said yet, so there is nothing to send"));
         }
         let target = match self {
@@ -165,7 +173,7 @@ impl Place {
 
     /// Makes a copy, and goes on in it.
     pub fn fork(&mut self, surroundings: &Surroundings) -> Result<(), Failure> {
-        if self.said() == 0 {
+        if self.is_empty() {
             return Err(Failure::input("nothing was said yet, so there is nothing to copy"));
         }
         match self {
@@ -192,11 +200,6 @@ impl Place {
             Place::Store { .. } => Ok(self.conversation(surroundings)?.is_unanswered()),
         }
     }
-}
-
-/// Whether the person said it.
-fn is_said(message: &Message) -> bool {
-    matches!(&message.body, Body::User(_)) && !message.text().is_empty()
 }
 
 fn nothing_to_undo() -> Failure {
