@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use analects_core::{
-    Body, Ids, Link, LinkKind, Message, MessageId, Raw, RawMap, StateChange, Tombstone, Tree,
+    AttachmentKind, Body, Ids, Link, LinkKind, Message, MessageId, Raw, RawMap, StateChange,
+    Tombstone, Tree,
 };
 use analects_formats::transcript::{Envelope, Names, read_line};
 use jiff::Timestamp;
@@ -91,15 +92,20 @@ impl<'s> Session<'s> {
         self.append(vec![Message::new("", change.into())], ids, now).map(drop)
     }
 
-    /// Goes back to an earlier message: the next one follows it, and what came after stays as a branch.
+    /// Goes back to an earlier message: the next one follows it, and what came after stays as a branch. A compaction
+    /// is gone back to as a whole: to its summary is to the end of it.
     pub fn rewind(
         &mut self,
         to: &str,
         ids: &mut dyn Ids,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        self.look_up(to)?;
-        let record = Message { parent_id: Some(to.into()), ..no_change("") };
+        let found = self.look_up(to)?;
+        let parent = match found.link().kind {
+            LinkKind::Summary | LinkKind::Boundary { .. } => self.end_of_compaction(to)?,
+            _ => to.into(),
+        };
+        let record = Message { parent_id: Some(parent), ..no_change("") };
         self.append(vec![record], ids, now).map(drop)
     }
 
@@ -167,7 +173,7 @@ impl<'s> Session<'s> {
         ids: &mut dyn Ids,
         now: Timestamp,
     ) -> Result<MessageId, StoreError> {
-        let target_parent = self.look_up(target)?;
+        let target_parent = self.look_up(target)?.link().parent.map(MessageId::from);
         let body = Tombstone { target: target.into(), target_parent };
         let placed = self.append(vec![Message::new("", Body::Tombstone(body))], ids, now)?;
         Ok(placed.into_iter().next().map(|message| message.id).unwrap_or_default())
@@ -195,7 +201,7 @@ impl<'s> Session<'s> {
     }
 
     /// Copies the way to a message, or to the last one, into a session of its own, which is gone on with
-    /// independently. The messages keep their names.
+    /// independently. The messages keep their names. Of a compaction, all of it is copied.
     pub fn fork(
         &self,
         at: Option<&str>,
@@ -203,7 +209,8 @@ impl<'s> Session<'s> {
         ids: &mut dyn Ids,
         now: Timestamp,
     ) -> Result<Session<'s>, StoreError> {
-        let way = Way::find(self.store, &self.name, at)?;
+        let at = at.map(|id| self.end_of_compaction(id)).transpose()?;
+        let way = Way::find(self.store, &self.name, at.as_deref())?;
         let mut copy = Session { store: self.store, name: to, leaf: None };
         copy.take_over(&self.name, &way.places)?;
         copy.leaf = way.leaf.clone();
@@ -273,21 +280,50 @@ impl<'s> Session<'s> {
         StoreError::NoMessage { name: self.name.to_string(), id: id.to_string() }
     }
 
-    /// What a message says that it follows; it must be there.
-    fn look_up(&self, id: &str) -> Result<Option<MessageId>, StoreError> {
-        let mut found = None;
-        self.store.scan_back(&self.name, &mut |row| {
-            for names in names_of(row).iter().rev() {
-                let is_progress = names.link().kind == LinkKind::Progress;
-                if names.link().id == id && !id.is_empty() && !is_progress {
-                    found = Some(names.link().parent.map(MessageId::from));
-                    return ControlFlow::Break(());
+    /// The last record of a compaction, if this is its summary or its boundary: at the summary, that would be seen with
+    /// all that it stands for. The copies of instructions and the files that came with it belong to it. Any other
+    /// message stands for itself.
+    fn end_of_compaction(&self, id: &str) -> Result<MessageId, StoreError> {
+        let (mut end, mut goes_on) = (None::<MessageId>, false);
+        self.store.scan(&self.name, 0, &mut |row| {
+            for (nth, names) in names_of(row).iter().enumerate() {
+                let link = names.link();
+                goes_on = match link.kind {
+                    LinkKind::Boundary { summary, .. } => link.id == id || summary == Some(id),
+                    _ => goes_on && link.parent == end.as_deref() && came_along(row, nth),
+                };
+                if goes_on {
+                    end = Some(link.id.into());
                 }
             }
             ControlFlow::Continue(())
         })?;
+        Ok(end.unwrap_or_else(|| id.into()))
+    }
+
+    /// The names of a message, which must be there.
+    fn look_up(&self, id: &str) -> Result<Names, StoreError> {
+        let mut found = None;
+        self.store.scan_back(&self.name, &mut |row| {
+            let is_it = |names: &Names| {
+                let link = names.link();
+                link.id == id && !id.is_empty() && link.kind != LinkKind::Progress
+            };
+            found = names_of(row).into_iter().rev().find(is_it);
+            if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
         found.ok_or_else(|| self.missing(id))
     }
+}
+
+/// Whether a record directly behind a boundary came with it: a copy of an instruction, or a file.
+fn came_along(row: Row<'_>, nth: usize) -> bool {
+    let read = row.bytes.map(read_line).unwrap_or_default();
+    read.messages.get(nth).is_some_and(|message| match &message.body {
+        Body::System(_) => true,
+        Body::Attachment(attachment) => attachment.kind == AttachmentKind::File,
+        _ => false,
+    })
 }
 
 /// A record that says nothing, and only has a place in the chain.

@@ -1,6 +1,6 @@
 //! `rewind`: goes back to an earlier message of a conversation.
 
-use analects_core::MessageId;
+use analects_core::{Body, MessageId};
 use analects_store::{ChainName, OsIds, Session};
 use jiff::Timestamp;
 
@@ -61,7 +61,10 @@ pub fn back_to(sessions: &Sessions, name: ChainName, to: Option<&str>) -> Result
     let mut session = Session::open(&*sessions.store, name.clone())?;
     let before = session.leaf().cloned();
     match to {
-        Some(message) => session.rewind(message, &mut OsIds, Timestamp::now())?,
+        Some(message) => {
+            check_counts(&session, message)?;
+            session.rewind(message, &mut OsIds, Timestamp::now())?;
+        }
         None => session.rewind_to_start(&mut OsIds, Timestamp::now())?,
     }
     remark_uncounted(sessions, &name, &counted)?;
@@ -85,6 +88,16 @@ pub fn remark_uncounted(
     if counted != counts {
         let earlier = (!counts.is_empty()).then_some("that of an earlier one");
         cells::remark_uncounted("the summary of the last compaction", earlier);
+    }
+    Ok(())
+}
+
+/// A summary that was taken back is nothing to go on from.
+fn check_counts(session: &Session<'_>, message: &str) -> Result<(), Failure> {
+    let is_summary = matches!(session.message(message)?.body, Body::Summary(_));
+    if is_summary && session.is_hidden(message)? {
+        let text = format!("{message} is a summary that does not count any more");
+        return Err(Failure::input(text).or_hint("name a message or an answer"));
     }
     Ok(())
 }

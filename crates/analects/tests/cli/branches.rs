@@ -384,3 +384,45 @@ fn an_undo_keeps_what_code_printed_before_the_question() {
     assert!(!request.contains("and eight?"), "{request}");
     assert!(request.contains("stdout> 1"), "{request}");
 }
+const COMPACTED: &str = "{\"type\":\"user\",\"id\":\"u1\",\"content\":\"old question\"}\n\
+    {\"type\":\"assistant\",\"id\":\"a1\",\"content\":\"old answer\"}\n\
+    {\"type\":\"summary\",\"id\":\"S\",\"text\":\"They talked.\"}\n\
+    {\"type\":\"compact_boundary\",\"id\":\"B\",\"summary_id\":\"S\"}\n\
+    {\"type\":\"system\",\"id\":\"i\",\"content\":\"Be brief.\"}\n\
+    {\"type\":\"attachment\",\"id\":\"f\",\"kind\":\"file\",\"content\":\"a file\"}\n\
+    {\"type\":\"user\",\"id\":\"u2\",\"content\":\"new question\"}\n";
+
+#[test]
+fn to_go_back_to_the_summary_of_a_session_is_to_the_end_of_its_compaction() {
+    let check = |request: &str| {
+        for text in ["They talked.", "Be brief.", "a file"] {
+            assert!(request.contains(text), "{text}: {request}");
+        }
+        for text in ["old question", "old answer", "new question"] {
+            assert!(!request.contains(text), "{text}: {request}");
+        }
+    };
+    for name in ["S", "B"] {
+        let sandbox = Sandbox::new();
+        session(&sandbox, COMPACTED);
+        let run = sandbox.run(&["rewind", "last", name]);
+        done(&run);
+        assert!(!run.stderr.contains("does not count"), "{}", run.stderr);
+        check(&sent(&sandbox));
+        done(&sandbox.run(&["rewind", "last", "u2"]));
+        assert!(sent(&sandbox).contains("new question"));
+        let run = sandbox.run(&["fork", "last", "--at", name]);
+        assert!(!run.stderr.contains("does not count"), "{}", run.stderr);
+        let copy = done(&run);
+        let args = ["context", copy, "-m", "openai/tiny", "--request"];
+        check(done(&sandbox.run(&args)));
+        // What was taken back is nothing to go on from.
+        let run = sandbox.run(&["compact", copy, "--undo"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let run = sandbox.run(&["rewind", copy, "S"]);
+        run.assert_failure(
+            1,
+            "analects: S is a summary that does not count any more\nhint: name a message or an answer\n",
+        );
+    }
+}
