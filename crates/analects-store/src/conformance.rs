@@ -464,6 +464,14 @@ fn verbs_of_a_session(store: &dyn TranscriptStore) {
     assert_eq!(texts_of(&copy), ["two"]);
     session.drop_message(&tombstone, &mut ids, now()).unwrap();
     assert_eq!(texts_of(&name), ["one", "two", "other"]);
+    // Hidden once more, and the copy ends with the tombstone that does not count.
+    let again = session.drop_message(&placed[0].id, &mut ids, now()).unwrap();
+    let copy = ChainName::new("project-1", "session-4");
+    session.fork(Some(&tombstone), copy.clone(), &mut ids, now()).unwrap();
+    assert_eq!(texts_of(&name), ["two", "other"]);
+    assert_eq!(texts_of(&copy), ["two", "other"]);
+    session.drop_message(&again, &mut ids, now()).unwrap();
+    assert_eq!(texts_of(&name), ["one", "two", "other"]);
     // A record that this version does not know, and a state without a parent, hide nothing.
     let unknown = Message::new("u", Body::Other(Other { type_name: Some("later".into()) }));
     let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };

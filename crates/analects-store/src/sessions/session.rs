@@ -395,7 +395,14 @@ impl Way {
         path.extend(summaries);
         path.sort_unstable();
         path.dedup();
-        let copied = Tree::new(path.iter().map(|at| tree.link(*at)).collect());
+        // A tombstone that is hidden itself hides nothing, though what hides it may not be copied.
+        let link = |at: &usize| match (tree.link(*at), tree.is_hidden(*at)) {
+            (link @ Link { kind: LinkKind::Tombstone { .. }, .. }, true) => {
+                Link { kind: LinkKind::State, ..link }
+            }
+            (link, _) => link,
+        };
+        let copied = Tree::new(path.iter().map(link).collect());
         let lost = path
             .iter()
             .enumerate()
@@ -414,5 +421,77 @@ impl Way {
             state: state.finish(),
             places: path.iter().map(|at| places[*at]).collect(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Sequences of verbs that nobody would think of.
+
+    use analects_core::{CompactBoundary, Summary};
+
+    use super::*;
+    use crate::{MemoryStore, OsIds};
+
+    /// Numbers that look random, and are the same each time.
+    struct Dice(u64);
+
+    impl Dice {
+        fn roll(&mut self, sides: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (self.0 >> 33) as usize % sides
+        }
+    }
+
+    fn compaction(number: usize) -> Vec<Message> {
+        let id = format!("S{number}");
+        let text = format!("summary {number}").into();
+        let summary = Summary { text, ..Summary::default() };
+        let summary_id = Some(id.as_str().into());
+        let boundary = CompactBoundary { summary_id, ..CompactBoundary::default() };
+        let copy = Message::new("", Body::System(analects_core::System::default()));
+        vec![
+            Message::new(id, Body::Summary(summary)),
+            Message::new("", Body::CompactBoundary(boundary)),
+            copy,
+        ]
+    }
+
+    fn random_step(session: &mut Session<'_>, number: usize, dice: &mut Dice) {
+        let now = Timestamp::UNIX_EPOCH;
+        let names = session.names().unwrap();
+        let any = names.get(dice.roll(names.len().max(1))).map(|it| it.link().id.to_string());
+        let done = match (dice.roll(8), any) {
+            (0, _) => session.rewind_to_start(&mut OsIds, now),
+            (1, _) => session.compact(compaction(number), &mut OsIds, now).map(drop),
+            (2 | 3, Some(any)) => session.rewind(&any, &mut OsIds, now),
+            (4 | 5, Some(any)) => session.drop_message(&any, &mut OsIds, now).map(drop),
+            _ => {
+                let said = vec![Message::user("", format!("said {number}"))];
+                session.append(said, &mut OsIds, now).map(drop)
+            }
+        };
+        done.unwrap();
+    }
+
+    #[test]
+    fn a_fork_says_what_the_original_says() {
+        for seed in 0..160 {
+            let (store, mut dice) = (MemoryStore::default(), Dice(seed));
+            let name = ChainName::new("p", "original");
+            let mut session = Session::open(&store, name.clone()).unwrap();
+            for number in 0..14 {
+                random_step(&mut session, number, &mut dice);
+                let loaded = session.load().unwrap();
+                assert_eq!(loaded.leaf.as_ref(), session.leaf(), "{seed} {number}");
+                let to = ChainName::new("p", format!("copy-{number}"));
+                let copy = session.fork(None, to, &mut OsIds, Timestamp::UNIX_EPOCH).unwrap();
+                let texts = |loaded: Loaded| -> Vec<String> {
+                    loaded.messages.iter().map(Message::text).collect()
+                };
+                let copied = texts(copy.load().unwrap());
+                assert_eq!(copied, texts(loaded), "{seed} {number}");
+            }
+        }
     }
 }

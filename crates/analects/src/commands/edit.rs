@@ -141,9 +141,14 @@ fn said_instead(old: &Message, text: String) -> Result<Message, Failure> {
             content => *content = said,
         },
         Body::Assistant(answer) => {
+            if has_calls(&answer.content) && answer.content.text().trim().is_empty() {
+                return refuse("it is a call of a tool");
+            }
             answer.content = said;
             answer.stop_reason = None;
         }
+        Body::ToolResult(result) => result.content = said,
+        Body::ToolUse(_) => return refuse("it is a call of a tool"),
         Body::System(system) => system.content = said,
         Body::Summary(summary) => {
             summary.text = said.text().into();
@@ -151,6 +156,11 @@ fn said_instead(old: &Message, text: String) -> Result<Message, Failure> {
         _ => return refuse("it is no text"),
     }
     Ok(new)
+}
+
+fn has_calls(content: &Content) -> bool {
+    let is_call = |block: &Block| matches!(block, Block::ToolUse(_));
+    matches!(content, Content::Blocks(blocks) if blocks.iter().any(is_call))
 }
 
 fn has_results(blocks: &[Block]) -> bool {

@@ -426,3 +426,51 @@ fn to_go_back_to_the_summary_of_a_session_is_to_the_end_of_its_compaction() {
         );
     }
 }
+
+#[test]
+fn calls_of_a_session_are_not_edited_and_their_results_are() {
+    let sandbox = Sandbox::new();
+    let call = "{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"w\",\"input\":{}}";
+    let result = "{\"type\":\"tool_result\",\"tool_use_id\":\"t1\",\"content\":\"sun\"}";
+    let thought = "{\"type\":\"thinking\",\"thinking\":\"hm\"}";
+    let said = "{\"type\":\"text\",\"text\":\"Let me look.\"}";
+    let lines = format!(
+        "{{\"type\":\"user\",\"content\":\"weather?\"}}\n\
+         {{\"type\":\"assistant\",\"content\":[{call}]}}\n\
+         {{\"type\":\"assistant\",\"content\":[{thought},{call}]}}\n\
+         {{\"type\":\"tool_use\",\"block\":{call}}}\n\
+         {{\"type\":\"assistant\",\"content\":[{said},{call}]}}\n\
+         {{\"type\":\"tool_result\",\"block\":{result}}}\n"
+    );
+    let ids = session(&sandbox, &lines);
+    for id in &ids[1..4] {
+        sandbox.run(&["edit", "last", id, "x"]).assert_failure(
+            1,
+            &format!(
+                "analects: {id} cannot be edited: it is a call of a tool\n\
+                 hint: drop hides it; rewind goes back before it\n"
+            ),
+        );
+    }
+    done(&sandbox.run(&["edit", "last", &ids[5], "rain"]));
+    let request = sent(&sandbox);
+    assert!(request.contains("rain") && !request.contains("sun"), "{request}");
+    done(&sandbox.run(&["edit", "last", &ids[4], "I cannot look."]));
+    assert!(sent(&sandbox).contains("I cannot look."));
+}
+
+#[test]
+fn a_copy_hides_what_the_original_hides() {
+    let sandbox = Sandbox::new();
+    let lines =
+        "{\"type\":\"user\",\"content\":\"one\"}\n{\"type\":\"assistant\",\"content\":\"two\"}\n";
+    let ids = session(&sandbox, lines);
+    let first = done(&sandbox.run(&["drop", "last", &ids[1]])).to_string();
+    done(&sandbox.run(&["drop", "last", &first]));
+    done(&sandbox.run(&["drop", "last", &ids[1]]));
+    done(&sandbox.run(&["rewind", "last", &first]));
+    assert!(!sent(&sandbox).contains("\"two\""), "{}", sent(&sandbox));
+    let run = sandbox.run(&["fork", "last"]);
+    let run = sandbox.run(&["context", done(&run), "-m", "openai/tiny", "--request"]);
+    assert!(done(&run).contains("\"one\"") && !done(&run).contains("\"two\""), "{}", run.stdout);
+}
