@@ -696,3 +696,29 @@ fn words_that_are_kept_do_not_come_back_if_the_turn_compacts_and_fails() {
     let request = (0..4).map(|_| server.request()).last().unwrap();
     assert_eq!(request.matches("precious words").count(), 1, "{request}");
 }
+
+#[test]
+fn a_file_that_was_shown_with_what_is_taken_back_stays_shown_and_that_is_said() {
+    for place in [&["chat", "a.msg.md"][..], &["chat"]] {
+        let (sandbox, server) = sandbox(vec![answer(&["One."]), answer(&["Two."])]);
+        sandbox.write("notes.txt", "buy milk");
+        let args = [place, &["-m", "openai/tiny", "-f", "notes.txt"]].concat();
+        let steps = vec![
+            press(PROMPT, "first\r"),
+            press("One.", ""),
+            press(PROMPT, "/undo\r"),
+            press("still shown to the model: notes.txt", ""),
+            press(PROMPT, "/context\r"),
+            press("<file path", ""),
+            press(PROMPT, "second\r"),
+            press("Two.", ""),
+            press(PROMPT, CTRL_D),
+        ];
+        let Some((seen, code)) = session(&sandbox, &args, steps) else { return };
+        assert_eq!(code, 0, "{seen}");
+        server.request();
+        let request = server.request();
+        assert_eq!(request.matches("buy milk").count(), 1, "{request}");
+        assert!(request.contains("second") && !request.contains("first"), "{request}");
+    }
+}

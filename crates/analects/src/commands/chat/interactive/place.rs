@@ -4,9 +4,9 @@ mod exchange;
 
 use std::path::PathBuf;
 
-use analects_core::Agent;
+use analects_core::{Agent, Attachment, AttachmentKind, Body, Message};
 use analects_formats::msgfile::{self, Cell};
-use analects_runtime::{FileConversation, StoredConversation};
+use analects_runtime::{Conversation, FileConversation, StoredConversation};
 use analects_store::{ChainName, Session, TranscriptStore, load, read_message_file};
 
 use crate::commands::chat::{
@@ -160,15 +160,22 @@ impl Place {
         Ok(())
     }
 
-    /// Takes back what was said last, with its answer.
+    /// Takes back what was said last, with its answer. Files that were shown with it stay, for the next prompt.
     pub fn undo(&self, surroundings: &Surroundings) -> Result<(), Failure> {
-        let (sessions, name) = match self {
-            Place::File(path) => return undo_in_file(path, surroundings),
-            Place::Store { sessions, name } => (sessions, name.clone()),
-        };
-        let last = self.conversation(surroundings)?.last_said()?.ok_or_else(nothing_to_undo)?;
-        let before = Session::open(&*sessions.store, name.clone())?.parent(&last.id)?;
-        rewind::back_to(sessions, name, before.as_deref())
+        match self {
+            Place::File(path) => {
+                undo_in_file(path, surroundings)?;
+                remark_files(&open_file(path, surroundings)?);
+            }
+            Place::Store { sessions, name } => {
+                let last = self.conversation(surroundings)?.last_said()?;
+                let last = last.ok_or_else(nothing_to_undo)?;
+                let before = Session::open(&*sessions.store, name.clone())?.parent(&last.id)?;
+                rewind::back_to(sessions, name.clone(), before.as_deref())?;
+                remark_files(&self.conversation(surroundings)?);
+            }
+        }
+        Ok(())
     }
 
     /// Makes a copy, and goes on in it.
@@ -199,6 +206,28 @@ impl Place {
             Place::File(path) => Ok(!read_message_file(path)?.unanswered().is_empty()),
             Place::Store { .. } => Ok(self.conversation(surroundings)?.is_unanswered()),
         }
+    }
+}
+
+/// Names the files that a conversation ends with: they go out with the next prompt.
+fn remark_files(conversation: &dyn Conversation) {
+    let decoded = conversation.messages();
+    let chain = conversation.chain(&decoded);
+    let sent = chain.messages.iter().rev().filter(|message| message.why_not_sent().is_none());
+    let mut files: Vec<String> = sent.map_while(|message| file_shown(message)).collect();
+    files.reverse();
+    if !files.is_empty() {
+        ui::remark(&format!("still shown to the model: {}", files.join(", ")));
+    }
+}
+
+/// The path of a file that a message shows.
+fn file_shown(message: &Message) -> Option<String> {
+    match &message.body {
+        Body::Attachment(Attachment { kind: AttachmentKind::File, data, .. }) => {
+            data.as_ref()?.as_object()?.get("path")?.as_string()
+        }
+        _ => None,
     }
 }
 
