@@ -29,8 +29,8 @@ pub fn no_model(models: &Surroundings, verb: &str) -> Failure {
     let mut ways: Vec<String> = with_key.iter().map(|vendor| by_key(vendor)).collect();
     ways.extend(ollama(models).map(|name| format!("the Ollama that runs here: -m ollama/{name}")));
     ways.push(format!(
-        "on this machine, without a key: analects {verb} -m local/smollm2 \"Hello\" (a tiny model for \
-         trying things out; the first time, it is fetched)"
+        "on this machine, without a key: {} (a tiny model for trying things out; the first time, it is fetched)",
+        hello(verb)
     ));
     if with_key.is_empty() {
         let names = EXAMPLES.iter().filter_map(|(name, _)| vendor(name)?.key_variables.first());
@@ -44,6 +44,28 @@ pub fn no_model(models: &Surroundings, verb: &str) -> Failure {
     ways.push("for good: set ANALECTS_MODEL, or default under [models] in config.toml".to_string());
     Failure::usage(message, format!("there are these ways:\n  {}", ways.join("\n  ")))
 }
+
+fn hello(verb: &str) -> String {
+    format!("analects {verb} -m local/smollm2 \"Hello\"")
+}
+
+/// A hint as it is said in a session at the terminal, where a command names the model and not an option.
+pub fn in_session(hint: &str) -> String {
+    /// Python has an option of that name.
+    const PYTHON: &str = "python3 -m";
+    let mut hint = hint.replace(&hello("chat"), "/model local/smollm2");
+    if let Some(kept) = hint.find(PROMPT_IS_KEPT) {
+        hint.replace_range(kept.., "your prompt is kept: /model NAME, then /retry, asks it");
+    }
+    let parts = hint.split(PYTHON).map(|part| {
+        let words = part.split(' ').map(|word| if word == "-m" { "/model" } else { word });
+        words.collect::<Vec<&str>>().join(" ")
+    });
+    parts.collect::<Vec<String>>().join(PYTHON)
+}
+
+/// How a hint begins which says that the prompt is in the file, after which nothing else comes.
+pub const PROMPT_IS_KEPT: &str = "your prompt is kept in ";
 
 /// The providers whose keys are set.
 fn with_key(models: &Surroundings) -> impl Iterator<Item = &'static Vendor> {
@@ -91,4 +113,37 @@ pub fn is_running(address: SocketAddr) -> bool {
 fn ollama(models: &Surroundings) -> Option<String> {
     let names = models_at(on_this_machine(vendor("ollama")?, models)?, BRIEFLY)?;
     Some(names.into_iter().next().unwrap_or_else(|| "NAME".to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_session_a_command_names_the_model() {
+        let said = [
+            (
+                "name one, such as -m openai/gpt-5-mini",
+                "name one, such as /model openai/gpt-5-mini",
+            ),
+            ("or name a model with -m", "or name a model with /model"),
+            (
+                "a key: -m a/b\n  here: analects chat -m local/smollm2 \"Hello\" (tiny)",
+                "a key: /model a/b\n  here: /model local/smollm2 (tiny)",
+            ),
+            ("try python3 -m pip, or -m x/y", "try python3 -m pip, or /model x/y"),
+            (
+                "-m a/b; your prompt is kept in a b.msg.md: analects chat 'a b.msg.md' -m MODEL asks it",
+                "/model a/b; your prompt is kept: /model NAME, then /retry, asks it",
+            ),
+            ("wait -more", "wait -more"),
+        ];
+        for (hint, expected) in said {
+            assert_eq!(in_session(hint), expected);
+        }
+        let models = Surroundings::default();
+        let hint = no_model(&models, "chat").hint.unwrap();
+        assert!(in_session(&hint).contains("/model local/smollm2 (a tiny"), "{hint}");
+        assert!(!in_session(&hint).contains("-m "), "{hint}");
+    }
 }

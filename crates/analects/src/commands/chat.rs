@@ -24,6 +24,7 @@ use crate::failure::Failure;
 use crate::piped::{is_terminal, piped};
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
+use crate::ways::PROMPT_IS_KEPT;
 use crate::{local, shell, ui, writing};
 use asking::ask;
 pub use asking::in_words;
@@ -371,7 +372,7 @@ fn keep_prompt(
     };
     conversation.say(&prompt, Timestamp::now())?;
     let (path, file) = (path.display(), shell::path(path));
-    let kept = format!("your prompt is kept in {path}: analects chat {file} -m MODEL asks it");
+    let kept = format!("{PROMPT_IS_KEPT}{path}: analects chat {file} -m MODEL asks it");
     Ok(failure.and_hint(&kept))
 }
 

@@ -722,3 +722,28 @@ fn a_file_that_was_shown_with_what_is_taken_back_stays_shown_and_that_is_said() 
         assert!(request.contains("second") && !request.contains("first"), "{request}");
     }
 }
+
+#[test]
+fn in_a_session_the_hint_is_a_command_and_following_it_works() {
+    let (sandbox, server) = sandbox(vec![answer(&["Now."])]);
+    let head = "---\nagents:\n  tiny: { models: [openai/tiny] }\n---\n";
+    sandbox.write("a.msg.md", head);
+    let steps = vec![
+        press(PROMPT, "/agent nobody\r"),
+        press("/model MODEL makes a new one", ""),
+        shell(PROMPT, ": > a.msg.md"),
+        press("", "hello there\r"),
+        press("no model to ask", ""),
+        press("/model local/smollm2 (", ""),
+        press("your prompt is kept: /model NAME, then /retry, asks it", ""),
+        press(PROMPT, "/model openai/tiny\r"),
+        press("openai/tiny answers from now on", ""),
+        press(PROMPT, "/retry\r"),
+        press("Now.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    assert!(!seen.contains(" -m "), "{seen}");
+    assert_eq!(server.request().matches("hello there").count(), 1);
+}

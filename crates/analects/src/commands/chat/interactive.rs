@@ -20,7 +20,7 @@ use super::{Call, Choosing, Manner, Said, Wanted, Who, choosing};
 use crate::config::{Config, POINTERS};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
-use crate::{interrupt, ui};
+use crate::{interrupt, ui, ways};
 use complete::{Names, Offers};
 use history::History;
 use input::{Heard, Input};
@@ -169,7 +169,7 @@ impl Running<'_> {
             }
         };
         if let Err(failure) = done {
-            ui::report(&self.surroundings.explain(failure), false);
+            self.report(failure);
         }
         interrupt::rest();
         Next::Prompt(String::new())
@@ -186,8 +186,15 @@ impl Running<'_> {
             self.session.files.clear();
         }
         let Err(failure) = done else { return Next::Prompt(String::new()) };
-        ui::report(&self.surroundings.explain(failure), false);
+        self.report(failure);
         Next::Prompt(if is_kept { String::new() } else { prompt.to_string() })
+    }
+
+    /// Says what failed, with hints for somebody who is in a session.
+    fn report(&self, failure: Failure) {
+        let mut failure = self.surroundings.explain(failure);
+        failure.hint = failure.hint.as_deref().map(ways::in_session);
+        ui::report(&failure, false);
     }
 
     fn ask(&self, said: Said) -> Result<(), Failure> {
