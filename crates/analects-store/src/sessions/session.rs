@@ -280,25 +280,36 @@ impl<'s> Session<'s> {
         StoreError::NoMessage { name: self.name.to_string(), id: id.to_string() }
     }
 
-    /// The last record of a compaction, if this is its summary or its boundary: at the summary, that would be seen with
-    /// all that it stands for. The copies of instructions and the files that came with it belong to it. Any other
-    /// message stands for itself.
-    fn end_of_compaction(&self, id: &str) -> Result<MessageId, StoreError> {
-        let (mut end, mut goes_on) = (None::<MessageId>, false);
+    /// A compaction from its boundary on, if this is its summary or its boundary: the copies of instructions and the
+    /// files that came with it belong to it.
+    pub fn compaction(&self, id: &str) -> Result<Vec<Message>, StoreError> {
+        let (mut found, mut goes_on) = (Vec::<Message>::new(), false);
         self.store.scan(&self.name, 0, &mut |row| {
             for (nth, names) in names_of(row).iter().enumerate() {
                 let link = names.link();
-                goes_on = match link.kind {
-                    LinkKind::Boundary { summary, .. } => link.id == id || summary == Some(id),
-                    _ => goes_on && link.parent == end.as_deref() && came_along(row, nth),
-                };
-                if goes_on {
-                    end = Some(link.id.into());
+                let is_boundary = matches!(link.kind, LinkKind::Boundary { summary, .. }
+                    if link.id == id || summary == Some(id));
+                let follows = || link.parent == found.last().map(|last| &*last.id);
+                goes_on = is_boundary || goes_on && follows();
+                let read = row.bytes.filter(|_| goes_on).map(read_line).unwrap_or_default();
+                let message = read.messages.into_iter().nth(nth);
+                let message = message.filter(|message| is_boundary || came_along(message));
+                goes_on = message.is_some();
+                if is_boundary {
+                    found.clear();
                 }
+                found.extend(message);
             }
             ControlFlow::Continue(())
         })?;
-        Ok(end.unwrap_or_else(|| id.into()))
+        Ok(found)
+    }
+
+    /// The last record of a compaction, if this is its summary or its boundary: at the summary, that would be seen with
+    /// all that it stands for. Any other message stands for itself.
+    fn end_of_compaction(&self, id: &str) -> Result<MessageId, StoreError> {
+        let last = self.compaction(id)?.pop();
+        Ok(last.map_or_else(|| id.into(), |last| last.id))
     }
 
     /// The names of a message, which must be there.
@@ -316,14 +327,13 @@ impl<'s> Session<'s> {
     }
 }
 
-/// Whether a record directly behind a boundary came with it: a copy of an instruction, or a file.
-fn came_along(row: Row<'_>, nth: usize) -> bool {
-    let read = row.bytes.map(read_line).unwrap_or_default();
-    read.messages.get(nth).is_some_and(|message| match &message.body {
+/// Whether a message directly behind a boundary came with it: a copy of an instruction, or a file.
+fn came_along(message: &Message) -> bool {
+    match &message.body {
         Body::System(_) => true,
         Body::Attachment(attachment) => attachment.kind == AttachmentKind::File,
         _ => false,
-    })
+    }
 }
 
 /// A record that says nothing, and only has a place in the chain.

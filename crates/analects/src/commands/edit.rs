@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analects_core::{Block, Body, Content, Message, Text};
+use analects_core::{Block, Body, Content, Ids, Message, MessageId, Text};
 use analects_formats::msgfile::{self, Cell};
 use analects_store::{OsIds, Session};
 use jiff::Timestamp;
@@ -117,11 +117,38 @@ fn in_session(
     let before = session.leaf().cloned();
     let old = session.message(&id)?;
     let new = Message { parent_id: old.parent_id.clone(), ..said_instead(&old, text)? };
-    let new = session.branch(new, &mut OsIds, Timestamp::now())?;
+    let rest = match old.body {
+        Body::Summary(_) if old.parent_id.is_some() => session.compaction(&id)?,
+        _ => Vec::new(),
+    };
+    let new = match rest.is_empty() {
+        true => session.branch(new, &mut OsIds, Timestamp::now())?,
+        false => compact_again(&mut session, new, rest)?,
+    };
     if let Some(leaf) = before {
         ui::remark(&format!("to undo this: analects rewind {session_id} {}", &*leaf));
     }
     Ok((new.to_string(), vec![id.to_string()]))
+}
+
+/// Puts another summary beside one, with all that belongs to the compaction: alone, it would stand for nothing.
+fn compact_again(
+    session: &mut Session<'_>,
+    mut summary: Message,
+    rest: Vec<Message>,
+) -> Result<MessageId, Failure> {
+    let now = Timestamp::now();
+    summary.id = OsIds.uuid(now).into();
+    let id = summary.id.clone();
+    let copies = rest.into_iter().map(|message| Message { id: "".into(), ..message });
+    let mut made: Vec<Message> = std::iter::once(summary).chain(copies).collect();
+    for message in &mut made {
+        if let Body::CompactBoundary(boundary) = &mut message.body {
+            boundary.summary_id = Some(id.clone());
+        }
+    }
+    session.compact(made, &mut OsIds, now)?;
+    Ok(id)
 }
 
 /// A message of the same kind that says something else.

@@ -474,3 +474,27 @@ fn a_copy_hides_what_the_original_hides() {
     let run = sandbox.run(&["context", done(&run), "-m", "openai/tiny", "--request"]);
     assert!(done(&run).contains("\"one\"") && !done(&run).contains("\"two\""), "{}", run.stdout);
 }
+
+#[test]
+fn an_edited_summary_of_a_session_stands_for_what_the_old_one_stood_for() {
+    let sandbox = Sandbox::new();
+    session(&sandbox, COMPACTED);
+    let run = sandbox.run(&["edit", "last", "S", "They spoke of rivers."]);
+    let new = done(&run).to_string();
+    let request = sent(&sandbox);
+    for text in ["They spoke of rivers.", "Be brief.", "a file"] {
+        assert_eq!(request.matches(text).count(), 1, "{text}: {request}");
+    }
+    for text in ["old question", "old answer", "They talked.", "new question"] {
+        assert!(!request.contains(text), "{text}: {request}");
+    }
+    // It is a summary like any other.
+    done(&sandbox.run(&["rewind", "last", "u2"]));
+    assert!(sent(&sandbox).contains("They talked."));
+    done(&sandbox.run(&["rewind", "last", &new]));
+    assert_eq!(sent(&sandbox), request);
+    let undone = sandbox.run(&["compact", "last", "--undo"]);
+    assert_eq!(undone.code, Some(0), "{}", undone.stderr);
+    let request = sent(&sandbox);
+    assert!(request.contains("old answer") && !request.contains("rivers"), "{request}");
+}

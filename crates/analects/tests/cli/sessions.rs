@@ -421,6 +421,8 @@ fn without_a_prompt_a_question_without_an_answer_is_asked_again() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     assert_eq!(sandbox.run(&["chat", "-m", "openai/tiny", "hello there"]).code, Some(5));
     server.request();
+    let shown = sandbox.run(&["chat", "-c", "--dry-run"]).stdout;
+    assert_eq!(shown.matches("hello there").count(), 1, "{shown}");
     sandbox.run(&["session", "resume", "last"]).assert_answer("Now.\n");
     assert_eq!(server.request().matches("hello there").count(), 1);
     let run = sandbox.run(&["session", "resume", "last"]);

@@ -58,10 +58,13 @@ pub fn of_session(
 ) -> Result<(), Failure> {
     let Call { surroundings, config, wanted, .. } = call;
     let who = Who::of_store(conversation, wanted, &surroundings.models, config)?;
-    let prompt = Message::user("", prompt.ok_or_else(|| nothing_to_ask(None))?);
+    if prompt.is_none() && !conversation.is_unanswered() {
+        return Err(nothing_to_ask(None));
+    }
+    let prompt = prompt.map(|prompt| Message::user("", prompt));
     let decoded = conversation.messages();
     let mut chain = conversation.chain(&decoded);
-    chain.messages.push(&prompt);
+    chain.messages.extend(&prompt);
     print(call, who, &chain, &conversation.notes().calibration)
 }
 
