@@ -45,6 +45,7 @@ mod pseudo_terminal;
 mod ready;
 mod recording;
 mod rendering;
+mod resumed;
 mod sandbox;
 mod server;
 #[cfg(target_os = "linux")]
