@@ -34,10 +34,20 @@ pub struct FileConversation {
     choice: Choice,
     /// A list of cells that wait for another answer: this time they are not sent.
     later: Option<String>,
-    /// The cells that are being answered, as they were sent: their names and texts.
-    asked: OnceCell<Vec<(String, String)>>,
+    /// What is being answered, as it was sent.
+    asked: OnceCell<AskedCells>,
     /// Those of them that somebody changed while they were being answered.
     changed: Vec<String>,
+}
+
+/// The cells that are being answered.
+#[derive(Debug, Default)]
+struct AskedCells {
+    /// Their names and texts.
+    cells: Vec<(String, String)>,
+    /// The last cell of the file, which is mostly the last of them: behind it the answer belongs, and not behind
+    /// what is typed while it comes.
+    last: Option<(String, String)>,
 }
 
 #[derive(Debug)]
@@ -149,16 +159,23 @@ impl FileConversation {
 
     /// Remembers what is being asked.
     fn remember_asked(&self, document: &Document) {
+        let named = |cell: Cell<'_>| (cell.name().into_owned(), cell.content().into_owned());
         self.asked.get_or_init(|| {
             let later = self.later.iter().filter_map(|list| find_cells(document, list).ok());
             let later: HashSet<usize> = later.flatten().collect();
             let asked = document.unanswered().into_iter();
             let asked = asked.filter(|cell| !later.contains(&(cell.ordinal() - 1)));
-            asked.map(|cell| (cell.name().into_owned(), cell.content().into_owned())).collect()
+            let last = document.cells().rfind(|cell| !cell.is_ready());
+            AskedCells {
+                cells: asked.map(named).collect(),
+                last: last.filter(|_| later.is_empty()).map(named),
+            }
         });
     }
 
+    /// The file, for a change. What is sent after that is planned anew, and so is what it asks.
     fn file(&mut self) -> Result<&mut LockedFile, StoreError> {
+        self.asked = OnceCell::new();
         match &mut self.state {
             State::Resting(file) => Ok(file),
             _ => Err(StoreError::Misused { path: self.path.clone() }),
@@ -168,13 +185,13 @@ impl FileConversation {
     /// The reply that grows in the file, begun if need be.
     fn reply(&mut self) -> Result<&mut Reply, StoreError> {
         self.state = match std::mem::replace(&mut self.state, State::Changing) {
-            State::Resting(file) if self.later.is_some() => {
-                State::Answering(Box::new(file.start_reply_aside()))
-            }
             State::Resting(file) => {
                 let agent = self.agent.clone();
                 let start = |document: &Document| NewCell::reply(document.next_id(), &agent, "");
-                State::Answering(Box::new(file.start_reply(start)?))
+                let nothing = AskedCells::default();
+                let asked = self.asked.get().unwrap_or(&nothing);
+                let place = |document: &Document| asked.place(document);
+                State::Answering(Box::new(file.start_reply_behind(place, start)?))
             }
             other => other,
         };
@@ -226,15 +243,23 @@ fn changed_since(document: &Document, asked: &[(String, String)]) -> Vec<(String
     asked.iter().filter(|asked| !is_same(asked)).cloned().collect()
 }
 
-/// The last of the cells that were asked, if it is still there: its place, from 0. It may say something else by
-/// now, and then its name tells which it is.
-fn last_asked(document: &Document, asked: &[(String, String)]) -> Option<usize> {
-    let (name, text) = asked.last()?;
-    let says = |cell: &Cell<'_>| cell.is_prompt() && cell.content() == text.as_str();
-    let named = || document.cell(name).filter(|cell| cell.is_prompt());
-    let same = document.cell(name).filter(says);
-    let same = same.or_else(|| document.cells().rfind(|cell| cell.id().is_none() && says(cell)));
-    same.or_else(named).map(|cell| cell.ordinal() - 1)
+impl AskedCells {
+    /// The cell behind which the answer belongs, if it is still there: its place, from 0.
+    fn place(&self, document: &Document) -> Option<usize> {
+        let mut known = self.last.iter().chain(self.cells.last());
+        known.find_map(|(name, text)| found_again(document, name, text))
+    }
+}
+
+/// The place of a cell, from 0, if it is still there. It may say something else by now, and then its name tells
+/// which it is.
+fn found_again(document: &Document, name: &str, text: &str) -> Option<usize> {
+    let says = |cell: &Cell<'_>| cell.content() == text;
+    let is_loose_prompt = |cell: &Cell<'_>| cell.id().is_none() && cell.is_prompt();
+    let named = document.cell(name).filter(|cell| cell.is_prompt() || cell.id() == Some(name));
+    let same = named.filter(says);
+    let same = same.or_else(|| document.cells().rfind(|cell| is_loose_prompt(cell) && says(cell)));
+    same.or(named).map(|cell| cell.ordinal() - 1)
 }
 
 /// The messages of a file, with the pictures that it names.
@@ -314,22 +339,20 @@ impl Conversation for FileConversation {
         let mut changed = Vec::new();
         let cells = |document: &Document, id: &str| {
             let (mut cells, residue) = msgfile::answer(document, id, &answer, &mut OsIds);
-            changed = changed_since(document, &asked);
+            changed = changed_since(document, &asked.cells);
             if let Some(first) = cells.first_mut().filter(|_| !changed.is_empty()) {
                 let texts: Vec<&str> = changed.iter().map(|(_, text)| text.as_str()).collect();
                 first.attributes.push(("asked".to_string(), texts.join("\n\n")));
             }
             (cells, residue)
         };
-        let file = reply.finish_behind(|document| last_asked(document, &asked), cells)?;
+        let file = reply.finish_behind(|document| asked.place(document), cells)?;
         self.changed = changed.into_iter().map(|(name, _)| name).collect();
         self.state = State::Resting(Box::new(file));
         Ok(())
     }
 
     fn add(&mut self, messages: Vec<Message>, _: Timestamp) -> Result<(), StoreError> {
-        // What is sent next is planned anew, and so is what it asks.
-        self.asked = OnceCell::new();
         let session = msgfile::session_of(&self.path.to_string_lossy());
         let path = self.path.clone();
         self.file()?.try_edit(|document| added_to(document, &path, &session, &messages))
@@ -341,7 +364,6 @@ impl Conversation for FileConversation {
         seen: &[Message],
         _: Timestamp,
     ) -> Result<(), StoreError> {
-        self.asked = OnceCell::new();
         let (path, session) =
             (self.path.clone(), msgfile::session_of(&self.path.to_string_lossy()));
         self.file()?.try_edit(|document| {

@@ -245,13 +245,7 @@ impl LockedFile {
 
     /// Starts a reply that grows in the file while it comes.
     pub fn start_reply(self, make: impl Fn(&Document) -> NewCell) -> Result<Reply, StoreError> {
-        Reply::start(self, make)
-    }
-
-    /// Starts a reply that is kept in memory until it is finished: for a place in the file where nothing can grow,
-    /// since something else stands below.
-    pub fn start_reply_aside(self) -> Reply {
-        Reply::aside(self)
+        Reply::start(self, |_| None, make)
     }
 
     /// Writes a change in the way that suits it; `false` if somebody else wrote meanwhile.

@@ -13,6 +13,9 @@ use crate::{LockedFile, StoreError};
 const LINGER: Duration = Duration::from_millis(1000);
 const LOOK: Duration = Duration::from_millis(20);
 
+/// How long it takes at least until a reply with something below it is written again: that takes the whole file.
+const PAUSE: Duration = Duration::from_millis(1000);
+
 /// How often a reply that somebody overwrote is put back. An editor that reads again as soon as it has written is
 /// often quicker than we are, so this takes some patience.
 const MAX_RETURNS: usize = 200;
@@ -22,14 +25,21 @@ const MAX_RETURNS: usize = 200;
 pub struct Reply {
     file: LockedFile,
     stream: CellStream,
-    /// Where the reply grows; `None` once somebody else changed the file, for then the rest is kept
-    /// in memory and put in its place at the end.
-    growing: Option<Growing>,
-    /// Whether it was never to grow in the file.
-    is_aside: bool,
+    growth: Growth,
     /// What is in the file of the reply's text, and what is not yet.
     written: String,
     waiting: String,
+}
+
+/// Where a reply grows.
+#[derive(Debug)]
+enum Growth {
+    /// At the end of the file, in place.
+    End(Growing),
+    /// Above what somebody typed before the reply began. It is written again from this moment on.
+    Inside(Instant),
+    /// Only in memory, since somebody else has changed the file; it is put in its place at the end.
+    Nowhere,
 }
 
 /// The open file, and what it should look like.
@@ -39,30 +49,34 @@ struct Growing {
     length: u64,
 }
 
+impl LockedFile {
+    /// Starts a reply to the cell that `asked` finds, which others may follow by now.
+    pub fn start_reply_behind(
+        self,
+        asked: impl Fn(&Document) -> Option<usize>,
+        make: impl Fn(&Document) -> NewCell,
+    ) -> Result<Reply, StoreError> {
+        Reply::start(self, asked, make)
+    }
+}
+
 impl Reply {
     pub(crate) fn start(
         mut file: LockedFile,
+        asked: impl Fn(&Document) -> Option<usize>,
         make: impl Fn(&Document) -> NewCell,
     ) -> Result<Reply, StoreError> {
         let mut opened = None;
         // The whole file is written once more at the end, and not at the beginning, too.
         file.grow(|document| {
-            let (stream, splice) = CellStream::open(document, make(document));
+            let asked = asked(document).and_then(|at| document.cells().nth(at));
+            let (stream, splice) = CellStream::open_behind(document, asked, make(document));
             opened = Some(stream);
             splice
         })?;
-        let length = file.document().source().len() as u64;
-        let handle = file.vfs().open(file.path(), Open::Append).ok();
-        let growing = handle.map(|handle| Growing { handle, length });
         let stream = opened.unwrap_or_default();
-        let (written, waiting) = (String::new(), String::new());
-        Ok(Reply { file, stream, growing, is_aside: false, written, waiting })
-    }
-
-    pub(crate) fn aside(file: LockedFile) -> Reply {
-        let (written, waiting) = (String::new(), String::new());
-        let stream = CellStream::default();
-        Reply { file, stream, growing: None, is_aside: true, written, waiting }
+        let growth = Growth::of(&file, stream.id());
+        Ok(Reply { file, stream, growth, written: String::new(), waiting: String::new() })
     }
 
     /// The id of the reply's cell.
@@ -81,23 +95,49 @@ impl Reply {
     }
 
     /// Writes what came since the last time, without a sync: a kill costs nothing, a power cut the
-    /// last moments. If somebody else changed the file, nothing is written until the end.
+    /// last moments. Where others follow the reply's cell, this happens less often. If somebody else changed the
+    /// file, nothing is written until the end.
     pub fn flush(&mut self) {
-        let waiting = std::mem::take(&mut self.waiting);
-        let (vfs, path) = (self.file.vfs(), self.file.path());
-        let Some(growing) = self.growing.as_mut().filter(|growing| growing.is_untouched(vfs, path))
-        else {
-            self.growing = None;
-            return;
+        let is_done = match &self.growth {
+            Growth::End(_) => self.flush_at_end(),
+            Growth::Inside(next) if Instant::now() < *next => return,
+            Growth::Inside(_) => self.flush_inside(),
+            Growth::Nowhere => None,
         };
-        let result = growing.handle.write_all(waiting.as_bytes());
-        growing.length += waiting.len() as u64;
-        // Even a write that failed may have written the beginning.
-        self.written.push_str(&waiting);
-        if result.is_err() {
-            // A full disk, perhaps. The end tries again, and reports the error.
-            self.growing = None;
+        self.waiting.clear();
+        if is_done.is_none() {
+            self.growth = Growth::Nowhere;
         }
+    }
+
+    fn flush_at_end(&mut self) -> Option<()> {
+        let (vfs, path) = (self.file.vfs(), self.file.path());
+        let Growth::End(growing) = &mut self.growth else { return None };
+        growing.is_untouched(vfs, path).then_some(())?;
+        let result = growing.handle.write_all(self.waiting.as_bytes());
+        growing.length += self.waiting.len() as u64;
+        // Even a write that failed may have written the beginning.
+        self.written.push_str(&self.waiting);
+        // A full disk, perhaps. The end tries again, and reports the error.
+        result.ok()
+    }
+
+    fn flush_inside(&mut self) -> Option<()> {
+        (!self.file.is_changed()).then_some(())?;
+        let began = Instant::now();
+        let (id, written) = (self.stream.id().to_string(), self.written.clone());
+        let text = format!("{written}{}", self.waiting);
+        let mut is_ours = false;
+        let edited = self.file.edit(|document| {
+            let own = own_cell(document, &id, &written).filter(|(_, below)| below.is_empty());
+            is_ours = own.is_some();
+            own.map_or(Splice::nothing(), |(own, _)| CellStream::grown(own, &text))
+        });
+        (edited.is_ok() && is_ours).then_some(())?;
+        self.written = text;
+        // On a slow disk, or in a large file, the reply must not wait for itself.
+        self.growth = Growth::Inside(Instant::now() + PAUSE.max(began.elapsed() * 20));
+        Some(())
     }
 
     /// Puts the reply in its final form. When this returns, it survives a power cut.
@@ -121,8 +161,10 @@ impl Reply {
         asked: impl Fn(&Document) -> Option<usize>,
         mut make: impl FnMut(&Document, &str) -> (Vec<NewCell>, Option<String>),
     ) -> Result<LockedFile, StoreError> {
-        self.flush();
-        let somebody_writes = self.growing.is_none() && !self.is_aside;
+        if let Growth::End(_) = self.growth {
+            self.flush();
+        }
+        let somebody_writes = !matches!(self.growth, Growth::End(_));
         let (id, written) = (self.stream.id().to_string(), self.written);
         let mut file = self.file;
         let mut place = |document: &Document| {
@@ -222,6 +264,20 @@ fn keep_what_a_person_gave(cells: &mut [NewCell], own: Cell<'_>) {
         if !ours && first.attributes.iter().all(|(known, _)| *known != key) {
             first.attributes.push((key, value));
         }
+    }
+}
+
+impl Growth {
+    /// How the cell of that name can grow in the file as it is.
+    fn of(file: &LockedFile, id: &str) -> Growth {
+        let length = file.document().source().len() as u64;
+        let mut cells = file.document().cells();
+        if cells.next_back().is_none_or(|last| last.id() != Some(id)) {
+            let is_there = cells.any(|cell| cell.id() == Some(id));
+            return if is_there { Growth::Inside(Instant::now()) } else { Growth::Nowhere };
+        }
+        let handle = file.vfs().open(file.path(), Open::Append).ok();
+        handle.map_or(Growth::Nowhere, |handle| Growth::End(Growing { handle, length }))
     }
 }
 

@@ -15,6 +15,11 @@ pub struct Splice {
 }
 
 impl Splice {
+    /// A change of nothing.
+    pub fn nothing() -> Splice {
+        Splice { at: Span::new(0, 0), bytes: Vec::new() }
+    }
+
     /// A change of everything to `bytes`.
     pub fn whole(source: &[u8], bytes: Vec<u8>) -> Splice {
         Splice { at: Span::new(0, source.len()), bytes }

@@ -3,7 +3,7 @@
 
 use super::line::{is_head_like, is_undecided};
 use super::scan::line_text;
-use super::{Document, NewCell, Splice};
+use super::{Cell, Document, NewCell, Splice, answer_behind};
 
 /// How much of a line is held back. A longer one is escaped in any case: the text is written once
 /// more when it is complete.
@@ -31,6 +31,28 @@ impl CellStream {
         (stream, Splice { at, bytes: text.into_bytes() })
     }
 
+    /// Opens a cell behind another one and what belongs to it, if something else follows that; else at the end.
+    /// The splice changes nothing if what follows would read differently while the cell streams.
+    pub fn open_behind(
+        document: &Document,
+        behind: Option<Cell<'_>>,
+        cell: NewCell,
+    ) -> (CellStream, Splice) {
+        let is_followed =
+            |cell: &Cell<'_>| cell.document.cells().skip(cell.ordinal()).any(|it| !it.is_ready());
+        let Some(behind) = behind.filter(is_followed) else {
+            return CellStream::open(document, cell);
+        };
+        let stream = CellStream { id: cell.id.clone(), ..CellStream::default() };
+        let streaming = cell.with("status", "streaming");
+        let splice = answer_behind(document, behind, std::slice::from_ref(&streaming));
+        let after = document.with_source(splice.apply(document.source()));
+        match after.cell(&streaming.id).is_some_and(|cell| is_followed(&cell)) {
+            true => (stream, splice),
+            false => (stream, Splice::nothing()),
+        }
+    }
+
     /// The id of the cell.
     pub fn id(&self) -> &str {
         &self.id
@@ -44,6 +66,14 @@ impl CellStream {
             self.push_piece(piece, &mut out);
         }
         out
+    }
+
+    /// The change that gives a cell which others follow all the text that came so far.
+    pub fn grown(cell: Cell<'_>, text: &str) -> Splice {
+        let line_end = cell.document.line_end();
+        let after = if text.ends_with('\n') { "" } else { line_end };
+        let text = format!("{line_end}{text}{after}{line_end}");
+        Splice { at: cell.below_meta(), bytes: text.into_bytes() }
     }
 
     fn push_piece(&mut self, piece: &str, out: &mut String) {

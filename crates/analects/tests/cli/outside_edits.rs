@@ -6,6 +6,30 @@ use std::process::Child;
 use crate::sandbox::Sandbox;
 use crate::server::{Server, Step, done, piece, stream_head};
 
+/// A question that is asked, while another one is typed below it before the first word of an answer has come.
+/// The answer comes with `steps`, the next one is `Two.`.
+#[cfg(unix)]
+fn type_before_the_first_word(
+    start: &str,
+    more: &[&str],
+    steps: &[Step],
+) -> (Sandbox, Server, Child) {
+    use crate::server::answer;
+    let mut sandbox = Sandbox::new();
+    let script = [&[stream_head(), Step::Until(sandbox.path("go"))], steps].concat();
+    let server = Server::new(vec![script, answer(&["Two."])]);
+    sandbox.set_server(&server.base_url);
+    sandbox.write(
+        "a.msg.md",
+        format!("---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n{start}"),
+    );
+    let child = sandbox.spawn(&[&["chat", "a.msg.md"], more].concat());
+    assert!(server.request().contains("Question one?"));
+    sandbox.write("a.msg.md", sandbox.read("a.msg.md") + "\n# %%\n\nQuestion two?\n");
+    sandbox.write("go", "");
+    (sandbox, server, child)
+}
+
 /// An answer of which the first half is in the file; the second one comes after a while.
 fn begin(file: &str) -> (Sandbox, Server, Child) {
     let script = vec![
@@ -98,4 +122,52 @@ fn the_file_is_removed_while_it_grows() {
     std::fs::remove_file(sandbox.path("a.msg.md")).unwrap();
     finish(child);
     assert!(sandbox.texts("a.msg.md").contains(&ANSWER.to_string()));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_question_typed_before_the_first_word_stays_below_the_answer_and_is_asked_next() {
+    let loose = "\n# %%\n\nQuestion one?\n";
+    let failed = "\n# %% [^1]\n\n[^1]: [markdown]\n\nQuestion one?\n\n# %%% [^2]\n\n[^2]: [tiny] error=1\n\nNo luck\n";
+    let steps = [piece("The first half\n```\n"), Step::Pause(150), piece("the second"), done()];
+    for (start, more) in [
+        (loose, &[][..]),
+        (loose, &["--no-stream"]),
+        (failed, &[]),
+        // The agent that is named gets a cell of its own, below the question.
+        (loose, &["-m", "openai/other"]),
+        ("", &["Question one?"]),
+    ] {
+        let (sandbox, server, child) = type_before_the_first_word(start, more, &steps);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        let answer = "The first half\n```\nthe second";
+        let texts: Vec<String> = sandbox.texts("a.msg.md");
+        let from = texts.iter().position(|text| text == answer).unwrap();
+        assert_eq!(texts[from + 1..], ["Question two?"], "{start} {more:?}: {texts:?}");
+        assert!(!sandbox.read("a.msg.md").contains("streaming"), "{}", sandbox.read("a.msg.md"));
+        assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
+        let run = sandbox.run(&["chat", "a.msg.md"]);
+        assert_eq!((run.code, &*run.stdout), (Some(0), "Two.\n"), "{}", run.stderr);
+        assert!(server.request().contains("Question two?"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_kill_while_an_answer_grows_above_a_question_keeps_what_came() {
+    let steps =
+        [piece("The first half\n```\n"), Step::Pause(1500), piece("and more\n"), Step::Hang];
+    let start = "\n# %%\n\nQuestion one?\n";
+    for came in ["The first half\n```", "The first half\n```\nand more"] {
+        let (sandbox, server, mut child) = type_before_the_first_word(start, &[], &steps);
+        sandbox.wait_for("a.msg.md", came);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(sandbox.messages("a.msg.md").problems, []);
+        assert_eq!(sandbox.texts("a.msg.md"), ["Question one?", came, "Question two?"]);
+        let run = sandbox.run(&["chat", "a.msg.md"]);
+        assert_eq!((run.code, &*run.stdout), (Some(0), "Two.\n"), "{}", run.stderr);
+        assert!(server.request().contains("Question two?"));
+    }
 }

@@ -282,6 +282,32 @@ proptest! {
         let done = decode(replace(&after, last(&after), &cell).apply(&bytes));
         prop_assert_eq!(last(&done).content(), cell.content);
     }
+
+    #[test]
+    fn a_stream_above_other_cells_changes_none_of_them(
+        (file, new) in file_and_cell(),
+        behind in any::<Index>(),
+        pieces in vec(generate::text(), 0..6),
+    ) {
+        let file = [&file[..], b"\n# %%\n\ntyped\n"].concat();
+        let before = decode(file.as_slice());
+        let behind = before.cells().nth(behind.index(before.cells().len()));
+        let id = before.next_id();
+        let cell = NewCell { content: String::new(), id: id.clone(), ..new };
+        let (mut stream, splice) = CellStream::open_behind(&before, behind, cell);
+        let mut document = decode(splice.apply(&file));
+        let mut text = String::new();
+        for piece in &pieces {
+            let own = document.cell(&id);
+            let Some(own) = own.filter(|own| own.ordinal() < document.cells().len()) else { break };
+            text.push_str(&stream.push(piece));
+            document = decode(CellStream::grown(own, &text).apply(document.source()));
+            let (own, mut all) = (document.cell(&id).unwrap(), readings(&document));
+            prop_assert!(pieces.concat().contains(&*own.content()), "{:?}", own.content());
+            all.remove(own.ordinal() - 1);
+            prop_assert_eq!(all, readings(&before));
+        }
+    }
 }
 
 #[test]

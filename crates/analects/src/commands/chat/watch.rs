@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use analects_core::Span;
 use analects_formats::msgfile::{Document, Kind, Splice, put_back, put_back_lost};
 use analects_store::vfs::{Disk, Facts, Vfs};
 use analects_store::{LockedFile, StoreError, read_message_file};
@@ -198,8 +197,7 @@ impl Watch<'_> {
         // Somebody who writes to the file right now may be the one whose answer grows there.
         let places = &self.call.surroundings.places;
         let Ok(mut file) = LockedFile::open(self.path, places) else { return Ok(false) };
-        let nothing = Splice { at: Span::new(0, 0), bytes: Vec::new() };
-        file.edit(|document| answered.put_back(document).unwrap_or(nothing.clone()))?;
+        file.edit(|document| answered.put_back(document).unwrap_or(Splice::nothing()))?;
         answered.at = None;
         ui::remark(&format!(
             "{}: an older text was saved over the last answer, which is put back",
