@@ -171,3 +171,32 @@ fn a_kill_while_an_answer_grows_above_a_question_keeps_what_came() {
         assert!(server.request().contains("Question two?"));
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn results_of_calls_stand_below_their_calls_also_if_a_question_is_typed_meanwhile() {
+    use crate::server::{call, done_because};
+    let calls = [call(0, "weather", r#"{"city":"Paris"}"#), call(1, "time", "{}")];
+    let end = [done_because("tool_calls")];
+    let start = "\n# %%\n\nQuestion one?\n";
+    for text in [&[][..], &[piece("I look it up.")]] {
+        let steps = [text, &calls[..], &end[..]].concat();
+        let (sandbox, server, child) = type_before_the_first_word(start, &[], &steps);
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+        let cells = sandbox.show("a.msg.md")["cells"].clone();
+        let roles: Vec<&str> =
+            cells.as_array().unwrap().iter().map(|cell| cell["role"].as_str().unwrap()).collect();
+        let mut expected =
+            vec!["user", "tool_call", "tool_call", "tool_result", "tool_result", "user"];
+        if !text.is_empty() {
+            expected.insert(1, "reply");
+        }
+        assert_eq!(roles, expected, "{}", sandbox.read("a.msg.md"));
+        assert!(!sandbox.read("a.msg.md").contains("[residue]"), "{}", sandbox.read("a.msg.md"));
+        assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
+        let run = sandbox.run(&["chat", "a.msg.md"]);
+        assert_eq!((run.code, &*run.stdout), (Some(0), "Two.\n"), "{}", run.stderr);
+        let request = server.request();
+        assert!(request.find("was not run") < request.find("Question two?"), "{request}");
+    }
+}

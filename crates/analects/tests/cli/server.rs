@@ -115,6 +115,13 @@ pub fn thought(text: &str) -> Step {
     Step::Send(chunk(&serde_json::json!({ "reasoning_content": text }), None))
 }
 
+/// A call of a tool, with its name and its arguments.
+pub fn call(index: usize, name: &str, arguments: &str) -> Step {
+    let function = serde_json::json!({ "name": name, "arguments": arguments });
+    let call = serde_json::json!({ "index": index, "id": format!("call-{index}"), "type": "function", "function": function });
+    Step::Send(chunk(&serde_json::json!({ "tool_calls": [call] }), None))
+}
+
 /// The end of an answer.
 pub fn done() -> Step {
     done_because("stop")

@@ -12,7 +12,7 @@ use super::residue::{difference, line};
 use super::write::{File, add_residue, json_cell, whole, with_author};
 use crate::msgfile::attributes::with_ids;
 use crate::msgfile::item::{ItemError, ItemErrorKind};
-use crate::msgfile::{Cell, Document, NewCell, Splice, append_all};
+use crate::msgfile::{Cell, CellKind, Document, NewCell, Splice, answer_behind, append_all};
 
 /// The cells of messages that are added.
 #[derive(Debug, Default)]
@@ -23,7 +23,8 @@ pub struct Added {
     pub residue: Vec<String>,
 }
 
-/// Adds messages at the end of a file. A cell that they name and that has no id gets one: its place, by which
+/// Adds messages at the end of a file; results of calls below their calls, if somebody has typed something
+/// there meanwhile. A cell that they name and that has no id gets one: its place, by which
 /// it would else be named, is another one as soon as somebody types a cell above it. Every other byte stays.
 pub fn add_messages(
     document: &Document,
@@ -37,7 +38,7 @@ pub fn add_messages(
     named.retain(|mention| !own.contains(mention.id));
     let made = |document: &Document, new: &[Message], ids: &mut dyn Ids| {
         let made = added(document, session, new, ids);
-        let mut bytes = append_all(document, &made.cells).apply(document.source());
+        let mut bytes = placed(document, &made.cells).apply(document.source());
         for line in &made.residue {
             bytes = add_residue(&document.with_source(bytes), line);
         }
@@ -53,6 +54,26 @@ pub fn add_messages(
     };
     let new: Vec<Message> = new.iter().map(rename).collect();
     Ok(Splice::between(document.source(), made(&sealed, &new, ids)))
+}
+
+/// Cells in their place.
+fn placed(document: &Document, cells: &[NewCell]) -> Splice {
+    let is_followed = |call: &Cell<'_>| document.cells().skip(call.ordinal()).any(Cell::is_prompt);
+    match call_of_all(document, cells).filter(is_followed) {
+        Some(call) => answer_behind(document, call, cells),
+        None => append_all(document, cells),
+    }
+}
+
+/// The call of the last of these cells, if all of them are results of calls of the file.
+fn call_of_all<'a>(document: &'a Document, cells: &[NewCell]) -> Option<Cell<'a>> {
+    let call_of = |cell: &NewCell| {
+        let is_output = cell.kind == CellKind::Output && cell.type_word == "tool";
+        let (call, _) = cell.id.rsplit_once('.').filter(|_| is_output)?;
+        document.cell(call).filter(|call| call.type_word() == "tool")
+    };
+    let calls: Option<Vec<Cell<'a>>> = cells.iter().map(call_of).collect();
+    calls?.pop()
 }
 
 /// A message that another one is about.
