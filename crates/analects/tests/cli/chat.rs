@@ -164,3 +164,22 @@ fn a_question_that_the_model_would_not_see_is_named() {
         assert!(run.stderr.contains("hint: take that out of the cell"), "{}", run.stderr);
     }
 }
+
+#[test]
+fn calls_of_one_name_in_several_answers_get_their_own_results() {
+    use crate::server::{call, done_because, stream_head};
+    let script = vec![stream_head(), call(0, "time", "{}"), done_because("tool_calls")];
+    let server = Server::new(vec![script; 5]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    for _ in 0..5 {
+        let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "what time is it?"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+    }
+    let cells = sandbox.show("a.msg.md")["cells"].clone();
+    let ids = |role: &str| -> Vec<String> {
+        let all = cells.as_array().unwrap().iter().filter(|cell| cell["role"] == role);
+        all.map(|cell| cell["id"].as_str().unwrap().to_string()).collect()
+    };
+    let expected: Vec<String> = ids("tool_call").iter().map(|call| format!("{call}.1")).collect();
+    assert_eq!((expected.len(), ids("tool_result")), (5, expected));
+}

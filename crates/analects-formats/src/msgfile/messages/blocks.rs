@@ -15,12 +15,15 @@ use crate::msgfile::{CellKind, NewCell, base64, output};
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     by_cell: HashMap<String, String>,
+    /// The cell of each call, by the name that the provider gave the call. Some give out the same names in every
+    /// answer; then the last one is meant.
+    cells: HashMap<String, String>,
 }
 
 impl Calls {
     /// The cell of each call, by the name that the provider gave the call.
     pub(super) fn into_cells(self) -> HashMap<String, String> {
-        self.by_cell.into_iter().map(|(cell, call)| (call, cell)).collect()
+        self.cells
     }
 }
 
@@ -65,6 +68,7 @@ fn read_json(text: &str) -> (Block, Option<Problem>) {
 fn read_call(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem>) {
     let id = cell.get("call_id").unwrap_or(&cell.name).to_string();
     calls.by_cell.insert(cell.name.to_string(), id.clone());
+    calls.cells.insert(id.clone(), cell.name.to_string());
     let mut extra = RawMap::new();
     let (name, input, problem) = match invoke::decode(&cell.text) {
         Ok(Invoke { name, arguments: Arguments::Json(input) }) => (name, input, None),
