@@ -12,7 +12,7 @@ use analects_core::{
 use analects_formats::Decoded;
 use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{
-    self, Attribute, Cell, Choice, Document, NewCell, Splice, find_cells,
+    self, Attribute, Cell, Choice, Document, NewCell, Splice, find_cells, is_same_text,
 };
 use analects_store::{LockedFile, OsIds, Places, Reply, StoreError, read_picture};
 use jiff::Timestamp;
@@ -233,9 +233,9 @@ fn chosen(document: &Document, choice: &Choice) -> Result<Vec<u8>, ItemError> {
 
 /// Those of the cells that were asked that do not say any more what they said, with what that was.
 fn changed_since(document: &Document, asked: &[(String, String)]) -> Vec<(String, String)> {
-    let says = |text: &str| document.cells().any(|cell| cell.content() == text);
+    let says = |text: &str| document.cells().any(|cell| is_same_text(&cell.content(), text));
     let is_same = |(name, text): &&(String, String)| {
-        let there = document.cell(name).is_some_and(|cell| cell.content() == text.as_str());
+        let there = document.cell(name).is_some_and(|cell| is_same_text(&cell.content(), text));
         // A cell without id has another name when one is typed above it.
         let is_place = name.trim_start_matches('#').parse::<usize>().is_ok();
         there || (is_place && says(text))
@@ -254,7 +254,7 @@ impl AskedCells {
 /// The place of a cell, from 0, if it is still there. It may say something else by now, and then its name tells
 /// which it is.
 fn found_again(document: &Document, name: &str, text: &str) -> Option<usize> {
-    let says = |cell: &Cell<'_>| cell.content() == text;
+    let says = |cell: &Cell<'_>| is_same_text(&cell.content(), text);
     let is_loose_prompt = |cell: &Cell<'_>| cell.id().is_none() && cell.is_prompt();
     let named = document.cell(name).filter(|cell| cell.is_prompt() || cell.id() == Some(name));
     let same = named.filter(says);

@@ -155,26 +155,33 @@ fn a_question_typed_while_another_is_answered_is_answered_next() {
 
 #[test]
 fn an_answer_that_a_late_save_takes_away_is_put_back() {
-    let slow = vec![stream_head(), piece("slow\n"), Step::Pause(800), piece("ly"), done()];
-    let server = Server::new(vec![slow, answer(&["next"])]);
-    let sandbox = sandbox_with(&server);
-    let watching = Watching::start(&sandbox, &[]);
-    save_in_place(&sandbox, "first?");
-    sandbox.wait_for("a.msg.md", "\nslow");
-    let early = sandbox.read("a.msg.md");
-    assert!(early.contains("status=\"streaming\""), "{early}");
-    sandbox.wait_for("a.msg.md", "\nly\n\n# %%\n");
-    // Not at once, when the end of the answer is still looked after; and with a question typed above.
-    std::thread::sleep(Duration::from_millis(1500));
-    let typed = early.replace("first?", "first, I said?");
-    sandbox.write("a.msg.md", format!("{typed}\n\n# %%\n\nsecond?\n"));
-    sandbox.wait_for("a.msg.md", "\nnext\n");
-    let texts = ["first, I said?", "slow\nly", "second?", "next"];
-    assert_eq!(sandbox.texts("a.msg.md"), texts);
-    let file = sandbox.read("a.msg.md");
-    assert!(!file.contains("streaming") && file.contains("output_tokens"), "{file}");
-    let run = watching.stop();
-    assert!(run.stderr.contains("saved over the last answer"), "{}", run.stderr);
+    let trimmed = |file: String| -> String {
+        file.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    };
+    let saves: [&dyn Fn(String) -> String; 3] =
+        [&|file| file, &trimmed, &|file| file.replace('\n', "\r\n")];
+    for save in saves {
+        let slow = [stream_head(), piece("slow  \nand\n"), Step::Pause(800), piece("ly"), done()];
+        let server = Server::new(vec![slow.to_vec(), answer(&["next"])]);
+        let sandbox = sandbox_with(&server);
+        let watching = Watching::start(&sandbox, &[]);
+        save_in_place(&sandbox, "first?");
+        sandbox.wait_for("a.msg.md", "\nslow  \nand\n");
+        let early = sandbox.read("a.msg.md");
+        assert!(early.contains("status=\"streaming\""), "{early}");
+        sandbox.wait_for("a.msg.md", "\nly\n\n# %%\n");
+        // Not at once, when the end of the answer is still looked after; and with a question typed above.
+        std::thread::sleep(Duration::from_millis(1500));
+        let typed = early.replace("first?", "first, I said?");
+        sandbox.write("a.msg.md", save(format!("{typed}\n\n# %%\n\nsecond?\n")));
+        sandbox.wait_for("a.msg.md", &save("\nnext\n\n# %%\n".to_string()));
+        let texts = ["first, I said?", "slow  \nand\nly", "second?", "next"];
+        assert_eq!(sandbox.texts("a.msg.md"), texts);
+        let run = watching.stop();
+        assert!(run.stderr.contains("saved over the last answer"), "{}", run.stderr);
+        let file = sandbox.read("a.msg.md");
+        assert!(!file.contains("streaming"), "{file}");
+    }
 }
 
 #[test]
