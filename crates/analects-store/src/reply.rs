@@ -247,10 +247,8 @@ fn own_cell<'a>(document: &'a Document, id: &str, written: &str) -> Option<(Cell
     // An empty line follows the metadata; an editor may have changed its line end.
     let text = text.strip_prefix("\r\n").or(text.strip_prefix('\n')).unwrap_or(&text);
     // An editor that read the file earlier saves only the beginning of our text.
-    let is_beginning = written.starts_with(text.trim_end());
-    let below = if is_beginning { "" } else { text.strip_prefix(written)? };
-    let below = below.trim_end().trim_start_matches(['\r', '\n']);
-    Some((cell, below.to_string()))
+    let below = msgfile::typed_below(text, written)?.to_string();
+    Some((cell, below))
 }
 
 /// The title and the attributes that a person gave to the growing cell stay.

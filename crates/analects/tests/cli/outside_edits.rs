@@ -200,3 +200,53 @@ fn results_of_calls_stand_below_their_calls_also_if_a_question_is_typed_meanwhil
         assert!(request.find("was not run") < request.find("Question two?"), "{request}");
     }
 }
+
+#[test]
+fn an_editor_that_changes_line_ends_and_blanks_doubles_nothing() {
+    let text = "The first half  \n\n  \n    and \n";
+    let trimmed = |file: &str| -> String {
+        file.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    };
+    let saves: [&dyn Fn(&str) -> String; 2] = [&trimmed, &|file| file.replace('\n', "\r\n")];
+    for save in saves {
+        let end = [Step::Pause(700), piece("the second half."), done()];
+        let script = [&[stream_head(), piece(text)], &end[..]].concat();
+        let server = Server::new(vec![script]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("a.msg.md", "# %%\n\nWhy?  \nAnd how?\n");
+        let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny"]);
+        sandbox.wait_for("a.msg.md", text);
+        let file = format!("{}\n# %%\n\nNext question\n", sandbox.read("a.msg.md"));
+        sandbox.write("a.msg.md", save(&file));
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        let texts = sandbox.texts("a.msg.md");
+        let answer = format!("{text}the second half.");
+        assert_eq!(texts[1..], [&*answer, "Next question"], "{}", sandbox.read("a.msg.md"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_typed_below_an_older_part_of_the_answer_is_a_question() {
+    for first in ["The first ", "The first half\n", "The first half\nand"] {
+        let mut sandbox = Sandbox::new();
+        let (more, end) = (Step::Until(sandbox.path("more")), Step::Until(sandbox.path("end")));
+        let (middle, last) = ANSWER.strip_prefix(first).unwrap().split_at(6);
+        let script =
+            vec![stream_head(), piece(first), more, piece(middle), end, piece(last), done()];
+        let server = Server::new(vec![script]);
+        sandbox.set_server(&server.base_url);
+        sandbox.write("a.msg.md", "# %%\n\nWhy?\n");
+        let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny"]);
+        sandbox.wait_for("a.msg.md", first);
+        let early = sandbox.read("a.msg.md");
+        sandbox.write("more", "");
+        sandbox.wait_for("a.msg.md", &format!("{first}{middle}"));
+        sandbox.write("a.msg.md", format!("{early}\nMy next question?\n"));
+        sandbox.write("end", "");
+        assert_eq!(finish(child), "");
+        let texts = ["Why?", ANSWER, "My next question?"];
+        assert_eq!(sandbox.texts("a.msg.md"), texts, "{}", sandbox.read("a.msg.md"));
+    }
+}
