@@ -12,8 +12,8 @@ mod who;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use analects_core::Agent;
-use analects_formats::msgfile::{Choice, Document, frontmatter};
+use analects_core::{Agent, History};
+use analects_formats::msgfile::{Cell, Choice, Document, frontmatter, role};
 use analects_runtime::{Conversation, FileConversation, StoredConversation, attach_file};
 use analects_store::{ChainName, StoreError, read_message_file};
 use jiff::Timestamp;
@@ -260,26 +260,23 @@ fn chat_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> 
 
 /// Gets the answers to all that waits in a file: one after the other, where it is meant for several agents.
 fn answer_all_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> {
-    let (_, mut later) = take_turn(call, path, said)?;
+    let mut later = take_turn(call, path, said, &mut None)?;
     while later > 0 {
-        let (_, still_later) = take_turn(call, path, Said::default())?;
+        let still_later = take_turn(call, path, Said::default(), &mut None)?;
         // What is typed meanwhile waits for the next call.
         later = still_later.min(later - 1);
     }
     Ok(())
 }
 
-/// Gets an answer in a file; what the file holds then. Cells that are meant for another agent may still wait.
-fn answer_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<Option<Document>, Failure> {
-    take_turn(call, path, said).map(|(document, _)| document)
-}
-
-/// Gets one answer; what the file holds then, and how many cells were left for later.
+/// Gets one answer in a file; how many cells that are meant for another agent still wait. `after` is what the file
+/// holds then, also if the answer broke off.
 fn take_turn(
     call: Call<'_>,
     path: &Path,
     said: Said,
-) -> Result<(Option<Document>, usize), Failure> {
+    after: &mut Option<Document>,
+) -> Result<usize, Failure> {
     let Call { surroundings, config, wanted, choosing, manner } = call;
     if choosing.force && said.prompt.is_some() && path.extension().is_some_and(|end| end == "md") {
         choosing::make_message_file(path, surroundings)?;
@@ -287,8 +284,9 @@ fn take_turn(
     let mut conversation = open_file(path, surroundings)?;
     let document = conversation.document().ok_or_else(|| Failure::ours("the file is not open"))?;
     if said.prompt.is_none() && document.unanswered().is_empty() {
-        return Err(nothing_to_ask(Some(document)));
+        return Err(nothing_to_ask(Some((path, document))));
     }
+    let broken = broken_answer(document).map(|cell| cell.name().into_owned());
     let choice = choosing.settle(path, document)?;
     if said.prompt.is_none() {
         check_asks(&choice, document)?;
@@ -311,11 +309,17 @@ fn take_turn(
     conversation.leave(turn.left);
     let done = ask(&who, manner, serving.as_ref(), &mut conversation, &path.to_string_lossy());
     remark_changed(path, &conversation);
+    // Where the answer could not be written to its end, what came of it is in the file.
+    *after = conversation.into_document().or_else(|| read_message_file(path).ok());
     done.map_err(|failure| {
         let again = format!("analects chat {} asks it again", shell::path(path));
-        local::explain(failure.ask_again_with(again), serving.as_ref())
+        let failure = local::explain(failure.ask_again_with(again), serving.as_ref());
+        match after {
+            Some(document) => if_it_broke_off(failure, path, document, broken.as_deref()),
+            None => failure,
+        }
     })?;
-    Ok((conversation.into_document(), later))
+    Ok(later)
 }
 
 /// Opens a file to go on with it.
@@ -477,18 +481,54 @@ fn go_on_with(
     })
 }
 
-fn nothing_to_ask(document: Option<&Document>) -> Failure {
-    if let Some(cell) = document.and_then(Document::unseen_question) {
+fn nothing_to_ask(file: Option<(&Path, &Document)>) -> Failure {
+    if let Some(cell) = file.and_then(|(_, document)| document.unseen_question()) {
         let (name, history) = (cell.name(), cell.attribute("history").unwrap_or_default());
         let message = format!(
             "nothing to ask: cell {name} has history={history:?}, so the model does not see what it says"
         );
         return Failure::usage(message, "take that out of the cell, or add a prompt");
     }
+    if let Some((path, cell)) = file.and_then(|(path, it)| Some((path, broken_answer(it)?))) {
+        let message = format!("nothing to ask: cell {} is an answer that broke off", cell.name());
+        return Failure::usage(message, format!("add a prompt, or {}", to_ask_again(path, cell)));
+    }
     let message = "nothing to ask: there is no prompt, and no cell waits for an answer";
-    let hint = document.and_then(misplaced_question);
+    let hint = file.and_then(|(_, document)| misplaced_question(document));
     let hint = hint.unwrap_or("add a prompt, such as analects chat talk.msg.md \"Hello\"");
     Failure::usage(message, hint)
+}
+
+/// The last answer of a file, if it broke off. What came of it stays, and counts as an answer.
+fn broken_answer(document: &Document) -> Option<Cell<'_>> {
+    let is_reply = |cell: &Cell<'_>| role(*cell) == "reply" && cell.attribute("part").is_none();
+    let last = document.cells().rfind(is_reply)?;
+    let says = |key: &str, value: &str| last.attribute(key).as_deref() == Some(value);
+    let is_broken = says("status", "streaming") || says("stop_reason", "interrupted");
+    let history = last.attribute("history").and_then(|word| History::parse(&word));
+    (is_broken && history != Some(History::Exclude)).then_some(last)
+}
+
+/// What to do to get another answer in the place of one that broke off.
+fn to_ask_again(path: &Path, broken: Cell<'_>) -> String {
+    format!("hide what came to ask again: analects drop {} {}", shell::path(path), broken.name())
+}
+
+/// Says how to ask again if this failure left an answer that broke off, other than the one that was `known`.
+fn if_it_broke_off(
+    failure: Failure,
+    path: &Path,
+    document: &Document,
+    known: Option<&str>,
+) -> Failure {
+    const INTERRUPTED: u8 = 130;
+    let is_new = |cell: &Cell<'_>| known != Some(&*cell.name());
+    match broken_answer(document).filter(is_new) {
+        Some(cell) if failure.exit_code() != INTERRUPTED => {
+            failure.and_hint(&to_ask_again(path, cell))
+        }
+        _ => failure,
+    }
 }
 
 /// What to do about a question that seems to have been typed where nothing is sent from.

@@ -353,3 +353,107 @@ fn wrong_uses_are_told() {
         assert!(clock.elapsed() < Duration::from_secs(10));
     }
 }
+
+#[test]
+fn an_answer_that_breaks_off_is_told_with_the_way_to_ask_again() {
+    let broken = [stream_head(), piece("half an ans"), Step::Pause(300)];
+    let slow = [stream_head(), piece("half "), Step::Pause(3000), piece("late"), done()];
+    for (script, more) in [(&broken[..], &[][..]), (&slow, &["--timeout", "1"])] {
+        let server = Server::new(vec![script.to_vec(), answer(&["at last"])]);
+        let sandbox = sandbox_with(&server);
+        let watching = Watching::start(&sandbox, more);
+        save_in_place(&sandbox, "question?");
+        server.request();
+        sandbox.wait_for("a.msg.md", "stop_reason=\"interrupted\"");
+        // What came is an answer, however often it is saved.
+        sandbox.write("a.msg.md", sandbox.read("a.msg.md"));
+        nothing_more_is_asked(&server);
+        let run = sandbox.run(&["chat", "a.msg.md"]);
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains("analects drop a.msg.md 2"), "{}", run.stderr);
+        assert_eq!(sandbox.run(&["drop", "a.msg.md", "2"]).code, Some(0));
+        sandbox.wait_for("a.msg.md", "\nat last\n");
+        let run = watching.stop();
+        assert_eq!(run.stderr.matches("analects: ").count(), 1, "{}", run.stderr);
+        assert_eq!(run.stderr.matches("analects drop a.msg.md 2").count(), 1, "{}", run.stderr);
+    }
+}
+
+#[test]
+fn an_answer_that_broke_off_is_put_back_too() {
+    let broken = vec![stream_head(), piece("half\n"), Step::Pause(500), piece("an ans")];
+    let server = Server::new(vec![broken, answer(&["next"])]);
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &[]);
+    save_in_place(&sandbox, "first?");
+    sandbox.wait_for("a.msg.md", "\nhalf\n");
+    let early = sandbox.read("a.msg.md");
+    assert!(early.contains("status=\"streaming\""), "{early}");
+    sandbox.wait_for("a.msg.md", "stop_reason=\"interrupted\"");
+    std::thread::sleep(Duration::from_millis(1500));
+    sandbox.write("a.msg.md", format!("{early}\n# %%\n\nsecond?\n"));
+    sandbox.wait_for("a.msg.md", "\nnext\n\n# %%\n");
+    assert_eq!(sandbox.texts("a.msg.md"), ["first?", "half\nan ans", "second?", "next"]);
+    let run = watching.stop();
+    assert!(run.stderr.contains("saved over the last answer"), "{}", run.stderr);
+    assert!(!sandbox.read("a.msg.md").contains("streaming"), "{}", sandbox.read("a.msg.md"));
+}
+
+#[test]
+fn somebody_else_who_leaves_a_question_behind_is_told_once_and_waited_for() {
+    // The other one holds the file until it is killed, and has not written a word of an answer.
+    let server = Server::new(vec![vec![stream_head(), Step::Hang], answer(&["ours"])]);
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &[]);
+    let mut other = sandbox.spawn(&["chat", "a.msg.md", "question?"]);
+    server.request();
+    nothing_more_is_asked(&server);
+    nothing_more_is_asked(&server);
+    other.kill().unwrap();
+    other.wait().unwrap();
+    // Nobody saves the file.
+    sandbox.wait_for("a.msg.md", "\nours\n\n# %%\n");
+    assert_eq!(sandbox.texts("a.msg.md"), ["question?", "ours"]);
+    let run = watching.stop();
+    assert_eq!(run.stderr.matches("is writing to this file").count(), 1, "{}", run.stderr);
+}
+
+#[test]
+fn a_file_that_is_not_text_is_told_once() {
+    let server = Server::new(vec![answer(&["fine"])]);
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &[]);
+    for _ in 0..2 {
+        let bytes = [AGENT.as_bytes(), b"\n# %%\n\nCaf\xe9?\n"].concat();
+        sandbox.write("a.msg.md", bytes);
+        nothing_more_is_asked(&server);
+    }
+    sandbox.write("a.msg.md", format!("{AGENT}\n# %%\n\nCafé?\n"));
+    sandbox.wait_for("a.msg.md", "\nfine\n");
+    let run = watching.stop();
+    assert_eq!(run.stderr.matches("are not UTF-8").count(), 1, "{}", run.stderr);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_is_full_in_mid_answer_is_told() {
+    let test = "a_disk_that_is_full_in_mid_answer_is_told";
+    let pieces = ["A line of a long answer.\n"; 40].concat();
+    let long = (0..40).flat_map(|_| [piece(&pieces), Step::Pause(20)]);
+    let long = [stream_head()].into_iter().chain(long).chain([done()]).collect();
+    let server = Server::new(vec![long, answer(&["too many"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let Some(_disk) = crate::disk::Mounted::tmpfs(&sandbox.path(""), "128k") else {
+        return skip(test, "a tmpfs cannot be mounted here");
+    };
+    sandbox.write("a.msg.md", AGENT);
+    let watching = Watching::start(&sandbox, &[]);
+    sandbox.write("ballast", vec![0; 64 * 1024]);
+    save_in_place(&sandbox, "question?");
+    server.request();
+    nothing_more_is_asked(&server);
+    let run = watching.stop();
+    assert_eq!(run.stderr.matches("no space left").count(), 1, "{}", run.stderr);
+    assert!(run.stderr.contains("analects drop a.msg.md 2"), "{}", run.stderr);
+    assert!(sandbox.texts("a.msg.md")[1].starts_with("A line of a long answer."));
+}

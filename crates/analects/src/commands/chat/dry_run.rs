@@ -23,7 +23,7 @@ pub fn of_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<(), 
         read => read?,
     };
     if prompt.is_none() && document.unanswered().is_empty() {
-        return Err(nothing_to_ask(Some(&document)));
+        return Err(nothing_to_ask(Some((path, &document))));
     }
     let mut choice = choosing.settle(path, &document)?;
     let turn = next_turn(&document, &choice, wanted, prompt);

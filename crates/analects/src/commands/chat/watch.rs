@@ -12,7 +12,7 @@ use analects_store::vfs::{Disk, Facts, Vfs};
 use analects_store::{LockedFile, StoreError, read_message_file};
 use notify::{Event, RecursiveMode, Watcher};
 
-use super::{Call, Said, answer_in_file, misplaced_question};
+use super::{Call, Said, misplaced_question, take_turn};
 use crate::commands::reading;
 use crate::failure::Failure;
 use crate::{interrupt, ui};
@@ -70,6 +70,16 @@ fn hints_about(path: &Path, wakes: Sender<Wake>) -> Option<impl Watcher> {
     Some(watcher)
 }
 
+/// What came of a look at the file.
+enum Looked {
+    /// Nothing was to be done.
+    Nothing,
+    /// The file was written to, and is looked at again: somebody may have saved it meanwhile.
+    Wrote,
+    /// Somebody else writes to it, and it is looked at again after a while.
+    Locked,
+}
+
 struct Watch<'a> {
     call: Call<'a>,
     path: &'a Path,
@@ -111,10 +121,13 @@ impl Watch<'_> {
             if seen != Some(now) {
                 let Some(settled) = self.wait_until_settled(now) else { return Ok(()) };
                 seen = Some(settled);
-                if self.look(settled)? {
-                    // Somebody may have saved while the answer came to its end.
-                    seen = None;
-                    continue;
+                match self.look(settled)? {
+                    Looked::Nothing => {}
+                    Looked::Locked => seen = None,
+                    Looked::Wrote => {
+                        seen = None;
+                        continue;
+                    }
                 }
             }
             if self.wait(LOOK).is_some_and(|wake| matches!(wake, Wake::Stop)) {
@@ -158,12 +171,12 @@ impl Watch<'_> {
         }
     }
 
-    /// Reads the file, and asks what waits for an answer; whether something was asked.
-    fn look(&mut self, facts: Option<Facts>) -> Result<bool, Failure> {
+    /// Reads the file, and asks what waits for an answer.
+    fn look(&mut self, facts: Option<Facts>) -> Result<Looked, Failure> {
         // A file that is not there is being put there, or comes back.
-        let (Some(_), Some(document)) = (facts, self.read()) else { return Ok(false) };
-        if self.put_back(&document)? {
-            return Ok(true);
+        let (Some(_), Some(document)) = (facts, self.read()) else { return Ok(Looked::Nothing) };
+        if self.put_back(&document) {
+            return Ok(Looked::Wrote);
         }
         let questions = questions(&document);
         let is_old = self
@@ -174,74 +187,83 @@ impl Watch<'_> {
             if let Some(hint) = misplaced_question(&document) {
                 self.tell(Failure::usage(format!("{}: no question", self.path.display()), hint));
             }
-            return Ok(false);
+            return Ok(Looked::Nothing);
         }
         if is_old {
-            return Ok(false);
+            return Ok(Looked::Nothing);
         }
-        let done = answer_in_file(self.call, self.path, Said::default());
-        let done = done.map(|document| {
-            let at = Some(Instant::now());
-            self.answered = document.map(|document| Answered { document, at });
-        });
-        let done = done.map_err(|failure| self.call.surroundings.explain(failure));
-        let again = self.after(done, &questions)?;
-        self.asked = (!again).then(|| (questions, self.facts()));
-        Ok(!again)
+        let mut after = None;
+        let done = take_turn(self.call, self.path, Said::default(), &mut after).map(drop);
+        match done.map_err(|failure| self.call.surroundings.explain(failure)) {
+            Ok(()) => self.told = None,
+            Err(failure) => {
+                if let Looked::Locked = self.failed(failure, &questions)? {
+                    return Ok(Looked::Locked);
+                }
+            }
+        }
+        // Of an answer that broke off, something may have come.
+        let came = |document: &Document| self::questions(document) != questions;
+        if let Some(document) = after.filter(came) {
+            self.answered = Some(Answered { document, at: Some(Instant::now()) });
+        }
+        self.asked = Some((questions, self.facts()));
+        Ok(Looked::Wrote)
     }
 
     /// Puts the last answer back if somebody has saved over it what it was while it grew; whether that was so.
-    fn put_back(&mut self, document: &Document) -> Result<bool, Failure> {
+    fn put_back(&mut self, document: &Document) -> bool {
         let is_lost = |answered: &&mut Answered| answered.put_back(document).is_some();
-        let Some(answered) = self.answered.as_mut().filter(is_lost) else { return Ok(false) };
+        let Some(answered) = self.answered.as_mut().filter(is_lost) else { return false };
         // Somebody who writes to the file right now may be the one whose answer grows there.
         let places = &self.call.surroundings.places;
-        let Ok(mut file) = LockedFile::open(self.path, places) else { return Ok(false) };
-        file.edit(|document| answered.put_back(document).unwrap_or(Splice::nothing()))?;
+        let Ok(mut file) = LockedFile::open(self.path, places) else { return false };
+        let edited = file.edit(|document| answered.put_back(document).unwrap_or(Splice::nothing()));
+        if let Err(error) = edited {
+            self.tell(error.into());
+            return false;
+        }
         answered.at = None;
         ui::remark(&format!(
             "{}: an older text was saved over the last answer, which is put back",
             self.path.display()
         ));
-        Ok(true)
+        true
     }
 
-    /// The file, if it can be read and is whole: the end of a character may still be on its way.
+    /// The file, if it can be read and is text.
     fn read(&mut self) -> Option<Document> {
-        match read_message_file(self.path) {
-            Ok(document) => document.why_not_writable().is_none().then_some(document),
-            Err(error) if error.is_not_found() => None,
-            Err(error) => {
-                self.tell(error.into());
-                None
-            }
-        }
+        let error = match read_message_file(self.path) {
+            Ok(document) => match document.why_not_writable().map(Box::new) {
+                None => return Some(document),
+                Some(problem) => StoreError::NotWritable { path: self.path.to_path_buf(), problem },
+            },
+            Err(error) if error.is_not_found() => return None,
+            Err(error) => error,
+        };
+        self.tell(error.into());
+        None
     }
 
-    /// What came of a question: whether it is to be asked again as soon as that is possible. What fails is
-    /// told, and the watch goes on; the person may mend the file.
-    fn after(&mut self, done: Result<(), Failure>, asked: &Questions) -> Result<bool, Failure> {
-        const LOCKED: u8 = 4;
+    /// Tells what went wrong with these questions, and the watch goes on; the person may mend the file.
+    fn failed(&mut self, failure: Failure, asked: &Questions) -> Result<Looked, Failure> {
+        const USAGE: u8 = 2;
         const INTERRUPTED: u8 = 130;
-        let Err(failure) = done else {
-            self.told = None;
-            return Ok(false);
-        };
-        match failure.exit_code() {
-            INTERRUPTED => return Err(failure),
-            LOCKED => {
-                self.tell(failure);
-                return Ok(true);
-            }
-            _ => {}
+        let locked = StoreError::Locked { path: self.path.to_path_buf() };
+        if failure.exit_code() == INTERRUPTED {
+            return Err(failure);
+        }
+        if failure.message == locked.to_string() {
+            self.tell(failure);
+            return Ok(Looked::Locked);
         }
         // Somebody else may have answered it while we waited for them.
-        let is_open = self.read().is_none_or(|document| questions(&document) == *asked);
-        if is_open {
+        let is_open = |document: Document| questions(&document) == *asked;
+        if failure.exit_code() != USAGE || self.read().is_none_or(is_open) {
             self.told = None;
             self.tell(failure);
         }
-        Ok(false)
+        Ok(Looked::Wrote)
     }
 
     /// Says what is wrong, unless it was said last.
