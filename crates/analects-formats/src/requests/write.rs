@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::marker::PhantomData;
 
 use analects_core::{
-    Body, Content, History, Link, Message, MessageId, Raw, RawMap, SessionId, Tree, User,
+    Body, Content, History, Link, LinkKind, Message, MessageId, Raw, RawMap, SessionId, Tree, User,
 };
 
 use super::difference::{blocks, difference};
@@ -183,6 +183,9 @@ impl Conversation {
         let tree = Tree::new(self.names.iter().map(Names::link).collect());
         let Some(leaf) = tree.leaf(None) else { return };
         let path: HashSet<usize> = tree.ancestors(leaf).collect();
+        // A record that says nothing is where the conversation begins anew on purpose.
+        let root = tree.ancestors(leaf).last();
+        let is_anew = root.is_some_and(|root| tree.link(root).kind == LinkKind::State);
         // Where links are lost or there are none, what was said before is not another branch.
         let mut leads_to_path = vec![false; tree.len()];
         for at in 0..tree.len() {
@@ -191,7 +194,7 @@ impl Conversation {
         }
         let is_beside = |at: &usize| {
             let is_side = tree.link(*at).agent.is_some();
-            !path.contains(at) && (is_side || leads_to_path[*at])
+            !path.contains(at) && (is_side || is_anew || leads_to_path[*at])
         };
         let mut lost: Vec<usize> = self.items.iter().map(|(at, _)| *at).filter(is_beside).collect();
         lost.dedup();

@@ -111,15 +111,7 @@ impl<'s> Session<'s> {
 
     /// Goes back before the first message: what is said next begins anew, and what was said stays as a branch.
     pub fn rewind_to_start(&mut self, ids: &mut dyn Ids, now: Timestamp) -> Result<(), StoreError> {
-        // A record that says nothing and follows nobody ends no chain; one that follows it does.
-        let start = no_change(ids.uuid(now));
-        let record = Message { parent_id: Some(start.id.clone()), ..no_change("") };
-        let before = self.leaf.take();
-        let done = self.append(vec![start, record], ids, now);
-        if done.is_err() {
-            self.leaf = before;
-        }
-        done.map(drop)
+        self.branch(no_change(""), ids, now).map(drop)
     }
 
     /// The message that another one follows; `None` if that is the first.
@@ -145,17 +137,27 @@ impl<'s> Session<'s> {
     /// next follows it. Its name comes back.
     pub fn branch(
         &mut self,
-        message: Message,
+        mut message: Message,
         ids: &mut dyn Ids,
         now: Timestamp,
     ) -> Result<MessageId, StoreError> {
+        let before = self.leaf.clone();
+        let mut records = Vec::new();
         if let Some(parent) = &message.parent_id {
             self.look_up(parent)?;
         } else {
+            // It follows a record that says nothing and follows nobody, so that it is seen to begin anew on purpose.
+            let start = no_change(ids.uuid(now));
+            message.parent_id = Some(start.id.clone());
+            records.push(start);
             self.leaf = None;
         }
-        let placed = self.append(vec![message], ids, now)?;
-        Ok(placed.into_iter().next().map(|message| message.id).unwrap_or_default())
+        records.push(message);
+        let placed = self.append(records, ids, now);
+        if placed.is_err() {
+            self.leaf = before;
+        }
+        Ok(placed?.pop().map(|message| message.id).unwrap_or_default())
     }
 
     /// Whether a message is hidden already.

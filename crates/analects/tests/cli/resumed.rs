@@ -155,6 +155,30 @@ fn the_first_exchange_of_a_session_is_taken_back_and_the_session_stays() {
 }
 
 #[test]
+fn what_was_begun_anew_is_converted_without_what_was_said_before() {
+    let (sandbox, _server) = sandbox(vec![answer(&["One."]), answer(&["Two."])]);
+    sandbox.run(&["chat", "-m", "openai/tiny", "first"]).assert_answer("One.\n");
+    let steps = vec![
+        press(PROMPT, "/undo\r"),
+        press("goes on from its beginning", ""),
+        press(PROMPT, "second\r"),
+        press("Two.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &["chat", "-c"], steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    sandbox.write("s.jsonl", sandbox.run(&["session", "export", "last"]).stdout);
+    let run = sandbox.run(&["convert", "s.jsonl", "--to", "openai", "--lossy"]);
+    assert!(run.stdout.contains("second") && !run.stdout.contains("first"), "{}", run.stdout);
+    // In a message file, both are there, and one of them goes on.
+    let args = ["session", "export", "last", "-o", "b.msg.md"];
+    assert_eq!(sandbox.run(&args).code, Some(0));
+    assert!(sandbox.read("b.msg.md").contains("first"));
+    let run = sandbox.run(&["chat", "b.msg.md", "-m", "openai/tiny", "--dry-run", "third"]);
+    assert!(run.stdout.contains("second") && !run.stdout.contains("first"), "{}", run.stdout);
+}
+
+#[test]
 fn a_session_of_which_only_a_summary_is_seen_is_not_empty() {
     let compaction = "{\"type\":\"summary\",\"id\":\"S\",\"text\":\"They talked.\"}\n\
         {\"type\":\"compact_boundary\",\"id\":\"B\",\"summary_id\":\"S\"}\n";
