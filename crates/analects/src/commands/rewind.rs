@@ -92,10 +92,10 @@ pub fn remark_uncounted(
     Ok(())
 }
 
-/// A summary that was taken back is nothing to go on from.
+/// The summary of a compaction that was taken back is nothing to go on from.
 fn check_counts(session: &Session<'_>, message: &str) -> Result<(), Failure> {
     let is_summary = matches!(session.message(message)?.body, Body::Summary(_));
-    if is_summary && session.is_hidden(message)? {
+    if is_summary && session.is_hidden(message)? && !session.compaction(message)?.is_empty() {
         let text = format!("{message} is a summary that does not count any more");
         return Err(Failure::input(text).or_hint("name a message or an answer"));
     }
