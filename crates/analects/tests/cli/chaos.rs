@@ -15,6 +15,9 @@ use crate::server::{Server, Step, done, piece, stream_head};
 const FILE: &str = "a.msg.md";
 const START: &str = "# %% [^1]\n\n[^1]: [markdown] history=\"none\"\n\nnotes:\n";
 
+/// When a text is too old to be saved.
+const LATE: Duration = Duration::from_millis(450);
+
 /// An editor that types lines below the notes.
 struct Editor {
     path: PathBuf,
@@ -23,6 +26,7 @@ struct Editor {
     seed: u64,
     typed: BTreeSet<String>,
     given_up: usize,
+    late: usize,
 }
 
 impl Editor {
@@ -36,14 +40,20 @@ impl Editor {
         std::thread::sleep(Duration::from_millis(milliseconds));
     }
 
-    /// Reads, waits, and writes back, in one of three ways.
+    /// Reads, waits, and writes back, in one of three ways. If a busy machine has held it up for much longer than it
+    /// wanted to wait, it reads again instead: nobody guards an answer for ever.
     fn cycle(&mut self, round: usize) {
+        let read = Instant::now();
         let text = std::fs::read_to_string(&self.path).unwrap();
         // An editor would not open what another one is in the middle of writing.
         let Some(at) = text.find("notes:\n").map(|at| at + "notes:\n".len()) else { return };
         let line = format!("typed line {round:06}");
         let text = format!("{}{line}\n{}", &text[..at], &text[at..]);
         self.pause(300);
+        if read.elapsed() > LATE {
+            self.late += 1;
+            return;
+        }
         let saved = match round % 3 {
             0 => self.save_by_rename(&text),
             1 => self.save_in_place(&text),
@@ -116,7 +126,8 @@ fn an_editor_without_manners_and_answers_that_stream_lose_nothing() {
     let editor = std::thread::scope(|scope| {
         let editing = scope.spawn(|| {
             let (path, aside) = (sandbox.path(FILE), sandbox.path("editor.tmp"));
-            let mut editor = Editor { path, aside, seed: 7, typed: BTreeSet::new(), given_up: 0 };
+            let mut editor =
+                Editor { path, aside, seed: 7, typed: BTreeSet::new(), given_up: 0, late: 0 };
             for round in 0.. {
                 if over.load(Ordering::SeqCst) {
                     break;
@@ -136,9 +147,10 @@ fn an_editor_without_manners_and_answers_that_stream_lose_nothing() {
         editing.join().unwrap()
     });
     say(&format!(
-        "{} lines typed, {} given up, {rounds} answers",
+        "{} lines typed, {} given up, {} too late, {rounds} answers",
         editor.typed.len(),
-        editor.given_up
+        editor.given_up,
+        editor.late
     ));
     assert!(editor.typed.len() > rounds, "the editor hardly worked");
     check(&sandbox, &editor, &texts);
