@@ -12,7 +12,7 @@ use analects_core::{
 use analects_formats::Decoded;
 use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{
-    self, Attribute, Cell, Choice, Document, NewCell, Splice, find_cells, is_same_text,
+    self, Attribute, Cell, CellKind, Choice, Document, NewCell, Splice, find_cells, is_same_text,
 };
 use analects_store::{LockedFile, OsIds, Places, Reply, StoreError, read_picture};
 use jiff::Timestamp;
@@ -45,9 +45,9 @@ pub struct FileConversation {
 struct AskedCells {
     /// Their names and texts.
     cells: Vec<(String, String)>,
-    /// The last cell of the file, which is mostly the last of them: behind it the answer belongs, and not behind
-    /// what is typed while it comes.
-    last: Option<(String, String)>,
+    /// The kind, name and text of the last cell of the file, which is mostly the last of them: behind it the
+    /// answer belongs, and not behind what is typed while it comes.
+    last: Option<(CellKind, (String, String))>,
 }
 
 #[derive(Debug)]
@@ -168,7 +168,7 @@ impl FileConversation {
             let last = document.cells().rfind(|cell| !cell.is_ready());
             AskedCells {
                 cells: asked.map(named).collect(),
-                last: last.filter(|_| later.is_empty()).map(named),
+                last: last.filter(|_| later.is_empty()).map(|last| (last.kind(), named(last))),
             }
         });
     }
@@ -246,19 +246,24 @@ fn changed_since(document: &Document, asked: &[(String, String)]) -> Vec<(String
 impl AskedCells {
     /// The cell behind which the answer belongs, if it is still there: its place, from 0.
     fn place(&self, document: &Document) -> Option<usize> {
-        let mut known = self.last.iter().chain(self.cells.last());
-        known.find_map(|(name, text)| found_again(document, name, text))
+        let last = self.last.as_ref().and_then(|(kind, last)| found_again(document, *kind, last));
+        let asked = || found_again(document, CellKind::Message, self.cells.last()?);
+        last.or_else(asked)
     }
 }
 
 /// The place of a cell, from 0, if it is still there. It may say something else by now, and then its name tells
 /// which it is.
-fn found_again(document: &Document, name: &str, text: &str) -> Option<usize> {
+fn found_again(
+    document: &Document,
+    kind: CellKind,
+    (name, text): &(String, String),
+) -> Option<usize> {
     let says = |cell: &Cell<'_>| is_same_text(&cell.content(), text);
-    let is_loose_prompt = |cell: &Cell<'_>| cell.id().is_none() && cell.is_prompt();
-    let named = document.cell(name).filter(|cell| cell.is_prompt() || cell.id() == Some(name));
+    let is_loose = |cell: &Cell<'_>| cell.kind() == kind && cell.id().is_none();
+    let named = document.cell(name).filter(|cell| cell.kind() == kind && !cell.is_ready());
     let same = named.filter(says);
-    let same = same.or_else(|| document.cells().rfind(|cell| is_loose_prompt(cell) && says(cell)));
+    let same = same.or_else(|| document.cells().rfind(|cell| is_loose(cell) && says(cell)));
     same.or(named).map(|cell| cell.ordinal() - 1)
 }
 
