@@ -47,7 +47,8 @@ pub use who::{Wanted, Who};
 /// other, /help for help.
 ///
 /// With --watch, such cells are asked whenever FILE is saved, as by an editor: type a line # %%, a question below it,
-/// and save. What fails is said and not asked again until the file is saved anew.
+/// and save. What fails is said and not asked again until the file is saved anew. Of an answer that breaks off, what
+/// came stays; drop it to ask again.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects chat talk.msg.md -m openai/gpt-5-mini \"What is a monad?\"
