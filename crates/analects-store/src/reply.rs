@@ -36,8 +36,13 @@ pub struct Reply {
 enum Growth {
     /// At the end of the file, in place.
     End(Growing),
-    /// Above what somebody typed before the reply began. It is written again from this moment on.
-    Inside(Instant),
+    /// Above other cells, which somebody may have typed before the reply began.
+    Inside {
+        /// When it is written again.
+        next: Instant,
+        /// Whether somebody has typed them since the file was last read.
+        typed: bool,
+    },
     /// Only in memory, since somebody else has changed the file; it is put in its place at the end.
     Nowhere,
 }
@@ -67,6 +72,7 @@ impl Reply {
         make: impl Fn(&Document) -> NewCell,
     ) -> Result<Reply, StoreError> {
         let mut opened = None;
+        let typed = file.is_changed();
         // The whole file is written once more at the end, and not at the beginning, too.
         file.grow(|document| {
             let asked = asked(document).and_then(|at| document.cells().nth(at));
@@ -75,7 +81,7 @@ impl Reply {
             splice
         })?;
         let stream = opened.unwrap_or_default();
-        let growth = Growth::of(&file, stream.id());
+        let growth = Growth::of(&file, stream.id(), typed);
         Ok(Reply { file, stream, growth, written: String::new(), waiting: String::new() })
     }
 
@@ -98,10 +104,10 @@ impl Reply {
     /// last moments. Where others follow the reply's cell, this happens less often. If somebody else changed the
     /// file, nothing is written until the end.
     pub fn flush(&mut self) {
-        let is_done = match &self.growth {
+        let is_done = match self.growth {
             Growth::End(_) => self.flush_at_end(),
-            Growth::Inside(next) if Instant::now() < *next => return,
-            Growth::Inside(_) => self.flush_inside(),
+            Growth::Inside { next, .. } if Instant::now() < next => return,
+            Growth::Inside { typed, .. } => self.flush_inside(typed),
             Growth::Nowhere => None,
         };
         self.waiting.clear();
@@ -122,7 +128,7 @@ impl Reply {
         result.ok()
     }
 
-    fn flush_inside(&mut self) -> Option<()> {
+    fn flush_inside(&mut self, typed: bool) -> Option<()> {
         (!self.file.is_changed()).then_some(())?;
         let began = Instant::now();
         let (id, written) = (self.stream.id().to_string(), self.written.clone());
@@ -136,7 +142,8 @@ impl Reply {
         (edited.is_ok() && is_ours).then_some(())?;
         self.written = text;
         // On a slow disk, or in a large file, the reply must not wait for itself.
-        self.growth = Growth::Inside(Instant::now() + PAUSE.max(began.elapsed() * 20));
+        let next = Instant::now() + PAUSE.max(began.elapsed() * 20);
+        self.growth = Growth::Inside { next, typed };
         Some(())
     }
 
@@ -164,7 +171,11 @@ impl Reply {
         if let Growth::End(_) = self.growth {
             self.flush();
         }
-        let somebody_writes = !matches!(self.growth, Growth::End(_));
+        let somebody_writes = match self.growth {
+            Growth::End(_) => false,
+            Growth::Inside { typed, .. } => typed || self.file.is_changed(),
+            Growth::Nowhere => true,
+        };
         let (id, written) = (self.stream.id().to_string(), self.written);
         let mut file = self.file;
         let mut place = |document: &Document| {
@@ -267,12 +278,13 @@ fn keep_what_a_person_gave(cells: &mut [NewCell], own: Cell<'_>) {
 
 impl Growth {
     /// How the cell of that name can grow in the file as it is.
-    fn of(file: &LockedFile, id: &str) -> Growth {
+    fn of(file: &LockedFile, id: &str, typed: bool) -> Growth {
         let length = file.document().source().len() as u64;
         let mut cells = file.document().cells();
         if cells.next_back().is_none_or(|last| last.id() != Some(id)) {
             let is_there = cells.any(|cell| cell.id() == Some(id));
-            return if is_there { Growth::Inside(Instant::now()) } else { Growth::Nowhere };
+            let inside = Growth::Inside { next: Instant::now(), typed };
+            return if is_there { inside } else { Growth::Nowhere };
         }
         let handle = file.vfs().open(file.path(), Open::Append).ok();
         handle.map_or(Growth::Nowhere, |handle| Growth::End(Growing { handle, length }))
