@@ -39,7 +39,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use analects_core::{Agent, History, LineIndex, Span};
+use analects_core::{Agent, History, LineIndex, Raw, RawMap, Span};
 
 pub use agents::is_fixed_word;
 pub use attributes::{Attribute, set_attributes};
@@ -429,9 +429,19 @@ impl<'a> Cell<'a> {
         let broke_off = self.attribute("status").as_deref() == Some("streaming")
             || self.attribute("stop_reason").as_deref() == Some("interrupted");
         let silent = broke_off && self.body().is_empty();
-        let answers = self.kind() == CellKind::Output && !agents::is_event(&self.word());
+        let word = self.word();
+        let is_event = agents::is_event(&word) || (word == "block" && self.is_foreign_record());
+        let answers = self.kind() == CellKind::Output && !is_event;
         let is_hidden = self.own_history() == Some(History::Exclude);
         answers && !silent && !is_hidden && !self.is_failed()
+    }
+
+    /// Whether it holds a whole message that no cell can say, and that is no answer: a change of the state, for
+    /// example.
+    fn is_foreign_record(self) -> bool {
+        let record = || RawMap::parse(&self.content()).unwrap_or_default();
+        self.attribute("json").as_deref() == Some("message")
+            && record().get("type").and_then(Raw::as_string).as_deref() != Some("assistant")
     }
 
     /// Whether it is one of the cells that an answer of this name consists of, apart from its first: calls and

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use analects_context::{Calibration, FileFreshness};
-use analects_core::{Agent, Body, Chain, Message, MessageId, Raw, SessionState, Summary};
+use analects_core::{
+    Agent, Block, Body, Chain, Content, Message, MessageId, Raw, SessionState, Summary,
+};
 use analects_formats::Decoded;
 use analects_store::{ChainName, Loaded, OsIds, Session, StoreError, TranscriptStore, load};
 use jiff::Timestamp;
@@ -191,7 +193,11 @@ impl StoredConversation {
 
 /// Whether the person said it.
 fn is_said(message: &Message) -> bool {
-    matches!(&message.body, Body::User(_)) && !message.text().is_empty()
+    let is_result = |block: &Block| matches!(block, Block::ToolResult(_));
+    // What stands beside results of calls goes with them: without it, the calls would have none.
+    let has_results = matches!(message.body.content(), Some(Content::Blocks(blocks))
+        if blocks.iter().any(is_result));
+    matches!(&message.body, Body::User(_)) && !message.text().is_empty() && !has_results
 }
 
 fn is_state(message: &Message) -> bool {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::marker::PhantomData;
 
 use analects_core::{
-    Body, Content, History, Link, LinkKind, Message, MessageId, Raw, RawMap, SessionId, Tree, User,
+    Body, Content, History, Link, Message, MessageId, Raw, RawMap, SessionId, Tree, User,
 };
 
 use super::difference::{blocks, difference};
@@ -159,6 +159,11 @@ impl Conversation {
             losses.push(Loss::of(&message.id, "message", why));
             return;
         }
+        if message.is_api_error_message {
+            let why = "it is an error, which the model does not see, so it is left out";
+            losses.push(Loss::of(&message.id, "message", why));
+            return;
+        }
         let before = self.last.replace(message.id.clone());
         let read = self.write::<W>(message);
         let Some(mut read) = read else {
@@ -178,34 +183,29 @@ impl Conversation {
         losses.extend(difference(message, &read));
     }
 
-    /// A request is one conversation: what was abandoned for another branch, and side chains, have no place in it.
+    /// A request is one conversation: what was dropped, what was abandoned for another branch, and side chains, have
+    /// no place in it.
     fn leave_out_branches(&mut self, losses: &mut Vec<Loss>) {
         let tree = Tree::new(self.names.iter().map(Names::link).collect());
         let Some(leaf) = tree.leaf(None) else { return };
         let path: HashSet<usize> = tree.ancestors(leaf).collect();
-        // A record that says nothing is where the conversation begins anew on purpose.
-        let root = tree.ancestors(leaf).last();
-        let is_anew = root.is_some_and(|root| tree.link(root).kind == LinkKind::State);
-        // Where links are lost or there are none, what was said before is not another branch.
-        let mut leads_to_path = vec![false; tree.len()];
-        for at in 0..tree.len() {
-            let above = tree.parent(at).is_some_and(|parent| leads_to_path[parent]);
-            leads_to_path[at] = above || path.contains(&at);
-        }
-        let is_beside = |at: &usize| {
-            let is_side = tree.link(*at).agent.is_some();
-            !path.contains(at) && (is_side || is_anew || leads_to_path[*at])
+        // Where nobody says what follows what, everything is one conversation.
+        let has_links = (0..tree.len()).any(|at| tree.parent(at).is_some());
+        let why_not = |at: usize| match () {
+            () if tree.link(at).agent.is_some() => Some("it is in a side chain, so it is left out"),
+            () if tree.is_hidden(at) => Some("it was dropped, so it is left out"),
+            () if has_links && !path.contains(&at) => {
+                Some("it is on another branch, so it is left out")
+            }
+            () => None,
         };
-        let mut lost: Vec<usize> = self.items.iter().map(|(at, _)| *at).filter(is_beside).collect();
+        let said = self.items.iter().map(|(at, _)| *at);
+        let mut lost: Vec<(usize, &str)> =
+            said.filter_map(|at| why_not(at).map(|why| (at, why))).collect();
         lost.dedup();
-        self.items.retain(|(at, _)| !is_beside(at));
-        for at in lost {
-            let link = tree.link(at);
-            let why = match link.agent {
-                Some(_) => "it is in a side chain, so it is left out",
-                None => "it is on another branch, so it is left out",
-            };
-            losses.push(Loss::of(&link.id.into(), "message", why));
+        self.items.retain(|(at, _)| why_not(*at).is_none());
+        for (at, why) in lost {
+            losses.push(Loss::of(&tree.link(at).id.into(), "message", why));
         }
     }
 

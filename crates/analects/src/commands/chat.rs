@@ -12,8 +12,8 @@ mod who;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use analects_core::{Agent, History};
-use analects_formats::msgfile::{Cell, Choice, Document, frontmatter, role};
+use analects_core::{Agent, Body};
+use analects_formats::msgfile::{Cell, Choice, Document, current_branch, frontmatter};
 use analects_runtime::{Conversation, FileConversation, StoredConversation, attach_file};
 use analects_store::{ChainName, StoreError, read_message_file};
 use jiff::Timestamp;
@@ -500,19 +500,23 @@ fn nothing_to_ask(file: Option<(&Path, &Document)>) -> Failure {
     Failure::usage(message, hint)
 }
 
-/// The last answer of a file, if it broke off. What came of it stays, and counts as an answer.
+/// The last answer on the branch that a file is on, if it broke off. What came of it stays, and counts as an answer.
 fn broken_answer(document: &Document) -> Option<Cell<'_>> {
-    let is_reply = |cell: &Cell<'_>| role(*cell) == "reply" && cell.attribute("part").is_none();
-    let last = document.cells().rfind(is_reply)?;
+    // To find the branch, all messages are read; mostly there is no need for it.
+    if !document.mentions("streaming") && !document.mentions("interrupted") {
+        return None;
+    }
+    let mut branch = current_branch(document).into_iter();
+    let last = branch.find(|step| matches!(step.message.body, Body::Assistant(_)))?.cell;
     let says = |key: &str, value: &str| last.attribute(key).as_deref() == Some(value);
     let is_broken = says("status", "streaming") || says("stop_reason", "interrupted");
-    let history = last.attribute("history").and_then(|word| History::parse(&word));
-    (is_broken && history != Some(History::Exclude)).then_some(last)
+    is_broken.then_some(last)
 }
 
 /// What to do to get another answer in the place of one that broke off.
 fn to_ask_again(path: &Path, broken: Cell<'_>) -> String {
-    format!("hide what came to ask again: analects drop {} {}", shell::path(path), broken.name())
+    let (file, cell) = (shell::path(path), broken.name());
+    format!("hide what came to ask again: analects drop {file} {}", shell::word(&cell))
 }
 
 /// Says how to ask again if this failure left an answer that broke off, other than the one that was `known`.

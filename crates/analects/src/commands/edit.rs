@@ -126,7 +126,8 @@ fn in_session(
         false => compact_again(&mut session, new, rest)?,
     };
     if let Some(leaf) = before {
-        ui::remark(&format!("to undo this: analects rewind {session_id} {}", &*leaf));
+        let leaf = shell::word(&leaf);
+        ui::remark(&format!("to undo this: analects rewind {session_id} {leaf}"));
     }
     Ok((new.to_string(), vec![id.to_string()]))
 }

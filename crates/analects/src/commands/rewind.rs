@@ -68,8 +68,8 @@ pub fn back_to(sessions: &Sessions, name: ChainName, to: Option<&str>) -> Result
         None => session.rewind_to_start(&mut OsIds, Timestamp::now())?,
     }
     remark_uncounted(sessions, &name, &counted)?;
-    let back =
-        before.map(|leaf| format!("; to undo this: analects rewind {session_id} {}", &*leaf));
+    let back = before
+        .map(|leaf| format!("; to undo this: analects rewind {session_id} {}", shell::word(&leaf)));
     let (to, back) = (to.unwrap_or("its beginning"), back.unwrap_or_default());
     ui::remark(&format!("the session goes on from {to}{back}"));
     Ok(())

@@ -498,3 +498,68 @@ fn an_edited_summary_of_a_session_stands_for_what_the_old_one_stood_for() {
     let request = sent(&sandbox);
     assert!(request.contains("old answer") && !request.contains("rivers"), "{request}");
 }
+
+#[test]
+fn what_was_dropped_edited_or_failed_is_in_no_request_that_is_converted() {
+    let sandbox = Sandbox::new();
+    let ids = session(
+        &sandbox,
+        "{\"type\":\"user\",\"content\":\"clumsy\"}\n\
+         {\"type\":\"assistant\",\"content\":\"SECRET\"}\n\
+         {\"type\":\"user\",\"content\":\"more\"}\n\
+         {\"type\":\"assistant\",\"is_api_error_message\":true,\"content\":\"answered 500\"}\n",
+    );
+    let converted = || {
+        sandbox.write("t.jsonl", sandbox.run(&["session", "export", "last"]).stdout);
+        sandbox.run(&["convert", "t.jsonl", "--to", "openai", "--lossy"])
+    };
+    assert_eq!(sandbox.run(&["drop", "last", &ids[1]]).code, Some(0));
+    let run = converted();
+    assert!(run.stdout.contains("clumsy") && run.stdout.contains("more"), "{}", run.stdout);
+    assert!(!run.stdout.contains("SECRET") && !run.stdout.contains("500"), "{}", run.stdout);
+    assert!(run.stderr.contains("it was dropped, so it is left out"), "{}", run.stderr);
+    assert!(run.stderr.contains("it is an error, which"), "{}", run.stderr);
+    assert_eq!(sandbox.run(&["edit", "last", &ids[0], "elegant"]).code, Some(0));
+    let run = converted();
+    assert!(run.stdout.contains("elegant") && !run.stdout.contains("clumsy"), "{}", run.stdout);
+    assert!(!run.stdout.contains("more"), "{}", run.stdout);
+}
+
+#[test]
+#[cfg(unix)]
+fn names_of_messages_from_elsewhere_are_quoted_in_what_is_told() {
+    let sandbox = Sandbox::new();
+    let lines = "{\"type\":\"user\",\"id\":\"u1\",\"content\":\"one\"}\n\
+         {\"type\":\"assistant\",\"id\":\"a1; echo pwned\",\"content\":\"two\"}\n";
+    session(&sandbox, lines);
+    let run = sandbox.run(&["rewind", "last", "u1"]);
+    assert!(run.stderr.contains(" 'a1; echo pwned'\n"), "{}", run.stderr);
+    run_told(&sandbox, &run.stderr);
+    let run = sandbox.run(&["edit", "last", "a1; echo pwned", "three"]);
+    assert!(run.stderr.contains("to undo this: analects rewind"), "{}", run.stderr);
+    run_told(&sandbox, &run.stderr);
+}
+
+#[test]
+fn a_question_that_failed_in_a_session_waits_in_the_file_made_of_it() {
+    let failed = crate::server::error("400 Bad Request", r#"{"error":{"message":"no"}}"#);
+    let server = Server::new(vec![answer(&["Hi."]), failed, answer(&["Now."])]);
+    let sandbox = sandbox_with(&server);
+    sandbox.run(&["chat", "-m", "openai/tiny", "hello"]).assert_answer("Hi.\n");
+    assert_eq!(sandbox.run(&["chat", "-c", "-m", "openai/other", "and?"]).code, Some(5));
+    assert_eq!(sandbox.run(&["session", "export", "last", "-o", "x.msg.md"]).code, Some(0));
+    sandbox.run(&["chat", "x.msg.md", "-m", "openai/tiny"]).assert_answer("Now.\n");
+}
+
+#[test]
+fn an_answer_that_broke_off_on_another_branch_is_not_what_there_is_to_ask_again() {
+    let sandbox = Sandbox::new();
+    let broken = FILE.replace("[^4]: [coder]", "[^4]: [coder] stop_reason=\"interrupted\"");
+    assert_ne!(broken, FILE);
+    sandbox.write("a.msg.md", &broken);
+    let ask = || sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny"]).stderr;
+    assert!(ask().contains("analects drop a.msg.md 4"), "{}", ask());
+    assert_eq!(sandbox.run(&["rewind", "a.msg.md", "2"]).code, Some(0));
+    let told = ask();
+    assert!(told.contains("nothing to ask") && !told.contains("broke off"), "{told}");
+}
