@@ -180,7 +180,9 @@ impl Config {
             None if names.is_empty() => {
                 format!("define it as [agents.{name}] in config.toml, or name a model with -m")
             }
-            None => format!("there are {}; -m MODEL makes a new one", names.join(", ")),
+            None => {
+                format!("there are {}; without --agent, -m MODEL makes a new one", names.join(", "))
+            }
         };
         Failure::not_found(format!("there is no agent {name}")).or_hint(hint)
     }

@@ -285,7 +285,7 @@ fn take_turn(
     let mut conversation = open_file(path, surroundings)?;
     let document = conversation.document().ok_or_else(|| Failure::ours("the file is not open"))?;
     if said.prompt.is_none() && document.unanswered().is_empty() {
-        return Err(nothing_to_ask(Some((path, document))));
+        return Err(nothing_to_ask(path, document));
     }
     let broken = broken_answer(document).map(|cell| cell.name().into_owned());
     let choice = choosing.settle(path, document)?;
@@ -468,7 +468,7 @@ fn go_on_with(
     let Call { surroundings, config, wanted, choosing, manner } = call;
     let mut who = Who::of_store(&conversation, wanted, &surroundings.models, config)?;
     if said.prompt.is_none() && !conversation.is_unanswered() {
-        return Err(nothing_to_ask(None));
+        return Err(nothing_to_ask_in_session());
     }
     let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
     choosing.tune(&mut who.agent);
@@ -482,22 +482,27 @@ fn go_on_with(
     })
 }
 
-fn nothing_to_ask(file: Option<(&Path, &Document)>) -> Failure {
-    if let Some(cell) = file.and_then(|(_, document)| document.unseen_question()) {
+fn nothing_to_ask(path: &Path, document: &Document) -> Failure {
+    if let Some(cell) = document.unseen_question() {
         let (name, history) = (cell.name(), cell.attribute("history").unwrap_or_default());
         let message = format!(
             "nothing to ask: cell {name} has history={history:?}, so the model does not see what it says"
         );
         return Failure::usage(message, "take that out of the cell, or add a prompt");
     }
-    if let Some((path, cell)) = file.and_then(|(path, it)| Some((path, broken_answer(it)?))) {
+    if let Some(cell) = broken_answer(document) {
         let message = format!("nothing to ask: cell {} is an answer that broke off", cell.name());
         return Failure::usage(message, format!("add a prompt, or {}", to_ask_again(path, cell)));
     }
     let message = "nothing to ask: there is no prompt, and no cell waits for an answer";
-    let hint = file.and_then(|(_, document)| misplaced_question(document));
+    let hint = misplaced_question(document);
     let hint = hint.unwrap_or("add a prompt, such as analects chat talk.msg.md \"Hello\"");
     Failure::usage(message, hint)
+}
+
+fn nothing_to_ask_in_session() -> Failure {
+    let message = "nothing to ask: there is no prompt, and what was asked last has its answer";
+    Failure::usage(message, "add a prompt, such as analects chat -c \"Go on\"")
 }
 
 /// The last answer on the branch that a file is on, if it broke off. What came of it stays, and counts as an answer.

@@ -8,6 +8,7 @@ use analects_store::{OsIds, Session};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::rewind::check_counts;
 use super::{cells, reading};
 use crate::failure::Failure;
 use crate::piped::piped;
@@ -115,6 +116,7 @@ fn in_session(
     let session_id = name.session.to_string();
     let mut session = Session::open(&*sessions.store, name)?;
     let before = session.leaf().cloned();
+    check_counts(&session, &id)?;
     let old = session.message(&id)?;
     let new = Message { parent_id: old.parent_id.clone(), ..said_instead(&old, text)? };
     let rest = match old.body {

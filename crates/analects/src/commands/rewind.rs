@@ -93,7 +93,7 @@ pub fn remark_uncounted(
 }
 
 /// The summary of a compaction that was taken back is nothing to go on from.
-fn check_counts(session: &Session<'_>, message: &str) -> Result<(), Failure> {
+pub fn check_counts(session: &Session<'_>, message: &str) -> Result<(), Failure> {
     let is_summary = matches!(session.message(message)?.body, Body::Summary(_));
     if is_summary && session.is_hidden(message)? && !session.compaction(message)?.is_empty() {
         let text = format!("{message} is a summary that does not count any more");

@@ -419,11 +419,13 @@ fn to_go_back_to_the_summary_of_a_session_is_to_the_end_of_its_compaction() {
         // What was taken back is nothing to go on from.
         let run = sandbox.run(&["compact", copy, "--undo"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        let run = sandbox.run(&["rewind", copy, "S"]);
-        run.assert_failure(
-            1,
-            "analects: S is a summary that does not count any more\nhint: name a message or an answer\n",
-        );
+        for args in [&["rewind", copy, "S"][..], &["edit", copy, "S", "something else"]] {
+            sandbox.run(args).assert_failure(
+                1,
+                "analects: S is a summary that does not count any more\n\
+                 hint: name a message or an answer\n",
+            );
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use analects_runtime::{Conversation, StoredConversation, file_messages};
 use analects_store::read_message_file;
 
 use super::who::{Wanted, Who};
-use super::{Call, check_asks, next_turn, nothing_to_ask};
+use super::{Call, check_asks, next_turn, nothing_to_ask, nothing_to_ask_in_session};
 use crate::commands::cells;
 use crate::failure::Failure;
 use crate::{outgoing, ui};
@@ -23,7 +23,7 @@ pub fn of_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<(), 
         read => read?,
     };
     if prompt.is_none() && document.unanswered().is_empty() {
-        return Err(nothing_to_ask(Some((path, &document))));
+        return Err(nothing_to_ask(path, &document));
     }
     let mut choice = choosing.settle(path, &document)?;
     let turn = next_turn(&document, &choice, wanted, prompt);
@@ -59,7 +59,7 @@ pub fn of_session(
     let Call { surroundings, config, wanted, .. } = call;
     let who = Who::of_store(conversation, wanted, &surroundings.models, config)?;
     if prompt.is_none() && !conversation.is_unanswered() {
-        return Err(nothing_to_ask(None));
+        return Err(nothing_to_ask_in_session());
     }
     let prompt = prompt.map(|prompt| Message::user("", prompt));
     let decoded = conversation.messages();
