@@ -195,7 +195,8 @@ fn what_is_meant_to_hurt_costs_no_more_than_its_length() {
     ] {
         let (shown, time) = cost(&text);
         assert!(shown < text.len() * 12 + 1_000, "{name}: {shown} bytes of {}", text.len());
-        assert!(time < Duration::from_secs(20), "{name}: {time:?}");
+        // What grows with the square of its length takes many minutes, also where this machine is busy.
+        assert!(time < Duration::from_secs(60), "{name}: {time:?}");
     }
 }
 
