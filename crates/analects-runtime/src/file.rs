@@ -13,6 +13,7 @@ use analects_formats::Decoded;
 use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{
     self, Attribute, Cell, CellKind, Choice, Document, NewCell, Splice, find_cells, is_same_text,
+    list_of,
 };
 use analects_store::{LockedFile, OsIds, Places, Reply, StoreError, read_picture};
 use jiff::Timestamp;
@@ -43,11 +44,20 @@ pub struct FileConversation {
 /// The cells that are being answered.
 #[derive(Debug, Default)]
 struct AskedCells {
-    /// Their names and texts.
-    cells: Vec<(String, String)>,
-    /// The kind, name and text of the last cell of the file, which is mostly the last of them: behind it the
-    /// answer belongs, and not behind what is typed while it comes.
-    last: Option<(CellKind, (String, String))>,
+    cells: Vec<Known>,
+    /// The last cell of the file, which is mostly the last of them: behind it the answer belongs, and not behind
+    /// what is typed while it comes.
+    last: Option<Known>,
+}
+
+/// What is known of a cell, to find it again when the file has changed.
+#[derive(Debug, Clone)]
+struct Known {
+    kind: CellKind,
+    name: String,
+    text: String,
+    /// How many cells before it look just the same. An id may stand at several cells, as where one was copied.
+    twins: usize,
 }
 
 #[derive(Debug)]
@@ -120,7 +130,8 @@ impl FileConversation {
     /// everything has been said: what waits for an answer then is what is asked.
     pub fn choose(&mut self, choice: Choice) -> Result<(), ItemError> {
         if let Some(document) = self.document() {
-            let asked = document.unanswered().first().map(|cell| cell.name().into_owned());
+            // By its place, where an older cell has its id.
+            let asked = document.unanswered().first().map(|cell| list_of(&[*cell]));
             let choice = Choice { asked, ..choice };
             chosen(document, &choice)?;
             self.choice = choice;
@@ -159,7 +170,6 @@ impl FileConversation {
 
     /// Remembers what is being asked.
     fn remember_asked(&self, document: &Document) {
-        let named = |cell: Cell<'_>| (cell.name().into_owned(), cell.content().into_owned());
         self.asked.get_or_init(|| {
             let later = self.later.iter().filter_map(|list| find_cells(document, list).ok());
             let later: HashSet<usize> = later.flatten().collect();
@@ -167,8 +177,8 @@ impl FileConversation {
             let asked = asked.filter(|cell| !later.contains(&(cell.ordinal() - 1)));
             let last = document.cells().rfind(|cell| !cell.is_ready());
             AskedCells {
-                cells: asked.map(named).collect(),
-                last: last.filter(|_| later.is_empty()).map(|last| (last.kind(), named(last))),
+                cells: asked.map(|cell| Known::of(document, cell)).collect(),
+                last: last.filter(|_| later.is_empty()).map(|last| Known::of(document, last)),
             }
         });
     }
@@ -231,40 +241,59 @@ fn chosen(document: &Document, choice: &Choice) -> Result<Vec<u8>, ItemError> {
     msgfile::set_attributes(document, &choice.changes(document)?)
 }
 
-/// Those of the cells that were asked that do not say any more what they said, with what that was.
-fn changed_since(document: &Document, asked: &[(String, String)]) -> Vec<(String, String)> {
-    let says = |text: &str| document.cells().any(|cell| is_same_text(&cell.content(), text));
-    let is_same = |(name, text): &&(String, String)| {
-        let there = document.cell(name).is_some_and(|cell| is_same_text(&cell.content(), text));
-        // A cell without id has another name when one is typed above it.
-        let is_place = name.trim_start_matches('#').parse::<usize>().is_ok();
-        there || (is_place && says(text))
-    };
-    asked.iter().filter(|asked| !is_same(asked)).cloned().collect()
+/// Those of the cells that were asked that do not say any more what they said.
+fn changed_since(document: &Document, asked: &[Known]) -> Vec<Known> {
+    let is_same = |known: &&Known| known.find(document).is_some_and(|cell| known.is_said_by(&cell));
+    asked.iter().filter(|known| !is_same(known)).cloned().collect()
 }
 
 impl AskedCells {
     /// The cell behind which the answer belongs, if it is still there: its place, from 0.
     fn place(&self, document: &Document) -> Option<usize> {
-        let last = self.last.as_ref().and_then(|(kind, last)| found_again(document, *kind, last));
-        let asked = || found_again(document, CellKind::Message, self.cells.last()?);
-        last.or_else(asked)
+        let last = self.last.as_ref().and_then(|last| last.find(document));
+        let asked = || self.cells.last()?.find(document);
+        last.or_else(asked).map(|cell| cell.ordinal() - 1)
     }
 }
 
-/// The place of a cell, from 0, if it is still there. It may say something else by now, and then its name tells
-/// which it is.
-fn found_again(
-    document: &Document,
-    kind: CellKind,
-    (name, text): &(String, String),
-) -> Option<usize> {
-    let says = |cell: &Cell<'_>| is_same_text(&cell.content(), text);
-    let is_loose = |cell: &Cell<'_>| cell.kind() == kind && cell.id().is_none();
-    let named = document.cell(name).filter(|cell| cell.kind() == kind && !cell.is_ready());
-    let same = named.filter(says);
-    let same = same.or_else(|| document.cells().rfind(|cell| is_loose(cell) && says(cell)));
-    same.or(named).map(|cell| cell.ordinal() - 1)
+impl Known {
+    fn of(document: &Document, cell: Cell<'_>) -> Known {
+        let (name, text) = (cell.name().into_owned(), cell.content().into_owned());
+        let known = Known { kind: cell.kind(), name, text, twins: 0 };
+        let before = document.cells().take(cell.ordinal() - 1);
+        let twins = before.filter(|other| other.id() == cell.id() && known.is_like(other)).count();
+        Known { twins, ..known }
+    }
+
+    fn is_said_by(&self, cell: &Cell<'_>) -> bool {
+        is_same_text(&cell.content(), &self.text)
+    }
+
+    /// Whether a cell is of that kind and says that.
+    fn is_like(&self, cell: &Cell<'_>) -> bool {
+        cell.kind() == self.kind && self.is_said_by(cell)
+    }
+
+    /// The cell, if it is still there. It may say something else by now, and then its name tells which it is.
+    fn find<'d>(&self, document: &'d Document) -> Option<Cell<'d>> {
+        let fits = |cell: &Cell<'_>| cell.kind() == self.kind && !cell.is_ready();
+        let named = || {
+            let is_named = |cell: &Cell<'_>| cell.id() == Some(&*self.name) && fits(cell);
+            document.cells().filter(is_named)
+        };
+        let placed = document.cell(&self.name).filter(|cell| cell.id().is_none() && fits(cell));
+        let same = self.choose(named()).or_else(|| placed.filter(|cell| self.is_said_by(cell)));
+        // A cell without id has another name when one is typed above it.
+        let same =
+            same.or_else(|| self.choose(document.cells().filter(|cell| cell.id().is_none())));
+        same.or_else(|| named().last()).or(placed)
+    }
+
+    /// Which of some cells it is: of those that look like it the one that has as many before it, or else the last.
+    fn choose<'d>(&self, cells: impl Iterator<Item = Cell<'d>>) -> Option<Cell<'d>> {
+        let alike: Vec<Cell<'d>> = cells.filter(|cell| self.is_like(cell)).collect();
+        alike.get(self.twins).or(alike.last()).copied()
+    }
 }
 
 /// The messages of a file, with the pictures that it names.
@@ -341,18 +370,18 @@ impl Conversation for FileConversation {
         };
         let answer = Message { author: Some(self.agent.clone()), ..answer };
         let asked = self.asked.take().unwrap_or_default();
-        let mut changed = Vec::new();
+        let mut changed: Vec<Known> = Vec::new();
         let cells = |document: &Document, id: &str| {
             let (mut cells, residue) = msgfile::answer(document, id, &answer, &mut OsIds);
             changed = changed_since(document, &asked.cells);
             if let Some(first) = cells.first_mut().filter(|_| !changed.is_empty()) {
-                let texts: Vec<&str> = changed.iter().map(|(_, text)| text.as_str()).collect();
+                let texts: Vec<&str> = changed.iter().map(|known| known.text.as_str()).collect();
                 first.attributes.push(("asked".to_string(), texts.join("\n\n")));
             }
             (cells, residue)
         };
         let file = reply.finish_behind(|document| asked.place(document), cells)?;
-        self.changed = changed.into_iter().map(|(name, _)| name).collect();
+        self.changed = changed.into_iter().map(|known| known.name).collect();
         self.state = State::Resting(Box::new(file));
         Ok(())
     }

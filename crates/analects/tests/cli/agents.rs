@@ -288,3 +288,46 @@ fn a_watched_file_is_answered_by_several_agents_too() {
     let order = ["q3", "one", "q4", "two"].map(|text| file.find(text).unwrap());
     assert!(order.is_sorted(), "{file}");
 }
+
+/// A question with an id and more attributes.
+fn question(id: &str, more: &str, text: &str) -> String {
+    format!("\n# %% [^{id}]\n\n[^{id}]: [markdown] {more}\n\n{text}\n")
+}
+
+#[test]
+fn a_question_that_shares_its_id_with_another_is_answered_where_it_stands() {
+    let (poet, coder) = ("agent=poet", "agent=coder");
+    let answered = "\n# %%% [^x]\n\n[^x]: [coder]\n\nold\n";
+    let note = |text: &str| question("n", "history=none", text);
+    let cases = [
+        (
+            question("3", "", "q1") + answered + &question("3", "", "q2"),
+            "q1:- old:coder q2:- 1:coder",
+        ),
+        // The same text, too.
+        (question("3", "", "q") + answered + &question("3", "", "q"), "q:- old:coder q:- 1:coder"),
+        (question("3", coder, "q") + &question("3", poet, "q"), "q:- 1:coder q:- 2:poet"),
+        (
+            question("3", coder, "q1") + &question("3", poet, "q2") + &question("3", coder, "q3"),
+            "q1:- 1:coder q2:- 2:poet q3:- 3:coder",
+        ),
+        (
+            note("n1")
+                + &question("3", "", "q1")
+                + answered
+                + &question("4", "", "q2")
+                + &note("n2"),
+            "n1:- q1:- old:coder q2:- n2:- 1:coder",
+        ),
+    ];
+    for (cells, expected) in cases {
+        let server = Server::new(["1", "2", "3"].map(|text| answer(&[text])).to_vec());
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
+        let run = sandbox.run(&["chat", "a.msg.md"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(!run.stderr.contains("was changed"), "{}", run.stderr);
+        assert_eq!(spoken(&sandbox), expected);
+        assert_eq!(sandbox.run(&["chat", "a.msg.md"]).code, Some(2), "{expected}");
+    }
+}
