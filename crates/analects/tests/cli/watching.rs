@@ -416,6 +416,8 @@ fn somebody_else_who_leaves_a_question_behind_is_told_once_and_waited_for() {
     assert_eq!(sandbox.texts("a.msg.md"), ["question?", "ours"]);
     let run = watching.stop();
     assert_eq!(run.stderr.matches("is writing to this file").count(), 1, "{}", run.stderr);
+    // It is tried again without anybody's doing.
+    assert!(!run.stderr.contains("try again"), "{}", run.stderr);
 }
 
 #[test]

@@ -246,7 +246,7 @@ impl Watch<'_> {
     }
 
     /// Tells what went wrong with these questions, and the watch goes on; the person may mend the file.
-    fn failed(&mut self, failure: Failure, asked: &Questions) -> Result<Looked, Failure> {
+    fn failed(&mut self, mut failure: Failure, asked: &Questions) -> Result<Looked, Failure> {
         const USAGE: u8 = 2;
         const INTERRUPTED: u8 = 130;
         let locked = StoreError::Locked { path: self.path.to_path_buf() };
@@ -254,6 +254,8 @@ impl Watch<'_> {
             return Err(failure);
         }
         if failure.message == locked.to_string() {
+            // To try again is what we do.
+            failure.hint = None;
             self.tell(failure);
             return Ok(Looked::Locked);
         }
