@@ -331,3 +331,18 @@ fn a_question_that_shares_its_id_with_another_is_answered_where_it_stands() {
         assert_eq!(sandbox.run(&["chat", "a.msg.md"]).code, Some(2), "{expected}");
     }
 }
+
+#[test]
+fn what_is_odd_is_shown_as_it_was_before_an_answer_came_above_it() {
+    let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let two = question("3", "agent=coder", "q1") + &question("3", "agent=poet", "q2");
+    sandbox.write("a.msg.md", format!("{TWO_AGENTS}{two}"));
+    let run = sandbox.run(&["chat", "a.msg.md"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for line in [15, 21] {
+        let shown = format!("a.msg.md:{line}:1: error: the id 3 is used by an earlier cell");
+        assert!(run.stderr.contains(&shown), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!(" {line} | # %% [^3]\n")), "{}", run.stderr);
+    }
+}

@@ -24,6 +24,8 @@ pub fn ask(
     let vocabulary = vocabulary(serving);
     let asked = manner.asked(&client, who, vocabulary.as_ref());
     let mut answer = ui::Answer::new();
+    // An answer may come to stand above what is odd, whose place is that in the file as it is now.
+    let source = std::fs::read(path).unwrap_or_default();
     interrupt::exit_on_second();
     let outcome = block_on(async {
         let mut watch = |seen: Seen<'_>| match seen {
@@ -35,7 +37,7 @@ pub fn ask(
     })?;
     // Before an error is said, the line of what came ends.
     answer.end();
-    conclude(outcome?, path)?;
+    conclude(outcome?, path, &source)?;
     answer.result()
 }
 
@@ -79,15 +81,13 @@ pub fn in_words(compacted: &Compacted) -> String {
     )
 }
 
-fn conclude(outcome: Outcome, path: &str) -> Result<(), Failure> {
+fn conclude(outcome: Outcome, path: &str, source: &[u8]) -> Result<(), Failure> {
     let worth_it = |problem: &Problem| {
         // Hints are for `show`; that the answer broke off is what the failure says, too.
         problem.severity > Severity::Hint && problem.code != "interrupted-answer"
     };
     let problems: Vec<Problem> = outcome.problems.into_iter().filter(worth_it).collect();
-    // The answer stands below what was read, so places in the file are still right.
-    let source = if problems.is_empty() { None } else { std::fs::read(path).ok() };
-    ui::report_problems(path, &source.unwrap_or_default(), &problems);
+    ui::report_problems(path, source, &problems);
     let is_empty = outcome.answer.body.content().is_none_or(Content::is_empty);
     match outcome.error {
         _ if outcome.stopped && is_empty => Err(Failure::unanswered()),
