@@ -171,14 +171,16 @@ impl FileConversation {
     /// Remembers what is being asked.
     fn remember_asked(&self, document: &Document) {
         self.asked.get_or_init(|| {
-            let later = self.later.iter().filter_map(|list| find_cells(document, list).ok());
-            let later: HashSet<usize> = later.flatten().collect();
+            // What is not sent is not answered, and the answer belongs above what another one is for.
+            let left_out = self.later.iter().chain(&self.choice.exclude);
+            let left_out = left_out.filter_map(|list| find_cells(document, list).ok());
+            let left_out: HashSet<usize> = left_out.flatten().collect();
             let asked = document.unanswered().into_iter();
-            let asked = asked.filter(|cell| !later.contains(&(cell.ordinal() - 1)));
+            let asked = asked.filter(|cell| !left_out.contains(&(cell.ordinal() - 1)));
             let last = document.cells().rfind(|cell| !cell.is_ready());
             AskedCells {
                 cells: asked.map(|cell| Known::of(document, cell)).collect(),
-                last: last.filter(|_| later.is_empty()).map(|last| Known::of(document, last)),
+                last: last.filter(|_| self.later.is_none()).map(|last| Known::of(document, last)),
             }
         });
     }
@@ -286,7 +288,7 @@ impl Known {
         // A cell without id has another name when one is typed above it.
         let same =
             same.or_else(|| self.choose(document.cells().filter(|cell| cell.id().is_none())));
-        same.or_else(|| named().last()).or(placed)
+        same.or_else(|| named().next_back()).or(placed)
     }
 
     /// Which of some cells it is: of those that look like it the one that has as many before it, or else the last.

@@ -31,7 +31,7 @@ pub use asking::in_words;
 use choosing::{Choosing, check_asks};
 pub use interactive::{Place, Session};
 pub use manner::{LimitArgs, Manner, vocabulary};
-use waiting::Turn;
+use waiting::{Course, Turn};
 pub use who::{Wanted, Who};
 
 /// Say something to a model, and keep the conversation
@@ -201,6 +201,15 @@ struct Call<'a> {
     manner: &'a Manner,
 }
 
+impl Call<'_> {
+    /// How far this call goes. Cells are chosen among those that are there, and a recording holds one answer: what
+    /// waits for another agent is left to a further call.
+    fn course(self) -> Course {
+        let is_one = !self.choosing.choice().is_empty() || self.manner.options.record.is_some();
+        Course::new(is_one)
+    }
+}
+
 /// What the person says.
 #[derive(Debug, Default)]
 pub struct Said {
@@ -261,23 +270,32 @@ fn chat_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> 
 
 /// Gets the answers to all that waits in a file: one after the other, where it is meant for several agents.
 fn answer_all_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> {
-    let mut later = take_turn(call, path, said, &mut None)?;
-    while later > 0 {
-        let still_later = take_turn(call, path, Said::default(), &mut None)?;
-        // What is typed meanwhile waits for the next call.
-        later = still_later.min(later - 1);
+    let mut course = call.course();
+    let mut goes_on = take_turn_of(&mut course, call, path, said, &mut None)?;
+    while goes_on && course.goes_on() {
+        goes_on = take_turn_of(&mut course, call, path, Said::default(), &mut None)?;
     }
     Ok(())
 }
 
-/// Gets one answer in a file; how many cells that are meant for another agent still wait. `after` is what the file
-/// holds then, also if the answer broke off.
+/// Gets one answer in a file. `after` is what the file holds then, also if the answer broke off.
 fn take_turn(
     call: Call<'_>,
     path: &Path,
     said: Said,
     after: &mut Option<Document>,
-) -> Result<usize, Failure> {
+) -> Result<bool, Failure> {
+    take_turn_of(&mut Course::default(), call, path, said, after)
+}
+
+/// Gets the next answer of a call, as [`take_turn`] does; whether there was one to get.
+fn take_turn_of(
+    course: &mut Course,
+    call: Call<'_>,
+    path: &Path,
+    said: Said,
+    after: &mut Option<Document>,
+) -> Result<bool, Failure> {
     let Call { surroundings, config, wanted, choosing, manner } = call;
     if choosing.force && said.prompt.is_some() && path.extension().is_some_and(|end| end == "md") {
         choosing::make_message_file(path, surroundings)?;
@@ -285,7 +303,8 @@ fn take_turn(
     let mut conversation = open_file(path, surroundings)?;
     let document = conversation.document().ok_or_else(|| Failure::ours("the file is not open"))?;
     if said.prompt.is_none() && document.unanswered().is_empty() {
-        return Err(nothing_to_ask(path, document));
+        // After an answer, somebody may have taken away what was to come next.
+        return if course.is_begun() { Ok(false) } else { Err(nothing_to_ask(path, document)) };
     }
     let broken = broken_answer(document).map(|cell| cell.name().into_owned());
     let choice = choosing.settle(path, document)?;
@@ -293,6 +312,10 @@ fn take_turn(
         check_asks(&choice, document)?;
     }
     let turn = next_turn(document, &choice, wanted, said.prompt.as_deref());
+    if !course.take(&turn) {
+        ui::remark(&turn.not_taken());
+        return Ok(false);
+    }
     let wanted = Wanted { agent: wanted.agent.or(turn.agent.as_deref()), ..wanted };
     let mut who = match Who::of_file(document, wanted, &surroundings.models, config) {
         Ok(who) => who,
@@ -303,10 +326,9 @@ fn take_turn(
     choosing.set_default(path, &mut conversation)?;
     said.into(&mut conversation)?;
     choosing.choose(choice, path, &mut conversation)?;
-    if let Some(words) = turn.in_words(&who.agent.name) {
+    if let Some(words) = course.in_words(&turn, &who.agent.name) {
         ui::remark(&words);
     }
-    let later = turn.later.len();
     conversation.leave(turn.left);
     let done = ask(&who, manner, serving.as_ref(), &mut conversation, &path.to_string_lossy());
     remark_changed(path, &conversation);
@@ -320,7 +342,7 @@ fn take_turn(
             None => failure,
         }
     })?;
-    Ok(later)
+    Ok(true)
 }
 
 /// Opens a file to go on with it.

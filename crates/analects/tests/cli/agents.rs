@@ -333,6 +333,104 @@ fn a_question_that_shares_its_id_with_another_is_answered_where_it_stands() {
 }
 
 #[test]
+fn a_choice_of_cells_is_for_one_answer_and_a_recording_too() {
+    let two = question("x", "agent=coder", "q1") + &question("y", "agent=poet", "q2");
+    let cases = [
+        (two.clone() + &question("n", "", "n"), &["-e", "n"][..], "q1:- 1:coder q2:- n:-"),
+        (two.clone(), &["--record", "r.sse"], "q1:- 1:coder q2:-"),
+        (question("0", "history=none", "old") + &two, &["-i", "0"], "old:- q1:- 1:coder q2:-"),
+    ];
+    for (cells, args, expected) in cases {
+        let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
+        let run = sandbox.run(&[&["chat", "a.msg.md"], args].concat());
+        assert_eq!((run.code, &*run.stdout), (Some(0), "1\n"), "{}", run.stderr);
+        let told = "coder answers cell x; cell y waits: a further call asks it\n";
+        assert!(run.stderr.contains(told), "{}", run.stderr);
+        assert_eq!(spoken(&sandbox), expected);
+        let request = server.request();
+        assert!(request.contains("q1") && !request.contains("q2"), "{request}");
+        assert!(!request.contains("\"n\""), "{request}");
+        let again = if args[0] == "--record" { &[][..] } else { args };
+        let run = sandbox.run(&[&["chat", "a.msg.md"], again].concat());
+        assert_eq!((run.code, &*run.stdout), (Some(0), "2\n"), "{}", run.stderr);
+        assert!(!server.request().contains("\"n\""));
+        assert!(spoken(&sandbox).ends_with("2:poet"), "{}", spoken(&sandbox));
+        if args[0] == "--record" {
+            assert!(sandbox.read("r.sse").contains("\"1\""), "{}", sandbox.read("r.sse"));
+        }
+    }
+}
+
+#[test]
+fn a_choice_by_places_is_kept_for_the_cells_that_had_them() {
+    let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let (one, two) = (question("x", "agent=coder", "q1"), question("y", "agent=poet", "q2"));
+    sandbox.write("a.msg.md", format!("{TWO_AGENTS}{one}\n# %%\n\nsecret\n{two}"));
+    let run = sandbox.run(&["chat", "a.msg.md", "-e", "#4", "--save"]);
+    assert_eq!((run.code, &*run.stdout), (Some(0), "1\n"), "{}", run.stderr);
+    sandbox.run(&["chat", "a.msg.md"]).assert_answer("2\n");
+    for _ in 0..2 {
+        assert!(!server.request().contains("secret"));
+    }
+    let file = sandbox.read("a.msg.md");
+    assert_eq!(file.matches("history=").count(), 1, "{file}");
+    let order = ["q1", "\n1\n", "secret", "q2", "\n2\n"].map(|text| file.find(text).unwrap());
+    assert!(order.is_sorted(), "{file}");
+}
+
+/// What a call for two agents does while somebody changes the file before the first word comes: its stderr, and what
+/// the file says then.
+#[cfg(unix)]
+fn changed_meanwhile(change: impl Fn(&str) -> String) -> (String, String) {
+    use crate::server::{Step, done, piece, stream_head};
+    let mut sandbox = Sandbox::new();
+    let first = vec![stream_head(), Step::Until(sandbox.path("go")), piece("1"), done()];
+    let server = Server::new(vec![first, answer(&["2"]), answer(&["3"])]);
+    sandbox.set_server(&server.base_url);
+    let two = question("x", "agent=coder", "q1") + &question("y", "agent=poet", "q2");
+    sandbox.write("a.msg.md", format!("{TWO_AGENTS}{two}"));
+    let child = sandbox.spawn(&["chat", "a.msg.md"]);
+    server.request();
+    sandbox.write("a.msg.md", change(&sandbox.read("a.msg.md")));
+    sandbox.write("go", "");
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    (stderr, spoken(&sandbox))
+}
+
+#[test]
+#[cfg(unix)]
+fn what_is_said_to_be_next_is_asked_and_what_is_typed_meanwhile_waits() {
+    let next = "coder answers cell x; next: cell y\n";
+    let (stderr, said) = changed_meanwhile(|file| format!("{file}\n# %%\n\nq3\n"));
+    assert_eq!(said, "q1:- 1:coder q2:- 2:poet q3:-");
+    let waits = "poet answers cell y; cell #6 waits: a further call asks it\n";
+    assert!(stderr.contains(next) && stderr.contains(waits), "{stderr}");
+    // What is typed above it comes first.
+    let (stderr, said) =
+        changed_meanwhile(|file| file.replace("\n# %% [^y]", "\n# %%\n\nq3\n\n# %% [^y]"));
+    assert_eq!(said, "q1:- 1:coder q3:- 2:coder q2:- 3:poet");
+    assert!(stderr.contains(next), "{stderr}");
+    assert_eq!(stderr.matches("; next: cell y\n").count(), 2, "{stderr}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_question_that_is_taken_away_before_its_turn_is_no_failure() {
+    let without = |file: &str| file[..file.find("\n# %% [^y]").unwrap()].to_string();
+    let (stderr, said) = changed_meanwhile(without);
+    assert_eq!(said, "q1:- 1:coder");
+    assert!(!stderr.contains("error"), "{stderr}");
+    let (stderr, said) = changed_meanwhile(|file| without(file) + &question("z", "", "q3"));
+    assert_eq!(said, "q1:- 1:coder q3:-");
+    assert!(stderr.contains("cell z waits: a further call asks it\n"), "{stderr}");
+}
+
+#[test]
 fn what_is_odd_is_shown_as_it_was_before_an_answer_came_above_it() {
     let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);

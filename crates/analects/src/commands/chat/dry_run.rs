@@ -34,7 +34,9 @@ pub fn of_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<(), 
         None => document,
     };
     check_asks(&choice, &document)?;
-    if let Some(words) = turn.in_words(&who.agent.name) {
+    let mut course = call.course();
+    course.take(&turn);
+    if let Some(words) = course.in_words(&turn, &who.agent.name) {
         ui::remark(&words);
     }
     choice.exclude.extend(turn.left);
