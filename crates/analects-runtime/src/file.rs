@@ -48,6 +48,8 @@ struct AskedCells {
     /// The last cell of the file, which is mostly the last of them: behind it the answer belongs, and not behind
     /// what is typed while it comes.
     last: Option<Known>,
+    /// The first cell that waits for another answer: above it this one belongs.
+    later: Option<Known>,
 }
 
 /// What is known of a cell, to find it again when the file has changed.
@@ -177,10 +179,13 @@ impl FileConversation {
             let left_out: HashSet<usize> = left_out.flatten().collect();
             let asked = document.unanswered().into_iter();
             let asked = asked.filter(|cell| !left_out.contains(&(cell.ordinal() - 1)));
+            let later = self.later.iter().filter_map(|list| find_cells(document, list).ok());
+            let later = later.flatten().min().and_then(|at| document.cells().nth(at));
             let last = document.cells().rfind(|cell| !cell.is_ready());
             AskedCells {
                 cells: asked.map(|cell| Known::of(document, cell)).collect(),
                 last: last.filter(|_| self.later.is_none()).map(|last| Known::of(document, last)),
+                later: later.map(|later| Known::of(document, later)),
             }
         });
     }
@@ -254,7 +259,10 @@ impl AskedCells {
     fn place(&self, document: &Document) -> Option<usize> {
         let last = self.last.as_ref().and_then(|last| last.find(document));
         let asked = || self.cells.last()?.find(document);
-        last.or_else(asked).map(|cell| cell.ordinal() - 1)
+        let place = last.or_else(asked).map(|cell| cell.ordinal() - 1);
+        // Behind the next question it would be taken for the answer to that.
+        let above = || self.later.as_ref()?.find(document)?.ordinal().checked_sub(2);
+        place.or_else(above)
     }
 }
 
