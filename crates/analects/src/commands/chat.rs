@@ -205,8 +205,13 @@ impl Call<'_> {
     /// How far this call goes. Cells are chosen among those that are there, and a recording holds one answer: what
     /// waits for another agent is left to a further call.
     fn course(self) -> Course {
-        let is_one = !self.choosing.choice().is_empty() || self.manner.options.record.is_some();
-        Course::new(is_one)
+        let is_chosen = !self.choosing.choice().is_empty();
+        match is_chosen || self.manner.options.record.is_some() {
+            // A choice that is not kept does not hold for that call, and places have moved.
+            true if is_chosen && !self.choosing.save => Course::of_one(", with its own -i or -e"),
+            true => Course::of_one(""),
+            false => Course::default(),
+        }
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Choosing {
 
     /// Keep the choice in the file: cells that are not sent get history=none
     #[arg(long, help_heading = "What is sent")]
-    save: bool,
+    pub save: bool,
 
     /// The temperature, for this call; a new agent for -m keeps it
     #[arg(long, value_name = "T", value_parser = temperature, help_heading = "What is sent")]

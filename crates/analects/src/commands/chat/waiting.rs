@@ -74,6 +74,8 @@ impl Turn {
 pub struct Course {
     /// Whether one answer is all that this call gets.
     is_one: bool,
+    /// What a further call has to know, in words that end the sentence about it.
+    note: &'static str,
     is_begun: bool,
     /// What is still to be asked.
     next: Vec<Waiting>,
@@ -81,9 +83,9 @@ pub struct Course {
 }
 
 impl Course {
-    /// A course of one turn, or of as many as need be.
-    pub fn new(is_one: bool) -> Course {
-        Course { is_one, ..Course::default() }
+    /// A course of one turn, and what a further call has to know.
+    pub fn of_one(note: &'static str) -> Course {
+        Course { is_one: true, note, ..Course::default() }
     }
 
     /// Whether a turn was taken.
@@ -127,7 +129,7 @@ impl Course {
             words += &format!("; next: {}", named(&of(&next)));
         }
         if !others.is_empty() {
-            words += &format!("; {}", left_waiting(&of(&others)));
+            words += &format!("; {}{}", left_waiting(&of(&others)), self.note);
         }
         (!turn.later.is_empty()).then_some(words)
     }
@@ -204,7 +206,7 @@ mod tests {
             });
             Turn::next(&msgfile::decode(cells.collect::<String>()), &Choice::default())
         };
-        let mut course = Course::new(false);
+        let mut course = Course::default();
         let says = |course: &Course, turn: &Turn| course.in_words(turn, "x").unwrap_or_default();
         let first = turn(&[("1", "a"), ("2", "b"), ("3", "a")]);
         assert!(course.take(&first) && course.goes_on());
@@ -221,11 +223,11 @@ mod tests {
         assert!(course.take(&turn(&[("2", "b"), ("3", "a")])));
         assert!(course.take(&turn(&[("3", "a"), ("5", "b")])) && !course.goes_on());
         assert!(!course.take(&turn(&[("5", "b")])) && !course.take(&turn(&[])));
-        let mut one = Course::new(true);
+        let mut one = Course::of_one(", so");
         assert!(one.take(&first) && !one.goes_on());
         assert_eq!(
             says(&one, &first),
-            "x answers cell 1; cells 2, 3 wait: a further call asks them"
+            "x answers cell 1; cells 2, 3 wait: a further call asks them, so"
         );
     }
 }
