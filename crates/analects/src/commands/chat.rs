@@ -143,7 +143,10 @@ pub fn run(args: Args) -> Result<(), Failure> {
             "with --watch, questions are typed into the file",
             "leave out the prompt, or ask it first without --watch",
         )),
-        Some(file) if args.watch => watch::watch(call, &file, args.settle),
+        Some(file) if args.watch => {
+            args.choosing.for_many("a watch has many")?;
+            watch::watch(call, &file, args.settle)
+        }
         None if args.watch => Err(Failure::usage(
             "--watch needs a file to watch",
             "name one, such as analects chat --watch talk.msg.md",

@@ -346,6 +346,7 @@ fn wrong_uses_are_told() {
         (&["chat", "--settle", "3", "a.msg.md"], 2),
         (&["chat", "--watch", "--settle", "x", "a.msg.md"], 2),
         (&["chat", "--watch", "plain.md"], 2),
+        (&["chat", "--watch", "a.msg.md", "-e", "1"], 2),
     ] {
         let clock = Instant::now();
         let run = sandbox.run(args);

@@ -73,12 +73,12 @@ impl Choosing {
     }
 
     /// Refuses what is chosen for one prompt, where there are many.
-    pub fn for_session(&self) -> Result<(), Failure> {
+    pub fn for_many(&self, why_not: &str) -> Result<(), Failure> {
         if self.include.is_empty() && self.exclude.is_empty() && !self.save {
             return Ok(());
         }
         let message =
-            "--include, --exclude and --save choose cells for one prompt, and a session has many";
+            format!("--include, --exclude and --save choose cells for one prompt, and {why_not}");
         Err(Failure::usage(message, "add a prompt, or hide cells with analects drop"))
     }
 

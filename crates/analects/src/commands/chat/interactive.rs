@@ -59,7 +59,7 @@ impl Session {
             let message = "--record records one answer, and a session has many";
             return Err(Failure::usage(message, "add a prompt, or leave out --record"));
         }
-        self.choosing.for_session()?;
+        self.choosing.for_many("a session has many")?;
         Running { session: self, surroundings }.run()
     }
 }
