@@ -29,6 +29,8 @@ pub struct Reply {
     /// What is in the file of the reply's text, and what is not yet.
     written: String,
     waiting: String,
+    /// How long the text in the file was each time that it was written: as such an editor may have read it.
+    lengths: Vec<usize>,
 }
 
 /// Where a reply grows.
@@ -82,7 +84,8 @@ impl Reply {
         })?;
         let stream = opened.unwrap_or_default();
         let growth = Growth::of(&file, stream.id(), typed);
-        Ok(Reply { file, stream, growth, written: String::new(), waiting: String::new() })
+        let (written, waiting) = (String::new(), String::new());
+        Ok(Reply { file, stream, growth, written, waiting, lengths: Vec::new() })
     }
 
     /// The id of the reply's cell.
@@ -124,6 +127,7 @@ impl Reply {
         growing.length += self.waiting.len() as u64;
         // Even a write that failed may have written the beginning.
         self.written.push_str(&self.waiting);
+        self.lengths.push(self.written.len());
         // A full disk, perhaps. The end tries again, and reports the error.
         result.ok()
     }
@@ -132,15 +136,18 @@ impl Reply {
         (!self.file.is_changed()).then_some(())?;
         let began = Instant::now();
         let (id, written) = (self.stream.id().to_string(), self.written.clone());
+        let lengths = &self.lengths;
         let text = format!("{written}{}", self.waiting);
         let mut is_ours = false;
         let edited = self.file.edit(|document| {
-            let own = own_cell(document, &id, &written).filter(|(_, below)| below.is_empty());
+            let own =
+                own_cell(document, &id, &written, lengths).filter(|(_, below)| below.is_empty());
             is_ours = own.is_some();
             own.map_or(Splice::nothing(), |(own, _)| CellStream::grown(own, &text))
         });
         (edited.is_ok() && is_ours).then_some(())?;
         self.written = text;
+        self.lengths.push(self.written.len());
         // On a slow disk, or in a large file, the reply must not wait for itself.
         let next = Instant::now() + PAUSE.max(began.elapsed() * 20);
         self.growth = Growth::Inside { next, typed };
@@ -177,9 +184,10 @@ impl Reply {
             Growth::Nowhere => true,
         };
         let (id, written) = (self.stream.id().to_string(), self.written);
+        let lengths = self.lengths;
         let mut file = self.file;
         let mut place = |document: &Document| {
-            let own = own_cell(document, &id, &written);
+            let own = own_cell(document, &id, &written, &lengths);
             let name = own.as_ref().map_or_else(|| document.next_id(), |_| id.clone());
             let (mut cells, residue) = make(document, &name);
             let splice = match own {
@@ -251,15 +259,23 @@ fn is_complete(document: &Document, id: &str) -> bool {
 
 /// The cell in which the reply grew, and what a person wrote below its text; `None` if the cell is
 /// gone or its text is no longer ours.
-fn own_cell<'a>(document: &'a Document, id: &str, written: &str) -> Option<(Cell<'a>, String)> {
+fn own_cell<'a>(
+    document: &'a Document,
+    id: &str,
+    written: &str,
+    lengths: &[usize],
+) -> Option<(Cell<'a>, String)> {
     let mut own = document.cells().filter(|cell| cell.id() == Some(id));
     let cell = own.find(|cell| cell.attribute("status").as_deref() == Some("streaming"))?;
     let text = String::from_utf8_lossy(cell.below_meta().of(document.source()));
     // An empty line follows the metadata; an editor may have changed its line end.
     let text = text.strip_prefix("\r\n").or(text.strip_prefix('\n')).unwrap_or(&text);
     // An editor that read the file earlier saves only the beginning of our text.
-    let below = msgfile::typed_below(text, written)?.to_string();
-    Some((cell, below))
+    let grown = lengths.iter().rev().filter_map(|length| written.get(..*length));
+    let mut grown = grown.filter(|grown| !grown.trim().is_empty());
+    let below = grown.find_map(|grown| msgfile::typed_behind(text, grown));
+    let below = below.or_else(|| msgfile::typed_below(text, written))?;
+    Some((cell, below.to_string()))
 }
 
 /// The title and the attributes that a person gave to the growing cell stay.

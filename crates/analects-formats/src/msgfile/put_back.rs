@@ -13,15 +13,19 @@ pub fn put_back(document: &Document, complete: &Document) -> Option<Splice> {
         if whole.kind() != CellKind::Output || whole.type_word() != growing.type_word() {
             return None;
         }
-        let grown = growing.content();
-        // What grew is one part of the answer; the others came with its end.
-        let below = whole.parts().find_map(|part| {
-            let text = part.content();
-            let may_be = grown.is_empty() || !text.is_empty();
-            typed_below(&grown, &text).filter(|_| may_be)
-        })?;
-        let mut bytes = answer_text(whole).to_vec();
         let is_last = growing.span().end == document.source().len();
+        let mut grown = growing.content().into_owned();
+        if is_last && document.source().ends_with(b"\n") {
+            grown.push('\n');
+        }
+        // What grew is one part of the answer; the others came with its end.
+        let below = whole.parts().filter_map(|part| {
+            let text = part.content();
+            let may_be = grown.trim_end().is_empty() || !text.is_empty();
+            typed_below(&grown, &text).filter(|_| may_be)
+        });
+        let below = below.min_by_key(|below| below.len())?;
+        let mut bytes = answer_text(whole).to_vec();
         if is_last || !below.is_empty() {
             bytes.extend_from_slice(typed_cell(complete, whole.level(), below).as_bytes());
         }
@@ -66,52 +70,92 @@ pub fn is_same_text(one: &str, other: &str) -> bool {
     lines(one).eq(lines(other))
 }
 
+/// A line of which so many characters are the beginning of the answer's next one was not typed by chance.
+const LONG: usize = 12;
+
 /// What a person has typed below an answer, where `text` is the answer as it was at some time while it grew to
-/// `whole`, and then what they typed; nothing, if that is all that is there. `None` if it is something else, such as
-/// an answer in which somebody has changed a word. Line ends and blanks at the ends of lines do not matter.
+/// `whole`, and then what they typed; nothing, if that is all that is there. `None` if it is something else: the
+/// first line is not the answer's, or a line was changed above others that are. Line ends and blanks at the ends of
+/// lines do not matter.
+///
+/// Where it cannot be known whose words the last ones are, they count as typed: words that stand there twice are
+/// better than words that are lost.
 pub fn typed_below<'t>(text: &'t str, whole: &str) -> Option<&'t str> {
-    let text = text.trim_end();
-    let mut ours = whole.split('\n').map(str::trim_end);
-    let (mut at, mut is_common, mut is_apart) = (0, false, false);
-    let found = text.split_inclusive('\n').find_map(|line| {
-        let (said, our) = (line.trim_end(), ours.next());
-        if our == Some(said) {
-            at += line.len();
-            is_common |= !said.is_empty();
-            is_apart = said.is_empty();
+    if is_beginning(text, whole) {
+        return Some("");
+    }
+    let ours: Vec<&str> = whole.split('\n').map(str::trim_end).collect();
+    let lines = text.trim_end().split_inclusive('\n').zip(&ours);
+    let is_same = |(line, our): &(&str, &&str)| line.trim_end() == **our;
+    let same: Vec<&str> = lines.take_while(is_same).map(|(line, _)| line).collect();
+    let at: usize = same.iter().map(|line| line.len()).sum();
+    let (rest, missing) = (&text[at..], &ours[same.len()..]);
+    let said = rest.lines().next().unwrap_or_default().trim_end();
+    let our = missing.first().copied().unwrap_or_default();
+    if missing.iter().all(|line| line.is_empty()) {
+        // All of it is there, and then something else.
+        return Some(typed(rest));
+    }
+    // The person went on in the last line, though not within a word.
+    let more = said.strip_prefix(our).filter(|_| missing.len() == 1);
+    let in_word = [our.chars().next_back(), more.and_then(|more| more.chars().next())];
+    if more.is_some() && !in_word.iter().all(|c| c.is_some_and(char::is_alphanumeric)) {
+        return Some(typed(&rest[our.len()..]));
+    }
+    if is_changed(rest, missing) {
+        return None;
+    }
+    let is_begun = !said.is_empty() && our.starts_with(said);
+    if is_begun && (!rest.contains('\n') || said.chars().count() >= LONG) {
+        return Some(typed(&rest[said.len()..]));
+    }
+    let is_common = same.iter().any(|line| !line.trim_end().is_empty());
+    (is_common || is_begun).then(|| typed(&text[at - fence_of(&same, rest)..]))
+}
+
+/// What a person has typed below an answer that was `grown` when they read it; `None` if it was not.
+pub fn typed_behind<'t>(text: &'t str, grown: &str) -> Option<&'t str> {
+    let mut lines = text.split_inclusive('\n');
+    let mut at = 0;
+    for our in grown.trim_end().split('\n').map(str::trim_end) {
+        let line = lines.next()?;
+        if line.trim_end() != our {
             return None;
         }
-        Some((line, said, our))
-    });
-    let Some((line, said, our)) = found else { return Some("") };
-    let missing: Vec<&str> = our.into_iter().chain(ours).filter(|our| !our.is_empty()).collect();
-    let our = match our.filter(|_| !missing.is_empty()) {
-        // All of it is there, and then something else.
-        None => return Some(typed(&text[at..])),
-        Some(our) => our,
-    };
-    if !our.is_empty() && missing.len() == 1 && !whole.ends_with('\n') && said.starts_with(our) {
-        return Some(typed(&text[at + our.len()..]));
+        at += line.len();
     }
-    let is_cut = !said.is_empty() && our.starts_with(said);
-    let rest = if is_cut { &text[at + line.len()..] } else { &text[at..] };
-    let first = rest.lines().map(str::trim_end).find(|line| !line.is_empty());
-    let is_ours = rest.lines().any(|line| missing.contains(&line.trim_end()))
-        || first.is_some_and(|first| !is_cut && is_alike(first, missing[0]));
-    let is_below = is_cut || (is_common && (is_apart || said.is_empty()));
-    (is_below && !is_ours).then(|| typed(rest))
+    Some(typed(&text[at..]))
+}
+
+/// Whether all lines of a text are those with which an answer begins, wherever an editor has put blank ones.
+fn is_beginning(text: &str, whole: &str) -> bool {
+    let lines = |text| str::lines(text).map(str::trim_end).filter(|line| !line.is_empty());
+    let mut ours = lines(whole);
+    lines(text).all(|line| ours.next() == Some(line))
+}
+
+/// Whether the first line was changed in a text that then goes on as the answer does. Nobody types that without
+/// having read it. Lines without a word, such as the ends of code, stand in many texts.
+fn is_changed(rest: &str, missing: &[&str]) -> bool {
+    let below = || rest.trim_end().lines().map(str::trim_end).skip(1);
+    let ours = missing.iter().copied().skip(1);
+    below().eq(ours.take(below().count()))
+        && below().any(|line| line.contains(char::is_alphanumeric))
+}
+
+/// The length of the line that opens the code with which typed text begins, where the answer goes on with the very
+/// same line: else the code would be closed and never opened.
+fn fence_of(same: &[&str], rest: &str) -> usize {
+    let is_fence = |line: &&str| line.starts_with("```") || line.starts_with("~~~");
+    let is_odd = |count: usize| count % 2 == 1;
+    let last = same.last().filter(|line| is_fence(line));
+    let opens = is_odd(same.iter().copied().filter(|line| is_fence(line)).count());
+    let closes = is_odd(rest.lines().filter(is_fence).count());
+    last.filter(|_| opens && closes).map_or(0, |line| line.len())
 }
 
 fn typed(text: &str) -> &str {
     text.trim_end().trim_start_matches(['\r', '\n'])
-}
-
-/// Whether a line seems to be another one in which something was changed.
-fn is_alike(line: &str, ours: &str) -> bool {
-    let same = |(a, b): &(char, char)| a == b;
-    let start = line.chars().zip(ours.chars()).take_while(same).count();
-    let end = line.chars().rev().zip(ours.chars().rev()).take_while(same).count();
-    (start + end) * 2 >= ours.chars().count()
 }
 
 /// Gives a cell that belongs to another the other's new name.
@@ -155,22 +199,72 @@ mod tests {
             (&format!("{whole} Next?"), Some(" Next?")),
             ("The first line\nand the second.\n\nNext?", Some("Next?")),
             ("The first line\r\n\r\nNext?\r\n", Some("Next?")),
-            ("The fir\nNext?", Some("Next?")),
-            ("The first line\nand the sec\n\nNext?\nAnd then?", Some("Next?\nAnd then?")),
-            // Changes of the answer itself.
+            ("The first line\nand the secon\n\nNext?\nAnd then?", Some("Next?\nAnd then?")),
+            // So few words may be typed as well.
+            ("The fir\nNext?", Some("The fir\nNext?")),
+            ("The first line\nand\n", Some("and")),
+            ("The first line\n\nand", Some("and")),
+            // A blank line of an editor.
+            ("The first line\n\nand the second.", Some("")),
+            // Changes of the answer itself: in its first line, and above other lines of it.
             ("Another text", None),
             ("\n\nAnother text", None),
             ("The last line\nand the second.", None),
-            ("The first line\nor the second.", None),
-            ("The first line\n\nand the second.", None),
-            ("The first line\nand the second.\n\nA longer paragraph\nof two lines.", None),
-            ("The first line\nand the second.\n\nA paragraf", None),
             ("The first\nand the second.", None),
+            ("The first line\nor the second.\n\nA paragraph", None),
+            ("The first line\nand the second.\n\nA longer paragraph\nof two lines.", None),
+            // Below these, nothing is the answer's.
+            ("The first line\nor the second.", Some("or the second.")),
+            ("The first line\nand the second.\n\nA paragraf", Some("A paragraf")),
         ] {
             assert_eq!(typed_below(text, whole), typed, "{text:?}");
         }
         // A line that has come to its end goes on with nothing.
         assert_eq!(typed_below("one (really?)", "one\n"), None);
         assert_eq!(typed_below("one\n\nNext?", "one\n"), Some("Next?"));
+        assert_eq!(typed_below("one\nNobody?", "one\nNo"), Some("Nobody?"));
+    }
+
+    #[test]
+    fn a_question_with_code_below_an_answer_with_code_is_told_from_it() {
+        let steps = |range: std::ops::Range<usize>| -> String {
+            range.map(|n| format!("Step {n}:\n\n```\ncmd {n}\n```\n\n")).collect()
+        };
+        let whole = format!("It begins.\n{}done.", steps(0..5));
+        let questions = [
+            "Why?\n\n```\nmy code\n```\n\nSo?",
+            "```\ncmd 3\n```",
+            "Step 4:\nwhat?",
+            "Step",
+            "Step 7:",
+        ];
+        for question in questions {
+            for first in ["", "\n", "\r\n\r\n"] {
+                let text = format!("It begins.\n{}{first}{question}\n", steps(0..1));
+                assert_eq!(typed_below(&text, &whole), Some(question), "{text:?}");
+            }
+        }
+        // The answer was about to show code, too.
+        for first in ["", "\n"] {
+            let text = format!("It begins.\nStep 0:\n{first}```\nmy code\n```\nwhy?");
+            assert_eq!(typed_below(&text, &whole), Some("```\nmy code\n```\nwhy?"));
+        }
+        // Within its code.
+        let text = "It begins.\nStep 0:\n\n```\ncm\n\n```\nmy code\n```\n";
+        assert_eq!(typed_below(text, &whole), Some("cm\n\n```\nmy code\n```"));
+    }
+
+    #[test]
+    fn what_was_typed_behind_a_text_that_is_known_is_all_the_rest() {
+        for (text, grown, typed) in [
+            ("one\ntwo\n\nNext?\n", "one\ntwo\n", Some("Next?")),
+            ("one\r\ntwo\r\nNext?", "one  \ntwo", Some("Next?")),
+            ("one\ntw\n", "one\ntw", Some("")),
+            ("one\ntw\n", "one\n", Some("tw")),
+            ("one\n", "one\ntw", None),
+            ("one\ntwo", "one\ntw", None),
+        ] {
+            assert_eq!(typed_behind(text, grown), typed, "{text:?} {grown:?}");
+        }
     }
 }

@@ -250,3 +250,29 @@ fn what_is_typed_below_an_older_part_of_the_answer_is_a_question() {
         assert_eq!(sandbox.texts("a.msg.md"), texts, "{}", sandbox.read("a.msg.md"));
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_question_with_code_below_an_older_part_of_an_answer_with_code_is_a_question() {
+    let step = |n| format!("Step {n}:\n\n```\ncmd {n}\n```\n\n");
+    for question in ["My next question:\n\n```\nmy code\n```\n\nwhy?", "Step", "```\nmy\n```\nwhy?"]
+    {
+        let mut sandbox = Sandbox::new();
+        let (more, end) = (Step::Until(sandbox.path("more")), Step::Until(sandbox.path("end")));
+        let (first, second) = (piece(&step(0)), piece(&step(1)));
+        let script = vec![stream_head(), first, more, second, end, piece("done."), done()];
+        let server = Server::new(vec![script]);
+        sandbox.set_server(&server.base_url);
+        sandbox.write("a.msg.md", "# %%\n\nWhy?\n");
+        let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny"]);
+        sandbox.wait_for("a.msg.md", "cmd 0\n```\n");
+        let early = sandbox.read("a.msg.md");
+        sandbox.write("more", "");
+        sandbox.wait_for("a.msg.md", "cmd 1\n```\n");
+        sandbox.write("a.msg.md", format!("{early}{question}\n"));
+        sandbox.write("end", "");
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+        let texts = ["Why?", &format!("{}{}done.", step(0), step(1)), question];
+        assert_eq!(sandbox.texts("a.msg.md"), texts, "{}", sandbox.read("a.msg.md"));
+    }
+}

@@ -460,3 +460,32 @@ fn a_disk_that_is_full_in_mid_answer_is_told() {
     assert!(run.stderr.contains("analects drop a.msg.md 2"), "{}", run.stderr);
     assert!(sandbox.texts("a.msg.md")[1].starts_with("A line of a long answer."));
 }
+
+/// An answer with code in it, of which the first step and the rest come at different times.
+fn steps_with_code() -> (String, String) {
+    let step = |n| format!("Step {n}:\n\n```\ncmd {n}\n```\n\n");
+    (step(0), format!("{}{}done.", step(1), step(2)))
+}
+
+#[test]
+fn a_question_with_code_typed_into_an_older_text_takes_no_answer_away() {
+    let (first, rest) = steps_with_code();
+    for question in ["My next question:\n\n```\nmy code\n```\n\nwhy?", "Step"] {
+        let slow = [stream_head(), piece(&first), Step::Pause(800), piece(&rest), done()];
+        let server = Server::new(vec![slow.to_vec(), answer(&["next"])]);
+        let sandbox = sandbox_with(&server);
+        let watching = Watching::start(&sandbox, &[]);
+        save_in_place(&sandbox, "first?");
+        sandbox.wait_for("a.msg.md", "cmd 0\n```\n");
+        let early = sandbox.read("a.msg.md");
+        assert!(early.contains("status=\"streaming\""), "{early}");
+        sandbox.wait_for("a.msg.md", "\ndone.\n\n# %%\n");
+        std::thread::sleep(Duration::from_millis(1500));
+        sandbox.write("a.msg.md", format!("{early}\n{question}\n"));
+        sandbox.wait_for("a.msg.md", "\nnext\n\n# %%\n");
+        let texts = ["first?", &format!("{first}{rest}"), question, "next"];
+        assert_eq!(sandbox.texts("a.msg.md"), texts);
+        let run = watching.stop();
+        assert!(run.stderr.contains("saved over the last answer"), "{}", run.stderr);
+    }
+}
