@@ -58,7 +58,9 @@ pub use messages::{
     messages, session_of,
 };
 pub use meta::Meta;
-pub use put_back::{is_same_text, put_back, put_back_lost, typed_behind, typed_below};
+pub use put_back::{
+    changed_half, is_same_text, put_back, put_back_lost, typed_behind, typed_below,
+};
 pub use scan::Section;
 pub use show::{
     Brief, Show, ShowCell, ShowProblem, binary_content, briefs, outline, role, roles, show,

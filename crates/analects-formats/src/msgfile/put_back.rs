@@ -7,33 +7,55 @@ use super::{Cell, CellKind, Document, NewCell, Splice, answer_behind, role};
 /// one: an editor that read the file too early does not know what it takes away. `complete` is the file as it was
 /// when the answer was complete; what a person has typed below the answer since becomes a cell of its own.
 pub fn put_back(document: &Document, complete: &Document) -> Option<Splice> {
-    let is_growing = |cell: &Cell<'_>| cell.attribute("status").as_deref() == Some("streaming");
-    document.cells().filter(is_growing).find_map(|growing| {
-        let whole = complete.cell(growing.id()?).filter(|cell| !is_growing(cell))?;
-        if whole.kind() != CellKind::Output || whole.type_word() != growing.type_word() {
-            return None;
-        }
+    half_answers(document, complete).find_map(|(growing, whole)| {
+        let below = typed_below_cell(growing, whole)?;
         let is_last = growing.span().end == document.source().len();
-        let mut grown = growing.content().into_owned();
-        if is_last && document.source().ends_with(b"\n") {
-            grown.push('\n');
-        }
-        // What grew is one part of the answer; the others came with its end.
-        let below = whole.parts().filter_map(|part| {
-            let text = part.content();
-            let may_be = grown.trim_end().is_empty() || !text.is_empty();
-            typed_below(&grown, &text).filter(|_| may_be)
-        });
-        let below = below.min_by_key(|below| below.len())?;
         let mut bytes = answer_text(whole).to_vec();
         if is_last || !below.is_empty() {
-            bytes.extend_from_slice(typed_cell(complete, whole.level(), below).as_bytes());
+            bytes.extend_from_slice(typed_cell(complete, whole.level(), &below).as_bytes());
         }
         if !is_last {
             bytes.extend_from_slice(complete.line_end().as_bytes());
         }
         Some(Splice { at: growing.span(), bytes })
     })
+}
+
+/// The name of an answer that stands in the file as it was while it grew, and that cannot be put back, since
+/// somebody has changed its text.
+pub fn changed_half(document: &Document, complete: &Document) -> Option<String> {
+    let mut halves = half_answers(document, complete);
+    let changed = halves.find(|(growing, whole)| typed_below_cell(*growing, *whole).is_none());
+    changed.map(|(growing, _)| growing.name().into_owned())
+}
+
+/// The answers that are as they were while they grew, each with what it was when it was complete.
+fn half_answers<'a>(
+    document: &'a Document,
+    complete: &'a Document,
+) -> impl Iterator<Item = (Cell<'a>, Cell<'a>)> {
+    let is_growing = |cell: &Cell<'_>| cell.attribute("status").as_deref() == Some("streaming");
+    document.cells().filter(is_growing).filter_map(move |growing| {
+        let whole = complete.cell(growing.id()?).filter(|cell| !is_growing(cell))?;
+        let is_same = whole.kind() == CellKind::Output && whole.type_word() == growing.type_word();
+        is_same.then_some((growing, whole))
+    })
+}
+
+/// What a person has typed below an answer in the cell in which it grew.
+fn typed_below_cell(growing: Cell<'_>, whole: Cell<'_>) -> Option<String> {
+    let source = growing.document.source();
+    let mut grown = growing.content().into_owned();
+    if growing.span().end == source.len() && source.ends_with(b"\n") {
+        grown.push('\n');
+    }
+    // What grew is one part of the answer; the others came with its end.
+    let below = whole.parts().filter_map(|part| {
+        let text = part.content();
+        let may_be = grown.trim_end().is_empty() || !text.is_empty();
+        typed_below(&grown, &text).filter(|_| may_be)
+    });
+    below.min_by_key(|below| below.len()).map(str::to_string)
 }
 
 /// Puts the last answer of a file back where somebody has saved the file as it was before that answer began to
@@ -43,12 +65,15 @@ pub fn put_back_lost(document: &Document, complete: &Document) -> Option<Splice>
     let answer = complete.cells().rfind(is_first).filter(|cell| role(*cell) == "reply")?;
     let mut before = complete.cells().take(answer.at);
     let question = before.rfind(|cell| cell.is_question())?;
-    let is_gone = document.cell(answer.id()?).is_none_or(|cell| cell.is_prompt());
+    // Another answer may have got its name.
+    let is_other = |cell: Cell<'_>| cell.is_prompt() || cell.type_word() != answer.type_word();
+    let is_gone = document.cell(answer.id()?).is_none_or(is_other);
     let asked = document.cells().rfind(|cell| {
         let is_same = question.id().is_none() || cell.id() == question.id();
         cell.is_question() && is_same && is_same_text(&cell.content(), &question.content())
     })?;
-    let is_answered = document.cells().skip(asked.ordinal()).any(|cell| cell.is_answer());
+    let mut below = document.cells().skip(asked.ordinal()).take_while(|cell| !cell.is_question());
+    let is_answered = below.any(|cell| cell.is_answer());
     if !is_gone || is_answered {
         return None;
     }

@@ -489,3 +489,59 @@ fn a_question_with_code_typed_into_an_older_text_takes_no_answer_away() {
         assert!(run.stderr.contains("saved over the last answer"), "{}", run.stderr);
     }
 }
+
+/// A file with a question for each of two agents.
+const TWO: &str = "---\nagents:\n  a:\n    models: [openai/ma]\n  b:\n    models: [openai/mb]\n---\n\n\
+                   # %% [^1]\n\n[^1]: [markdown] agent=a\n\nfirst?\n\n\
+                   # %% [^2]\n\n[^2]: [markdown] agent=b\n\nsecond?\n";
+
+#[test]
+fn the_answers_of_several_agents_are_put_back() {
+    let one = vec![stream_head(), piece("one\n"), Step::Pause(700), piece("more"), done()];
+    // The older text is saved when both have come, or while the second one comes.
+    for (half, while_it_comes) in [(false, false), (true, false), (false, true)] {
+        let two = vec![stream_head(), piece("two\n"), Step::Pause(1500), piece("more"), done()];
+        let server = Server::new(vec![one.clone(), two, answer(&["too many"])]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("a.msg.md", TWO);
+        let watching = Watching::start(&sandbox, &[]);
+        sandbox.wait_for("a.msg.md", "\none\n");
+        let old = if half { sandbox.read("a.msg.md") } else { TWO.to_string() };
+        assert_eq!(half, old.contains("status=\"streaming\""), "{old}");
+        sandbox
+            .wait_for("a.msg.md", if while_it_comes { "\ntwo\n" } else { "\ntwo\nmore\n\n# %%" });
+        for _ in 0..2 {
+            server.request();
+        }
+        sandbox.write("a.msg.md", old);
+        sandbox.wait_for("a.msg.md", "\none\nmore\n");
+        sandbox.wait_for("a.msg.md", "\ntwo\nmore\n");
+        nothing_more_is_asked(&server);
+        let texts = ["first?", "one\nmore", "second?", "two\nmore"];
+        assert_eq!(sandbox.texts("a.msg.md"), texts, "{half} {while_it_comes}");
+        assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
+        assert_eq!(watching.stop().code, Some(0));
+    }
+}
+
+#[test]
+fn an_answer_that_was_changed_while_it_grew_is_left_alone_and_that_is_told_once() {
+    let slow = [stream_head(), piece("slow\nand\n"), Step::Pause(800), piece("steady"), done()];
+    let server = Server::new(vec![slow.to_vec(), answer(&["too many"])]);
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &[]);
+    save_in_place(&sandbox, "first?");
+    sandbox.wait_for("a.msg.md", "\nslow\nand\n");
+    let early = sandbox.read("a.msg.md").replace("slow", "quick");
+    assert!(early.contains("status=\"streaming\""), "{early}");
+    sandbox.wait_for("a.msg.md", "\nsteady\n\n# %%\n");
+    server.request();
+    std::thread::sleep(Duration::from_millis(1500));
+    for _ in 0..2 {
+        sandbox.write("a.msg.md", &early);
+        nothing_more_is_asked(&server);
+    }
+    assert_eq!(sandbox.read("a.msg.md"), early);
+    let run = watching.stop();
+    assert_eq!(run.stderr.matches("it is not put back").count(), 1, "{}", run.stderr);
+}

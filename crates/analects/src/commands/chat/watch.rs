@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use analects_formats::msgfile::{Document, Kind, Splice, put_back, put_back_lost};
+use analects_formats::msgfile::{Document, Kind, Splice, changed_half, put_back, put_back_lost};
 use analects_store::vfs::{Disk, Facts, Vfs};
 use analects_store::{LockedFile, StoreError, read_message_file};
 use notify::{Event, RecursiveMode, Watcher};
@@ -28,6 +28,9 @@ const LOOK: Duration = Duration::from_millis(500);
 /// has taken the answer away.
 const JUST: Duration = Duration::from_secs(5);
 
+/// How many answers are kept to be put back.
+const MAX_ANSWERED: usize = 8;
+
 /// What wakes the watch.
 enum Wake {
     Hint,
@@ -46,7 +49,8 @@ pub fn watch(call: Call<'_>, path: &Path, settle: Option<Duration>) -> Result<()
     let _watcher = hints_about(path, hints);
     ui::remark(&format!("{}: waiting for questions; Ctrl-C ends", path.display()));
     let settle = settle.unwrap_or(SETTLE);
-    let mut watch = Watch { call, path, wakes, settle, asked: None, answered: None, told: None };
+    let mut watch =
+        Watch { call, path, wakes, settle, asked: None, answered: Vec::new(), told: None };
     watch.run()
 }
 
@@ -88,8 +92,8 @@ struct Watch<'a> {
     /// The questions that were asked last, and what the file looked like after that. They are asked again
     /// only if somebody has saved the file since.
     asked: Option<(Questions, Option<Facts>)>,
-    /// The file as it was after the last answer, which an editor may save over with an older text.
-    answered: Option<Answered>,
+    /// The file as it was after each of the last answers, which an editor may save over with an older text.
+    answered: Vec<Answered>,
     /// What was wrong with the file, so that it is told once.
     told: Option<String>,
 }
@@ -99,15 +103,27 @@ struct Answered {
     document: Document,
     /// When the answer came. It is cleared when the answer was put back once.
     at: Option<Instant>,
+    /// Whether it was told that it cannot be put back.
+    is_told: bool,
 }
 
 impl Answered {
     /// The change that puts the answer back, if it was taken away by a save that knew nothing of it.
-    fn put_back(&self, document: &Document) -> Option<Splice> {
+    fn put_back_lost(&self, document: &Document) -> Option<Splice> {
         let is_recent = self.at.is_some_and(|at| at.elapsed() < JUST);
-        let lost = || put_back_lost(document, &self.document).filter(|_| is_recent);
-        put_back(document, &self.document).or_else(lost)
+        put_back_lost(document, &self.document).filter(|_| is_recent)
     }
+}
+
+/// The change that puts an answer back: the earliest one that is lost, and which of the last ones that is, if all of
+/// it is lost.
+fn to_put_back(answered: &[Answered], document: &Document) -> Option<(Option<usize>, Splice)> {
+    // Files after later answers also hold the earlier ones, as they are by now.
+    let grown = answered.iter().rev().find_map(|one| put_back(document, &one.document));
+    let mut all = answered.iter().enumerate();
+    grown
+        .map(|splice| (None, splice))
+        .or_else(|| all.find_map(|(at, one)| Some((Some(at), one.put_back_lost(document)?))))
 }
 
 /// The names and texts of cells that wait for an answer.
@@ -192,7 +208,7 @@ impl Watch<'_> {
         if is_old {
             return Ok(Looked::Nothing);
         }
-        let mut after = None;
+        let (mut after, began) = (None, Instant::now());
         let done = take_turn(self.call, self.path, Said::default(), &mut after).map(drop);
         match done.map_err(|failure| self.call.surroundings.explain(failure)) {
             Ok(()) => self.told = None,
@@ -205,30 +221,71 @@ impl Watch<'_> {
         // Of an answer that broke off, something may have come.
         let came = |document: &Document| self::questions(document) != questions;
         if let Some(document) = after.filter(came) {
-            self.answered = Some(Answered { document, at: Some(Instant::now()) });
+            self.keep(document, began);
         }
         self.asked = Some((questions, self.facts()));
         Ok(Looked::Wrote)
     }
 
-    /// Puts the last answer back if somebody has saved over it what it was while it grew; whether that was so.
+    /// Keeps the file as it is after an answer that was asked for at `began`.
+    fn keep(&mut self, document: Document, began: Instant) {
+        // Nobody looked at the file while this one came.
+        for at in self.answered.iter_mut().filter_map(|earlier| earlier.at.as_mut()) {
+            *at += began.elapsed();
+        }
+        self.answered.push(Answered { document, at: Some(Instant::now()), is_told: false });
+        let too_many = self.answered.len().saturating_sub(MAX_ANSWERED);
+        self.answered.drain(..too_many);
+    }
+
+    /// Puts an answer back if somebody has saved over it what it was while it grew, or before; whether that was so.
     fn put_back(&mut self, document: &Document) -> bool {
-        let is_lost = |answered: &&mut Answered| answered.put_back(document).is_some();
-        let Some(answered) = self.answered.as_mut().filter(is_lost) else { return false };
+        let is_changed = |one: &Answered| changed_half(document, &one.document).is_some();
+        if to_put_back(&self.answered, document).is_none() && !self.answered.iter().any(is_changed)
+        {
+            return false;
+        }
         // Somebody who writes to the file right now may be the one whose answer grows there.
         let places = &self.call.surroundings.places;
         let Ok(mut file) = LockedFile::open(self.path, places) else { return false };
-        let edited = file.edit(|document| answered.put_back(document).unwrap_or(Splice::nothing()));
+        let (answered, mut found) = (&self.answered, None);
+        let edited = file.edit(|document| {
+            let lost = to_put_back(answered, document);
+            found = lost.as_ref().map(|(at, _)| *at);
+            lost.map_or(Splice::nothing(), |(_, splice)| splice)
+        });
         if let Err(error) = edited {
             self.tell(error.into());
             return false;
         }
-        answered.at = None;
+        let Some(found) = found else {
+            self.tell_changed(file.document());
+            return false;
+        };
+        if let Some(lost) = found.and_then(|at| self.answered.get_mut(at)) {
+            lost.at = None;
+        }
         ui::remark(&format!(
             "{}: an older text was saved over the last answer, which is put back",
             self.path.display()
         ));
         true
+    }
+
+    /// Says once that an answer of which only a changed half is in the file cannot be put back.
+    fn tell_changed(&mut self, document: &Document) {
+        let changed = |one: &Answered| changed_half(document, &one.document);
+        let Some(name) = self.answered.iter().rev().find_map(changed) else { return };
+        let is_told = self.answered.iter().any(|one| one.is_told && changed(one).is_some());
+        for one in &mut self.answered {
+            one.is_told |= changed_half(document, &one.document).is_some();
+        }
+        if !is_told {
+            ui::remark(&format!(
+                "{}: answer {name} was complete; half of it was saved over it and changed, so it is not put back",
+                self.path.display()
+            ));
+        }
     }
 
     /// The file, if it can be read and is text.
