@@ -1,7 +1,7 @@
 //! Putting an answer back over which somebody has saved what they knew of it while it grew, or nothing of it.
 
 use super::edit::typed_cell;
-use super::{Cell, CellKind, Document, NewCell, Splice, answer_behind, role};
+use super::{Cell, CellKind, Document, NewCell, Splice, answer_behind, complete_answer, role};
 
 /// Puts an answer back that somebody has saved over with the form that it had while it grew, if there is such a
 /// one: an editor that read the file too early does not know what it takes away. `complete` is the file as it was
@@ -9,6 +9,11 @@ use super::{Cell, CellKind, Document, NewCell, Splice, answer_behind, role};
 pub fn put_back(document: &Document, complete: &Document) -> Option<Splice> {
     half_answers(document, complete).find_map(|(growing, whole)| {
         let below = typed_below_cell(growing, whole)?;
+        if document.line_end() != complete.line_end() {
+            // An editor has changed the line ends of the file.
+            let cells: Vec<NewCell> = whole.parts().map(NewCell::of).collect();
+            return Some(complete_answer(document, growing, &cells, &below));
+        }
         let is_last = growing.span().end == document.source().len();
         let mut bytes = answer_text(whole).to_vec();
         if is_last || !below.is_empty() {

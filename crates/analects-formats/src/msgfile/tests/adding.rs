@@ -278,3 +278,22 @@ fn an_answer_with_thoughts_is_put_back_whole() {
     let back = String::from_utf8(splice.apply(document.source())).unwrap();
     assert_eq!(back, format!("{question}{whole}\n# %%\n"));
 }
+
+#[test]
+fn an_answer_is_put_back_with_the_line_ends_of_the_file() {
+    let question = "# %% [^1]\n\n[^1]: [markdown]\n\nq\n\n";
+    let growing = "# %%% [^2]\n\n[^2]: [a] status=\"streaming\"\n\none\n";
+    // What the answer itself says stays as it came.
+    let (head, text) = ("# %%% [^2]\n\n[^2]: [a] output_tokens=3\n\n", "one\ntwo");
+    let complete = decode(format!("{question}{head}{text}\n\n# %%\n"));
+    for (typed, below) in [("", ""), ("\nNext?\n", "\nNext?\n"), ("\n# %%\n\nNext?\n", "\nNext?\n")]
+    {
+        let crlf = |text: &str| text.replace('\n', "\r\n");
+        let document = decode(crlf(&format!("{question}{growing}{typed}")));
+        let splice = put_back(&document, &complete).unwrap();
+        let back = String::from_utf8(splice.apply(document.source())).unwrap();
+        let (above, below) =
+            (crlf(&format!("{question}{head}")), crlf(&format!("\n\n# %%\n{below}")));
+        assert_eq!(back, format!("{above}{text}{below}"));
+    }
+}
