@@ -184,8 +184,15 @@ fn fence_of(same: &[&str], rest: &str) -> usize {
     last.filter(|_| opens && closes).map_or(0, |line| line.len())
 }
 
+/// The typed text, without blank lines around it, and without the head of its cell: code that the answer had begun
+/// to show may have hidden it, and it gets another.
 fn typed(text: &str) -> &str {
-    text.trim_end().trim_start_matches(['\r', '\n'])
+    let text = text.trim_end().trim_start_matches(['\r', '\n']);
+    let is_head = |line: &str| line.starts_with('#') && line.trim_start_matches('#').trim() == "%%";
+    match text.split_once('\n') {
+        Some((head, below)) if is_head(head) => below.trim_start_matches(['\r', '\n']),
+        _ => text,
+    }
 }
 
 /// Gives a cell that belongs to another the other's new name.

@@ -297,3 +297,16 @@ fn an_answer_is_put_back_with_the_line_ends_of_the_file() {
         assert_eq!(back, format!("{above}{text}{below}"));
     }
 }
+
+#[test]
+fn a_question_that_code_of_a_growing_answer_hides_is_a_question_when_it_is_put_back() {
+    let question = "# %% [^1]\n\n[^1]: [markdown]\n\nq\n\n";
+    let whole = "# %%% [^2]\n\n[^2]: [a]\n\none\n```\ncmd\nmore\n```\n";
+    let growing = "# %%% [^2]\n\n[^2]: [a] status=\"streaming\"\n\none\n```\ncmd\n";
+    let next = "\n# %%\n\nNext?\n\n```\nmine\n```\n\nwhy?\n";
+    let complete = decode(format!("{question}{whole}\n# %%\n"));
+    let document = decode(format!("{question}{growing}{next}"));
+    let splice = put_back(&document, &complete).unwrap();
+    let back = String::from_utf8(splice.apply(document.source())).unwrap();
+    assert_eq!(back, format!("{question}{whole}{next}"));
+}
