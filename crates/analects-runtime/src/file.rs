@@ -182,10 +182,14 @@ impl FileConversation {
             let later = self.later.iter().filter_map(|list| find_cells(document, list).ok());
             let later = later.flatten().min().and_then(|at| document.cells().nth(at));
             let last = document.cells().rfind(|cell| !cell.is_ready());
+            let counted = |cell: Cell<'_>| Known::of(cell).among(document, cell);
+            let mut asked: Vec<Cell<'_>> = asked.collect();
+            // Of the others it is only asked whether they say the same.
+            let last_asked = asked.pop().map(counted);
             AskedCells {
-                cells: asked.map(|cell| Known::of(document, cell)).collect(),
-                last: last.filter(|_| self.later.is_none()).map(|last| Known::of(document, last)),
-                later: later.map(|later| Known::of(document, later)),
+                cells: asked.into_iter().map(Known::of).chain(last_asked).collect(),
+                last: last.filter(|_| self.later.is_none()).map(counted),
+                later: later.map(counted),
             }
         });
     }
@@ -267,12 +271,16 @@ impl AskedCells {
 }
 
 impl Known {
-    fn of(document: &Document, cell: Cell<'_>) -> Known {
+    fn of(cell: Cell<'_>) -> Known {
         let (name, text) = (cell.name().into_owned(), cell.content().into_owned());
-        let known = Known { kind: cell.kind(), name, text, twins: 0 };
+        Known { kind: cell.kind(), name, text, twins: 0 }
+    }
+
+    /// The same, with those before it that look just the same.
+    fn among(self, document: &Document, cell: Cell<'_>) -> Known {
         let before = document.cells().take(cell.ordinal() - 1);
-        let twins = before.filter(|other| other.id() == cell.id() && known.is_like(other)).count();
-        Known { twins, ..known }
+        let twins = before.filter(|other| other.id() == cell.id() && self.is_like(other)).count();
+        Known { twins, ..self }
     }
 
     fn is_said_by(&self, cell: &Cell<'_>) -> bool {
@@ -287,6 +295,11 @@ impl Known {
     /// The cell, if it is still there. It may say something else by now, and then its name tells which it is.
     fn find<'d>(&self, document: &'d Document) -> Option<Cell<'d>> {
         let fits = |cell: &Cell<'_>| cell.kind() == self.kind && !cell.is_ready();
+        // Mostly it is where it was, and there are no others like it.
+        let here = document.cell(&self.name).filter(|cell| fits(cell) && self.is_said_by(cell));
+        if let Some(cell) = here.filter(|cell| cell.id().is_none() || self.twins == 0) {
+            return Some(cell);
+        }
         let named = || {
             let is_named = |cell: &Cell<'_>| cell.id() == Some(&*self.name) && fits(cell);
             document.cells().filter(is_named)

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::sandbox::{Sandbox, say, skip};
-use crate::server::{Server, Step, done, piece, stream_head};
+use crate::server::{Server, Step, answer, done, piece, stream_head};
 
 /// The bytes that the command writes into regular files of the sandbox, by what the system says.
 fn written(sandbox: &Sandbox, args: &[&str]) -> Option<u64> {
@@ -58,4 +58,16 @@ fn an_answer_of_100_kb_is_written_twice_and_the_file_once() {
         assert!(bytes * 10 <= answer * 22 + before * 10, "{bytes} bytes written");
         assert!(bytes >= 2 * answer, "the trace saw only {bytes} bytes");
     }
+}
+
+#[test]
+fn thousands_of_cells_that_wait_cost_no_more_than_their_number() {
+    let server = Server::new(vec![answer(&["to all of them"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let cells: String = (0..20_000).map(|at| format!("# %%\n\nquestion {at}\n\n")).collect();
+    sandbox.write("a.msg.md", cells);
+    let clock = std::time::Instant::now();
+    sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny"]).assert_answer("to all of them\n");
+    // What grows with the square of their number takes minutes.
+    assert!(clock.elapsed() < std::time::Duration::from_secs(20), "{:?}", clock.elapsed());
 }

@@ -140,6 +140,10 @@ fn usual_agent<'a>(document: &Document, agents: &'a [Agent]) -> Option<&'a Agent
         agent.filter(|agent| askable_model(agent).is_some())
     };
     let last = || {
+        // Where there is one, nothing is to be found out.
+        if let [one] = agents {
+            return named(&one.name);
+        }
         let steps = msgfile::current_branch(document).into_iter();
         let answers = steps.filter(|step| matches!(step.message.body, Body::Assistant(_)));
         let mut authors =
