@@ -223,7 +223,10 @@ pub(crate) fn begins_alike(
 macro_rules! for_any_request {
     ($api:expr, $rules:expr, $models:expr, $quirks:expr) => {
         proptest::proptest! {
-            #![proptest_config(proptest::prelude::ProptestConfig::with_cases(500))]
+            #![proptest_config({
+                let usual = proptest::prelude::ProptestConfig::default();
+                proptest::prelude::ProptestConfig { cases: usual.cases.max(500), ..usual }
+            })]
 
             #[test]
             fn whatever_was_said_what_goes_out_obeys(

@@ -42,7 +42,7 @@ fn anthropic_messages(request: &Request) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 2))]
 
     #[test]
     fn every_plan_is_accepted_by_every_api(

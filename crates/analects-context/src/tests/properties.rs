@@ -35,7 +35,7 @@ fn all_text(plan: &Plan) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::default())]
 
     #[test]
     fn a_plan_keeps_its_promises(messages in history(), window in budget(), model in model()) {

@@ -94,7 +94,9 @@ impl Tree<'_> {
     fn summaries_on(&self, path: &[usize]) -> HashSet<usize> {
         let is_boundary = |at: &&usize| matches!(self.links[**at].kind, LinkKind::Boundary { .. });
         let counting = path.iter().filter(is_boundary).filter(|at| !self.hidden[**at]);
-        counting.filter_map(|at| self.summary_of(*at)).collect()
+        let named = counting.filter_map(|at| self.summary_of(*at));
+        // What is no summary says nothing of what came before it, whoever names it.
+        named.filter(|at| self.links[*at].kind == LinkKind::Summary).collect()
     }
 
     fn shown(&self, path: &[usize], summary: Option<usize>) -> Vec<usize> {

@@ -339,7 +339,7 @@ fn results(turn: &Turn) -> Vec<&str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(1000)))]
 
     #[test]
     fn whatever_was_said_the_law_holds(turns in any_turns()) {

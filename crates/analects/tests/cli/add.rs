@@ -84,7 +84,7 @@ fn text() -> impl Strategy<Value = String> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 40, failure_persistence: None, ..ProptestConfig::default()
+        cases: ProptestConfig::default().cases / 6, failure_persistence: None, ..ProptestConfig::default()
     })]
 
     #[test]

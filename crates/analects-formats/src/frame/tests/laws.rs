@@ -114,7 +114,7 @@ pub(super) fn check(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.min(128)))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 2))]
 
     #[test]
     fn what_is_lost_is_listed_by_message(conversation in conversation()) {

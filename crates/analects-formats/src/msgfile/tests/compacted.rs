@@ -291,7 +291,7 @@ fn done(source: &str, deed: &Deed, said: &str) -> Option<(Vec<u8>, Option<usize>
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::default())]
 
     /// Whatever is done after a compaction, what was seen and not touched is still seen, in its order.
     #[test]

@@ -25,14 +25,22 @@ pub(super) fn load(
     Ok(walk.finish())
 }
 
+/// Where a record is: its row, and which of the records in it, or `None` if it is alone there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    row: u64,
+    nth: Option<usize>,
+}
+
 /// A record on the way.
 #[derive(Debug)]
 struct Step {
     names: Names,
     /// The record, if it is to be seen, or the boundary from which on.
     text: Option<Box<[u8]>>,
-    /// Which of the records in its row; `None` if it is alone in it.
-    nth: Option<usize>,
+    place: Place,
+    /// Whether it is the summary of an earlier compaction, of which the last one's says what it says.
+    is_earlier: bool,
 }
 
 /// What is looked for next.
@@ -68,7 +76,7 @@ struct Walk<'w> {
     summary: Option<Step>,
     /// The step from which on messages are kept before the boundary.
     kept_from: Option<usize>,
-    /// The summaries of earlier compactions, of which the last one's says what they say.
+    /// Names whose nearest record before is the summary of an earlier compaction.
     earlier: HashSet<String>,
     /// Changes of state, the last one first, until the state as a whole was met.
     changes: Vec<StateChange>,
@@ -91,7 +99,7 @@ impl Walk<'_> {
         {
             let names = head.names();
             self.meet_state(&head);
-            self.meet(names, bytes, None);
+            self.meet(names, bytes, Place { row: row.at, nth: None });
             return;
         }
         let read = read_line(bytes);
@@ -100,7 +108,8 @@ impl Walk<'_> {
             if let Some(head) = Envelope::read(&message.to_json()) {
                 self.meet_state(&head);
             }
-            self.meet(Names::of(&Link::of(message)), bytes, Some(nth));
+            let place = Place { row: row.at, nth: Some(nth) };
+            self.meet(Names::of(&Link::of(message)), bytes, place);
         }
     }
 
@@ -119,26 +128,28 @@ impl Walk<'_> {
         }
     }
 
-    fn meet(&mut self, names: Names, bytes: &[u8], nth: Option<usize>) {
+    fn meet(&mut self, names: Names, bytes: &[u8], place: Place) {
         let link = names.link();
         let is_hidden = !link.id.is_empty() && self.hidden.remove(link.id);
+        let is_earlier = self.earlier.remove(link.id) && link.kind == LinkKind::Summary;
         if let (LinkKind::Tombstone { target, .. }, false) = (link.kind, is_hidden) {
             self.hidden.insert(target.to_string());
         }
-        self.meet_summary(&names, bytes, nth, is_hidden);
+        self.meet_summary(&names, bytes, place, is_hidden);
         let is_next = match &self.wanted {
             Wanted::Leaf => link.agent == self.agent && link.can_be_leaf(),
             Wanted::Parent(id) => *id == link.id,
             Wanted::Nothing => false,
         };
         if is_next && !self.is_all_seen() {
-            self.step(names, bytes, nth, is_hidden);
+            let text = (!is_hidden).then(|| Box::from(bytes));
+            self.step(Step { names, text, place, is_earlier });
         }
     }
 
-    /// Goes one step back.
-    fn step(&mut self, names: Names, bytes: &[u8], nth: Option<usize>, is_hidden: bool) {
-        let link = names.link();
+    /// Goes one step back. A record without text is hidden.
+    fn step(&mut self, mut step: Step) {
+        let link = step.names.link();
         if link.agent != self.agent {
             self.is_lost = true;
             return;
@@ -163,7 +174,7 @@ impl Walk<'_> {
             self.kept_from = Some(at);
         }
         if let LinkKind::Boundary { summary, kept_from, is_separator } = link.kind
-            && !is_hidden
+            && step.text.is_some()
         {
             let (summary, kept_from) = (summary.map(str::to_string), kept_from.map(str::to_string));
             if self.boundary.is_some() {
@@ -174,14 +185,13 @@ impl Walk<'_> {
             }
         }
         let is_boundary = self.boundary.as_ref().is_some_and(|boundary| boundary.at == at);
-        let is_shown = is_boundary || link.is_shown() && !is_hidden;
-        let text = is_shown.then(|| Box::from(bytes));
-        self.steps.push(Step { names, text, nth });
+        step.text = step.text.filter(|_| is_boundary || link.is_shown());
+        self.steps.push(step);
     }
 
     /// The nearest record before a boundary that has the name of its summary: it is the summary, or the
     /// boundary does not count. Whether an earlier one does, only a look at everything can tell.
-    fn meet_summary(&mut self, names: &Names, bytes: &[u8], nth: Option<usize>, is_hidden: bool) {
+    fn meet_summary(&mut self, names: &Names, bytes: &[u8], place: Place, is_hidden: bool) {
         let Some(boundary) = self.boundary.as_ref().filter(|_| self.summary.is_none()) else {
             return;
         };
@@ -191,7 +201,8 @@ impl Walk<'_> {
         }
         if link.kind == LinkKind::Summary && !is_hidden {
             let text = Some(Box::from(bytes));
-            self.summary = Some(Step { names: names.clone(), text, nth });
+            let names = names.clone();
+            self.summary = Some(Step { names, text, place, is_earlier: false });
         } else {
             self.is_lost = true;
         }
@@ -233,12 +244,13 @@ impl Walk<'_> {
             loaded.boundary = step.read(&mut self.problems);
             step.text = None;
             self.steps.truncate(self.kept_from.map_or(boundary.at, |kept| kept + 1));
-            let summary = self.summary.as_ref().map(|step| step.names.clone());
-            self.steps.retain(|step| {
-                let link = step.names.link();
-                let is_earlier = link.kind == LinkKind::Summary && self.earlier.contains(link.id);
-                Some(&step.names) != summary.as_ref() && !is_earlier
-            });
+            let summary = self.summary.as_ref().map(|step| step.place);
+            self.steps.retain(|step| Some(step.place) != summary && !step.is_earlier);
+            // A summary that is kept may be one that a compaction further back names.
+            let mut kept = self.steps.iter().skip(boundary.at).filter(|step| step.text.is_some());
+            if kept.any(|step| step.names.link().kind == LinkKind::Summary) {
+                return None;
+            }
         }
         let steps = self.summary.iter().chain(self.steps.iter().rev());
         for step in steps {
@@ -264,9 +276,9 @@ impl Step {
     fn read(&self, problems: &mut Vec<Problem>) -> Option<Message> {
         let read = read_line(self.text.as_deref()?);
         // Those of a damaged row were told when it was met.
-        if self.nth.is_none() {
+        if self.place.nth.is_none() {
             problems.extend(read.problems);
         }
-        read.messages.into_iter().nth(self.nth.unwrap_or(0))
+        read.messages.into_iter().nth(self.place.nth.unwrap_or(0))
     }
 }

@@ -396,7 +396,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(1500)))]
 
     #[test]
     fn cutting_changes_nothing(text in text(), cuts in prop::collection::vec(0usize..200, 0..8)) {

@@ -328,7 +328,7 @@ fn yaml_of(source: &[u8]) -> Option<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(500)))]
 
     #[test]
     fn reading_never_fails(yaml in yaml_text(), any in any::<String>()) {
