@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::body::take_id;
 use crate::json::{ObjectWriter, flag, number, shared_string, write_object};
-use crate::{Assistant, Body, Content, History, Json, JsonError, Problem, Raw, RawMap};
+use crate::{
+    Assistant, AttachmentKind, Body, Content, History, Json, JsonError, Problem, Raw, RawMap,
+};
 use crate::{Role, TokenUsage, User};
 
 /// The version of the JSON shape that this crate writes.
@@ -133,6 +135,19 @@ impl Message {
             extra: RawMap::new(),
             unknown: RawMap::new(),
         }
+    }
+
+    /// Whether a message that stands directly behind the boundary of a compaction, or behind others of which that is
+    /// true, was made with it: the copy of an instruction, or a file that was read again. A compaction is made in
+    /// one moment, so what is known to be of another one is somebody's own.
+    pub fn came_with(&self, boundary: &Message) -> bool {
+        let is_kind = match &self.body {
+            Body::System(_) => true,
+            Body::Attachment(attachment) => attachment.kind == AttachmentKind::File,
+            _ => false,
+        };
+        let times = self.created_at.zip(boundary.created_at);
+        is_kind && times.is_none_or(|(own, of_boundary)| own == of_boundary)
     }
 
     /// Something that a person said.

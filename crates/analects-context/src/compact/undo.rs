@@ -1,6 +1,6 @@
 //! Taking a compaction back: what it hid is seen again.
 
-use analects_core::{Attachment, AttachmentKind, Body, Chain, Ids, Message, Tombstone};
+use analects_core::{Body, Chain, Ids, Message, Tombstone};
 use jiff::Timestamp;
 
 use crate::plan::after_boundary;
@@ -22,8 +22,9 @@ pub fn undo(
     let mut parent = chain.leaf.map(|leaf| leaf.id.clone());
     let mut made = Vec::new();
     let behind = chain.messages.iter().skip(after_boundary(chain)).copied();
-    let copies = behind.take_while(|message| came_along(message));
-    let copies = copies.filter(|copy| !is_edited(copy, boundary, record));
+    let is_edited = |message: &Message| is_edited(message, boundary, record);
+    let copies = behind.take_while(|message| message.came_with(boundary) || is_edited(message));
+    let copies = copies.filter(|copy| !is_edited(copy));
     for target in std::iter::once(boundary).chain(summary.copied()).chain(copies) {
         let tombstone =
             Tombstone { target: target.id.clone(), target_parent: target.parent_id.clone() };
@@ -38,16 +39,6 @@ pub fn undo(
         made.push(message);
     }
     made
-}
-
-/// Whether a message directly behind a boundary came with it: a copy of an instruction, or a file.
-fn came_along(message: &Message) -> bool {
-    let is_file = |attachment: &Attachment| attachment.kind == AttachmentKind::File;
-    match &message.body {
-        Body::System(_) => true,
-        Body::Attachment(attachment) => is_file(attachment),
-        _ => false,
-    }
 }
 
 /// Whether a copy of an instruction was changed since: then no original says the same. Where the originals are not at

@@ -88,12 +88,19 @@ pub(super) fn end_of_compaction(document: &Document, roles: &[&str], at: usize) 
         _ => boundary_around(document, at),
     };
     let Some(boundary) = boundary else { return at };
-    let came_along = |cell: &Cell<'_>| {
-        let is_file = || cell.attribute("kind").as_deref() == Some("file");
-        let is_kind = roles[cell.at] == "system" || (roles[cell.at] == "attachment" && is_file());
-        is_kind && cell.attribute("parent").is_none()
-    };
-    boundary + document.cells().skip(boundary + 1).take_while(came_along).count()
+    let (messages, places) = placed_messages(document);
+    let mut behind = messages.iter().zip(places).skip_while(|(_, place)| *place < boundary);
+    let Some((first, _)) = behind.next() else { return boundary };
+    let mut end = boundary;
+    for (message, place) in behind {
+        let is_next =
+            place == end + 1 && Cell { document, at: place }.attribute("parent").is_none();
+        if !is_next || !message.came_with(first) {
+            break;
+        }
+        end = place;
+    }
+    end
 }
 
 /// The boundary below a cell whose summary stands above it.

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use analects_core::{
-    AttachmentKind, Body, Ids, Link, LinkKind, Message, MessageId, Raw, RawMap, StateChange,
-    Tombstone, Tree,
+    Body, Ids, Link, LinkKind, Message, MessageId, Raw, RawMap, StateChange, Tombstone, Tree,
 };
 use analects_formats::transcript::{Envelope, Names, read_line};
 use jiff::Timestamp;
@@ -295,6 +294,9 @@ impl<'s> Session<'s> {
                 goes_on = is_boundary || goes_on && follows();
                 let read = row.bytes.filter(|_| goes_on).map(read_line).unwrap_or_default();
                 let message = read.messages.into_iter().nth(nth);
+                let came_along = |message: &Message| {
+                    found.first().is_some_and(|boundary| message.came_with(boundary))
+                };
                 let message = message.filter(|message| is_boundary || came_along(message));
                 goes_on = message.is_some();
                 if is_boundary {
@@ -326,15 +328,6 @@ impl<'s> Session<'s> {
             if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         found.ok_or_else(|| self.missing(id))
-    }
-}
-
-/// Whether a message directly behind a boundary came with it: a copy of an instruction, or a file.
-fn came_along(message: &Message) -> bool {
-    match &message.body {
-        Body::System(_) => true,
-        Body::Attachment(attachment) => attachment.kind == AttachmentKind::File,
-        _ => false,
     }
 }
 

@@ -384,12 +384,14 @@ fn an_undo_keeps_what_code_printed_before_the_question() {
     assert!(!request.contains("and eight?"), "{request}");
     assert!(request.contains("stdout> 1"), "{request}");
 }
+
 const COMPACTED: &str = "{\"type\":\"user\",\"id\":\"u1\",\"content\":\"old question\"}\n\
     {\"type\":\"assistant\",\"id\":\"a1\",\"content\":\"old answer\"}\n\
-    {\"type\":\"summary\",\"id\":\"S\",\"text\":\"They talked.\"}\n\
-    {\"type\":\"compact_boundary\",\"id\":\"B\",\"summary_id\":\"S\"}\n\
-    {\"type\":\"system\",\"id\":\"i\",\"content\":\"Be brief.\"}\n\
-    {\"type\":\"attachment\",\"id\":\"f\",\"kind\":\"file\",\"content\":\"a file\"}\n\
+    {\"type\":\"summary\",\"id\":\"S\",\"created_at\":\"2026-11-15T12:00:00Z\",\"text\":\"They talked.\"}\n\
+    {\"type\":\"compact_boundary\",\"id\":\"B\",\"created_at\":\"2026-11-15T12:00:00Z\",\"summary_id\":\"S\"}\n\
+    {\"type\":\"system\",\"id\":\"i\",\"created_at\":\"2026-11-15T12:00:00Z\",\"content\":\"Be brief.\"}\n\
+    {\"type\":\"attachment\",\"id\":\"f\",\"created_at\":\"2026-11-15T12:00:00Z\",\"kind\":\"file\",\"content\":\"a file\"}\n\
+    {\"type\":\"attachment\",\"id\":\"g\",\"created_at\":\"2026-11-15T12:00:01Z\",\"kind\":\"file\",\"content\":\"own paper\"}\n\
     {\"type\":\"user\",\"id\":\"u2\",\"content\":\"new question\"}\n";
 
 #[test]
@@ -398,7 +400,7 @@ fn to_go_back_to_the_summary_of_a_session_is_to_the_end_of_its_compaction() {
         for text in ["They talked.", "Be brief.", "a file"] {
             assert!(request.contains(text), "{text}: {request}");
         }
-        for text in ["old question", "old answer", "new question"] {
+        for text in ["old question", "old answer", "own paper", "new question"] {
             assert!(!request.contains(text), "{text}: {request}");
         }
     };

@@ -89,6 +89,39 @@ fn a_session_is_compacted_and_that_can_be_undone() {
     assert_eq!(seen(&sandbox, "last"), 6);
 }
 
+/// Whoever shows a file as the first thing after a compaction has shown it, also when that is taken back.
+#[test]
+fn a_file_shown_right_after_a_compaction_is_not_a_part_of_it() {
+    for target in ["a.msg.md", "last"] {
+        let long = "One and two. ".repeat(100);
+        let mut answers = vec![answer(&[long.as_str()]); 3];
+        answers.extend([answer(&["They counted."]), answer(&["Seen."]), answer(&["Still."])]);
+        let server = Server::new(answers);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("notes.txt", "the tide table\n");
+        let talk = |args: &[&str], first: bool| {
+            let place: &[&str] = match (target, first) {
+                ("last", true) => &["chat", "-m", "openai/tiny"],
+                ("last", false) => &["chat", "-c"],
+                _ => &["chat", "a.msg.md", "-m", "openai/tiny"],
+            };
+            let run = sandbox.run(&[place, args].concat());
+            assert_eq!(run.code, Some(0), "{target}: {}", run.stderr);
+        };
+        talk(&["one?"], true);
+        talk(&["two?"], false);
+        talk(&["three?"], false);
+        let compact = sandbox.run(&["compact", target]);
+        assert_eq!(compact.code, Some(0), "{target}: {}", compact.stderr);
+        talk(&["-f", "notes.txt", "What do you see?"], false);
+        assert_eq!(sandbox.run(&["compact", target, "--undo"]).code, Some(0));
+        talk(&["And now?"], false);
+        let sent = std::iter::from_fn(|| Some(server.request())).nth(5).unwrap();
+        assert!(sent.contains("the tide table"), "{target}: {sent}");
+        assert!(sent.contains("one?") && !sent.contains("They counted."), "{target}: {sent}");
+    }
+}
+
 #[test]
 fn what_cannot_be_compacted_stays_as_it_is() {
     let refusal = r#"{"error":{"message":"no"}}"#;

@@ -146,6 +146,28 @@ fn a_fork_says_what_a_rewind_to_the_same_cell_would() {
     }
 }
 
+#[test]
+fn a_summary_is_gone_back_to_with_the_file_that_came_with_it_and_no_other() {
+    let file = |name: &str, time: &str, text: &str| {
+        format!(
+            "# %%% [^{name}]\n\n[^{name}]: [attachment] kind=file time=\"{time}\"\n\n{text}\n\n"
+        )
+    };
+    let (then, later) = ("2026-11-15T20:00:00Z", "2026-11-15T20:00:01Z");
+    let source = format!(
+        "# %% [^1]\n\n[^1]: [markdown]\n\nold\n\n# %%% [^s]\n\n[^s]: [summary] time=\"{then}\"\n\nin short\n\n\
+         # %%% [^b]\n\n[^b]: [compact_boundary] summary_id=s time=\"{then}\"\n\n{}{}# %% [^2]\n\n[^2]: [markdown]\n\nnew\n",
+        file("f", then, "its file"),
+        file("g", later, "own file"),
+    );
+    for at in ["s", "b"] {
+        let back = rewound(source.as_bytes(), at);
+        assert_eq!(seen(&back.source), ["in short", "its file"]);
+        let copy = fork(&decode(source.as_str()), place(source.as_bytes(), at)).unwrap();
+        assert_eq!(seen(&copy), ["in short", "its file"]);
+    }
+}
+
 /// A main chain, and a side chain whose reply makes a call.
 const SIDE: &str = "# %% [^1]\n\n[^1]: [markdown]\n\nq\n\n\
     # %%% [^2]\n\n[^2]: [coder]\n\na\n\n\
