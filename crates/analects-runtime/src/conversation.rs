@@ -19,6 +19,11 @@ pub trait Conversation {
         chain(&decoded.messages)
     }
 
+    /// Whether somebody's words wait for an answer, where they may be taken away while others are at work.
+    fn has_question(&self) -> bool {
+        true
+    }
+
     /// Adds what the person says.
     fn say(&mut self, prompt: &str, now: Timestamp) -> Result<(), StoreError>;
 

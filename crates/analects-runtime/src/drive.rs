@@ -77,6 +77,7 @@ pub async fn drive(
         counter,
         stop: Stop { future: stop, is_over: false },
         plan: Plan::default(),
+        had_question: None,
         answer: None,
         error: None,
         problems: Vec::new(),
@@ -131,6 +132,8 @@ struct Work<'w, 'a, F> {
     counter: Counter<'a>,
     stop: Stop<'w, F>,
     plan: Plan,
+    /// Whether somebody's words waited for an answer when the next one was first planned.
+    had_question: Option<bool>,
     answer: Option<Message>,
     error: Option<ClientError>,
     problems: Vec<Problem>,
@@ -154,6 +157,8 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
     fn plan(&mut self) -> Input {
         let decoded = self.conversation.messages();
         let chain = self.conversation.chain(&decoded);
+        let has_question = self.conversation.has_question();
+        let had_question = *self.had_question.get_or_insert(has_question);
         let agent = self.asked.asking();
         let planner = self.asked.planner(&agent);
         self.plan = planner.plan(&chain, &mut self.counter);
@@ -178,6 +183,7 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
             needs_summary: self.plan.needs_summary.clone(),
             is_full,
             fits: self.plan.ready().is_ok(),
+            is_gone: had_question && !has_question,
             least_cost: least_cost(self.asked.model, self.plan.count),
         })
     }
@@ -340,6 +346,7 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
     }
 
     fn record(&mut self) -> Result<Input, StoreError> {
+        self.had_question = None;
         let Some(answer) = &self.answer else { return Ok(Input::Recorded) };
         if let Some(usage) = &answer.usage {
             let mut notes = self.conversation.notes();
@@ -365,6 +372,7 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
     fn end(self, ending: Ending) -> Outcome {
         let error = match (&ending, self.error) {
             (Ending::TooLarge, _) => self.plan.too_large.map(not_sent),
+            (Ending::Gone, _) => Some(question_gone()),
             (Ending::TooMany(_) | Ending::TooCostly { .. } | Ending::PriceUnknown, _) => {
                 Some(over_limit(&ending, self.asked.limits.cost))
             }
@@ -375,7 +383,8 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
         };
         let stopped = ending == Ending::Stopped;
         // What would have been odd about a request that was never made interests nobody.
-        let problems = if stopped && self.answer.is_none() { Vec::new() } else { self.problems };
+        let is_unasked = self.answer.is_none() && (stopped || ending == Ending::Gone);
+        let problems = if is_unasked { Vec::new() } else { self.problems };
         let nothing = || self.asked.base(Timestamp::now(), Duration::ZERO);
         let answer = self.answer.unwrap_or_else(nothing);
         let answer = as_error_if_empty(answer, error.as_ref());
@@ -387,6 +396,13 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
 fn not_sent(too_large: TooLarge) -> ClientError {
     let error = ApiError::new(ApiErrorKind::ContextOverflow, too_large.to_string());
     ClientError::NotSent { error, hint: too_large.hint() }
+}
+
+/// The error of a question that is not there any more.
+fn question_gone() -> ClientError {
+    let text = "the question was taken away before it was asked";
+    let hint = "if it is to be asked, write it again";
+    ClientError::NotSent { error: ApiError::new(ApiErrorKind::BadRequest, text), hint }
 }
 
 /// The error of a message of which only a summary may be sent.

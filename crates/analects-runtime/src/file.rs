@@ -1,7 +1,10 @@
 //! A conversation in a message file: the file is the record.
 
+mod waiting;
+
+pub use waiting::WaitingCells;
+
 use std::cell::OnceCell;
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,8 +15,7 @@ use analects_core::{
 use analects_formats::Decoded;
 use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{
-    self, Attribute, Cell, CellKind, Choice, Document, NewCell, Splice, find_cells, is_same_text,
-    list_of,
+    self, Attribute, Cell, CellKind, Choice, Document, NewCell, Splice, is_same_text, list_of,
 };
 use analects_store::{LockedFile, OsIds, Places, Reply, StoreError, read_picture};
 use jiff::Timestamp;
@@ -33,8 +35,8 @@ pub struct FileConversation {
     calibration: Calibration,
     /// Which cells are sent this time.
     choice: Choice,
-    /// A list of cells that wait for another answer: this time they are not sent.
-    later: Option<String>,
+    /// Whom the cells are meant for that are asked, if others are left for later: these are not sent.
+    turn_of: Option<Option<String>>,
     /// What is being answered, as it was sent.
     asked: OnceCell<AskedCells>,
     /// Those of them that somebody changed while they were being answered.
@@ -81,7 +83,7 @@ impl FileConversation {
             state: State::Resting(Box::new(file)),
             calibration: Calibration::default(),
             choice: Choice::default(),
-            later: None,
+            turn_of: None,
             asked: OnceCell::new(),
             changed: Vec::new(),
         })
@@ -141,10 +143,19 @@ impl FileConversation {
         Ok(())
     }
 
-    /// Leaves a list of cells for another answer: they are not sent, and what is answered now is answered above
-    /// them.
-    pub fn leave(&mut self, later: Option<String>) {
-        self.later = later;
+    /// Asks only the cells meant for this agent, or for nobody in particular, and leaves those from the first other one
+    /// on for another answer: they are not sent, and what is answered now is answered above them.
+    pub fn ask_only(&mut self, agent: Option<String>) {
+        self.turn_of = Some(agent);
+    }
+
+    /// What waits, as this conversation asks it.
+    fn waiting<'d>(&self, document: &'d Document) -> WaitingCells<'d> {
+        let left_out = &self.choice.exclude;
+        match &self.turn_of {
+            Some(agent) => WaitingCells::for_agent(document, left_out, agent.clone()),
+            None => WaitingCells::all(document, left_out),
+        }
     }
 
     /// Writes the choice into the cells, so that it holds for every later call, too.
@@ -174,22 +185,15 @@ impl FileConversation {
     fn remember_asked(&self, document: &Document) {
         self.asked.get_or_init(|| {
             // What is not sent is not answered, and the answer belongs above what another one is for.
-            let left_out = self.later.iter().chain(&self.choice.exclude);
-            let left_out = left_out.filter_map(|list| find_cells(document, list).ok());
-            let left_out: HashSet<usize> = left_out.flatten().collect();
-            let asked = document.unanswered().into_iter();
-            let asked = asked.filter(|cell| !left_out.contains(&(cell.ordinal() - 1)));
-            let later = self.later.iter().filter_map(|list| find_cells(document, list).ok());
-            let later = later.flatten().min().and_then(|at| document.cells().nth(at));
+            let WaitingCells { now: mut asked, later, .. } = self.waiting(document);
             let last = document.cells().rfind(|cell| !cell.is_ready());
             let counted = |cell: Cell<'_>| Known::of(cell).among(document, cell);
-            let mut asked: Vec<Cell<'_>> = asked.collect();
             // Of the others it is only asked whether they say the same.
             let last_asked = asked.pop().map(counted);
             AskedCells {
                 cells: asked.into_iter().map(Known::of).chain(last_asked).collect(),
-                last: last.filter(|_| self.later.is_none()).map(counted),
-                later: later.map(counted),
+                last: last.filter(|_| self.turn_of.is_none()).map(counted),
+                later: later.first().copied().map(counted),
             }
         });
     }
@@ -355,16 +359,24 @@ impl Conversation for FileConversation {
         let Some(document) = self.document() else { return Decoded::default() };
         self.remember_asked(document);
         let decoded = file_messages(document, &self.path);
-        if self.choice.is_empty() && self.later.is_none() {
+        let later = match self.turn_of {
+            Some(_) => self.waiting(document).later,
+            None => Vec::new(),
+        };
+        if self.choice.is_empty() && later.is_empty() {
             return decoded;
         }
         let mut choice = self.choice.clone();
-        choice.exclude.extend(self.later.clone());
+        choice.exclude.extend((!later.is_empty()).then(|| list_of(&later)));
         // Places of problems are those of the file as it is. Where the choice cannot be made any more,
         // nothing is sent: it may be there to keep something back.
         let source = chosen(document, &choice).unwrap_or_default();
         let messages = file_messages(&document.with_source(source), &self.path).messages;
         Decoded { messages, ..decoded }
+    }
+
+    fn has_question(&self) -> bool {
+        self.document().is_none_or(|document| !self.waiting(document).now.is_empty())
     }
 
     fn say(&mut self, prompt: &str, _: Timestamp) -> Result<(), StoreError> {

@@ -37,6 +37,6 @@ pub use asked::{Asked, Starter, budget};
 pub use compaction::{Compacted, NotCompacted, compact, undo_compaction};
 pub use conversation::{Conversation, Notes};
 pub use drive::{Outcome, Seen, drive};
-pub use file::{FileConversation, agent_name, file_messages};
+pub use file::{FileConversation, WaitingCells, agent_name, file_messages};
 pub use files::{NotAttached, attach_file};
 pub use stored::StoredConversation;

@@ -59,6 +59,8 @@ pub struct Planned {
     pub is_full: bool,
     /// Whether it fits, perhaps after trimming.
     pub fits: bool,
+    /// Whether the question was taken away since the turn began.
+    pub is_gone: bool,
     /// The least that the answer costs, for what is sent alone; `None` if the price is not known.
     pub least_cost: Option<f64>,
 }
@@ -110,6 +112,8 @@ pub enum Ending {
     Stopped,
     /// What has to be sent does not fit.
     TooLarge,
+    /// Somebody took the question away before it was asked.
+    Gone,
     /// The model asked for tools that nobody runs.
     NobodyRuns,
     /// Only a summary of this message may be sent, and there is none to be had.
@@ -218,7 +222,10 @@ impl Turn {
     }
 
     fn planned(&mut self, planned: Planned) -> Effect {
-        let Planned { mut needs_summary, is_full, fits, least_cost } = planned;
+        let Planned { mut needs_summary, is_full, fits, is_gone, least_cost } = planned;
+        if is_gone {
+            return self.end(Ending::Gone);
+        }
         // Summaries cost as much as a question, and are asked for first.
         if let Some(ending) = self.over_limits(least_cost) {
             return self.end(ending);

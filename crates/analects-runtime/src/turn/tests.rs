@@ -173,12 +173,21 @@ fn it_can_be_stopped_wherever_it_is() {
     }
 }
 
+#[test]
+fn a_question_that_was_taken_away_is_not_asked() {
+    let full = Input::Planned(Planned { fits: true, is_full: true, ..Planned::default() });
+    let gone = Input::Planned(Planned { fits: true, is_gone: true, ..Planned::default() });
+    let inputs = [Input::Reminded, full, Input::Compacted(0.0), gone];
+    assert_eq!(ends(Limits::default(), inputs), Ending::Gone);
+}
+
 fn any_planned() -> impl Strategy<Value = Planned> {
     let needs = prop::bool::weighted(0.2);
     (needs, any::<bool>(), prop::bool::weighted(0.9)).prop_map(|(needs, is_full, fits)| Planned {
         needs_summary: if needs { vec!["m".into()] } else { Vec::new() },
         is_full,
         fits,
+        is_gone: false,
         least_cost: None,
     })
 }

@@ -337,7 +337,9 @@ fn take_turn_of(
     if let Some(words) = course.in_words(&turn, &who.agent.name) {
         ui::remark(&words);
     }
-    conversation.leave(turn.left);
+    if !turn.later.is_empty() {
+        conversation.ask_only(turn.agent.clone());
+    }
     let done = ask(&who, manner, serving.as_ref(), &mut conversation, &path.to_string_lossy());
     remark_changed(path, &conversation);
     // Where the answer could not be written to its end, what came of it is in the file.

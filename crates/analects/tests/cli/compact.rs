@@ -122,6 +122,69 @@ fn a_file_shown_right_after_a_compaction_is_not_a_part_of_it() {
     }
 }
 
+/// What is sent after a summary is what waits then, and no question for somebody else.
+#[test]
+#[cfg(unix)]
+fn questions_for_others_may_be_changed_while_a_summary_is_written() {
+    use crate::server::{Step, stream_head};
+    let head = HEAD.replace("600", "900").replace(
+        "agents:\n",
+        "agents:\n  u: {models: [openai/other], context_window: 9000, max_output_tokens: 100}\n",
+    );
+    let rounds = talk(24).replace(HEAD, "");
+    let question = |id: &str, agent: &str, text: &str| {
+        format!("# %% [^{id}]\n\n[^{id}]: [markdown] agent={agent}\n\n{text}\n\n")
+    };
+    let (one, two) = (question("x", "t", "Mine?"), question("y", "u", "Yours?"));
+    let above = |file: &str| file.replace(&one, &format!("# %%\n\nA word.\n\n{one}"));
+    type Case<'a> = (&'a dyn Fn(&str) -> String, &'a [&'a str], &'a [&'a str]);
+    let cases: [Case<'_>; 3] = [
+        (&|file| file.replace(&two, ""), &["Mine?", "They spoke"], &[]),
+        (&above, &["A word.", "Mine?", "They spoke", "Yours?", "They spoke"], &[]),
+        // Whose question is gone need not be asked anything.
+        (&|file| file.replace(&one, ""), &["Yours?"], &["the question was taken away"]),
+    ];
+    for (change, order, told) in cases {
+        let mut sandbox = Sandbox::new();
+        let waits = [stream_head(), Step::Until(sandbox.path("go"))];
+        let waits = [&waits[..], &answer(&["They spoke of rivers."])[1..]].concat();
+        let mut scripts = vec![answer(&["They spoke of rivers."]); 6];
+        scripts.insert(0, waits);
+        let server = Server::new(scripts);
+        sandbox.set_server(&server.base_url);
+        sandbox.write("a.msg.md", format!("{head}{rounds}{one}{two}"));
+        let child = sandbox.spawn(&["chat", "a.msg.md"]);
+        server.request();
+        let file = sandbox.read("a.msg.md");
+        assert_ne!(change(&file), file);
+        sandbox.write("a.msg.md", change(&file));
+        sandbox.write("go", "");
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        for words in told {
+            assert!(stderr.contains(words), "{stderr}");
+        }
+        assert_eq!(output.status.code(), Some(if told.is_empty() { 0 } else { 5 }), "{stderr}");
+        let requests = || server.request_within(std::time::Duration::from_millis(100));
+        for sent in std::iter::from_fn(requests) {
+            let sent = json(&sent);
+            if sent["model"] == "tiny" {
+                assert!(!sent.to_string().contains("Yours?"), "{sent}");
+            }
+            let last = sent["messages"].as_array().unwrap().last().unwrap().clone();
+            assert_eq!(last["role"], "user", "{last}");
+        }
+        let file = sandbox.read("a.msg.md");
+        let end = &file[file.find("Answer 23").unwrap()..];
+        let mut rest = end;
+        for words in order {
+            let at = rest.find(words).unwrap_or_else(|| panic!("{words}: {end}\n{stderr}"));
+            rest = &rest[at + words.len()..];
+        }
+        assert_eq!(end.matches(": [t] time").count(), usize::from(told.is_empty()), "{end}");
+    }
+}
+
 #[test]
 fn what_cannot_be_compacted_stays_as_it_is() {
     let refusal = r#"{"error":{"message":"no"}}"#;

@@ -1,9 +1,8 @@
 //! What waits for an answer in a file, turn by turn: cells that are meant for different agents are answered one
 //! after the other, in their order, each by the agent that it names.
 
-use std::collections::HashSet;
-
-use analects_formats::msgfile::{Cell, Choice, Document, find_cells, is_same_text, list_of};
+use analects_formats::msgfile::{Cell, Choice, Document, is_same_text, list_of};
+use analects_runtime::WaitingCells;
 
 /// How many cells are told by name.
 const MANY: usize = 12;
@@ -47,19 +46,10 @@ pub struct Turn {
 impl Turn {
     /// The first of the cells that wait, as many as are meant for one agent. What is not sent waits for nobody.
     pub fn next(document: &Document, choice: &Choice) -> Turn {
-        let excluded = choice.exclude.iter().filter_map(|list| find_cells(document, list).ok());
-        let excluded: HashSet<usize> = excluded.flatten().collect();
-        let waiting = document.unanswered().into_iter();
-        let waiting = waiting.filter(|cell| !excluded.contains(&(cell.ordinal() - 1)));
-        let waiting: Vec<Cell<'_>> = waiting.collect();
-        let meant_for = |cell: &Cell<'_>| cell.attribute("agent").filter(|name| !name.is_empty());
-        let agent = waiting.first().and_then(meant_for);
-        let is_other = |cell: &Cell<'_>| meant_for(cell) != agent;
-        let count = waiting.iter().position(is_other).unwrap_or(waiting.len());
-        let (now, later) = waiting.split_at(count);
-        let left = (!later.is_empty()).then(|| list_of(later));
+        let WaitingCells { agent, now, later } = WaitingCells::of(document, &choice.exclude);
+        let left = (!later.is_empty()).then(|| list_of(&later));
         let of = |cells: &[Cell<'_>]| cells.iter().map(Waiting::of).collect();
-        Turn { cells: of(now), later: of(later), left, agent }
+        Turn { cells: of(&now), later: of(&later), left, agent }
     }
 
     /// Says what waits where this turn is not taken.
