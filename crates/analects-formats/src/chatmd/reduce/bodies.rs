@@ -215,22 +215,23 @@ impl Reducer<'_> {
                 said.push(block);
                 continue;
             };
-            let piece = piece(&text);
-            if piece != text {
+            let alone = piece(&text);
+            if alone != text {
                 self.lose(
                     "text",
                     "beside other blocks, blank lines around it or an open code block are not kept",
                 );
             }
             match said.last().and_then(Block::text) {
-                _ if piece.is_empty() => {}
+                _ if alone.is_empty() => {}
                 Some(before) => {
                     self.lose("text", "two texts in a row become one");
                     said.pop();
                     let end = if before.ends_with('\r') { "\r\n\r\n" } else { "\n\n" };
-                    said.push(Block::from_text(format!("{before}{end}{piece}")));
+                    // What closed a code block of its own may open one behind a list.
+                    said.push(Block::from_text(piece(&format!("{before}{end}{alone}"))));
                 }
-                None => said.push(Block::from_text(piece)),
+                None => said.push(Block::from_text(alone)),
             }
         }
         said

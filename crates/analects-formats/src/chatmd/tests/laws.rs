@@ -120,7 +120,9 @@ fn sayable() -> BoxedStrategy<Message> {
             let mut message = Message::new(id, body);
             (message.author, message.created_at) = (author, created_at);
             message.usage = (!usage.is_empty()).then(|| Box::new(usage));
-            for (key, value) in extra {
+            // A count would be read as one.
+            let is_count = |key: &str, value: &str| key == "prompt" && value.parse::<u64>().is_ok();
+            for (key, value) in extra.into_iter().filter(|(key, value)| !is_count(key, value)) {
                 message.extra.push(key, Raw::string(&value));
             }
             message
