@@ -1,4 +1,4 @@
-//! `cargo xtask torture`: the same tests with far more cases. Too slow for every change.
+//! `cargo xtask torture`: the same tests with far more cases, and other ones each time. Too slow for every change.
 
 use std::path::Path;
 
