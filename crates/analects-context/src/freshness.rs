@@ -169,6 +169,17 @@ impl FileFreshness {
         self.files.get(path).is_some_and(|known| known.facts.size == size)
     }
 
+    /// What a file was like when the agent last saw it.
+    pub fn facts(&self, path: &str) -> Option<&FileFacts> {
+        Some(&self.files.get(path)?.facts)
+    }
+
+    /// Forgets the files that the model does not see any more.
+    pub fn retain(&mut self, mut is_seen: impl FnMut(&str) -> bool) {
+        self.files.retain(|path, _| is_seen(path));
+        self.conflicts.retain(|path| is_seen(path));
+    }
+
     /// The files of the session, in the order of their names.
     #[doc(alias = "session_files")]
     pub fn paths(&self) -> impl Iterator<Item = &str> {

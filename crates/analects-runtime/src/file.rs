@@ -17,7 +17,7 @@ use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{
     self, Attribute, Cell, CellKind, Choice, Document, NewCell, Splice, is_same_text, list_of,
 };
-use analects_store::{LockedFile, OsIds, Places, Reply, StoreError, read_picture};
+use analects_store::{LockedFile, OsIds, Places, Reply, ShownFiles, StoreError, read_picture};
 use jiff::Timestamp;
 
 use crate::{Conversation, Notes};
@@ -29,6 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct FileConversation {
     path: PathBuf,
+    shown: ShownFiles,
     agent: String,
     state: State,
     /// What was learnt about counting, for as long as this lives.
@@ -78,6 +79,7 @@ impl FileConversation {
         let file = LockedFile::open_within(path, places, PATIENCE)?;
         let path = file.path().to_path_buf();
         Ok(FileConversation {
+            shown: ShownFiles::of(&path, places),
             path,
             agent: String::new(),
             state: State::Resting(Box::new(file)),
@@ -484,11 +486,21 @@ impl Conversation for FileConversation {
         self.path.parent().map(Path::to_path_buf).unwrap_or_default()
     }
 
+    fn was_shown_here(&self, file: &str) -> bool {
+        self.shown.contains(file)
+    }
+
+    fn note_shown(&mut self, file: &str) -> Result<(), StoreError> {
+        self.shown.add(file)
+    }
+
     /// Which files the model has seen stands in the cells that show them.
     fn notes(&self) -> Notes {
         let shows_files = |document: &Document| document.mentions("[attachment]");
         let files = match self.document().is_some_and(shows_files) {
-            true => FileFreshness::recorded(&self.messages().messages),
+            true => {
+                FileFreshness::recorded(analects_core::chain(&self.messages().messages).messages)
+            }
             false => FileFreshness::default(),
         };
         Notes { files, calibration: self.calibration.clone() }

@@ -1,6 +1,7 @@
 //! The files of the person, as a conversation has to do with them: shown to the model, and watched from then
 //! on. What their facts mean is decided in [`analects_context`].
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use analects_context::{FileFacts, FileText, REMINDERS, attach, reminders};
@@ -35,6 +36,7 @@ pub fn attach_file(
         FileState::read(path).ok_or_else(|| NotAttached::Unreadable(path.to_path_buf()))?;
     let text = text.ok_or_else(|| NotAttached::NoText(path.to_path_buf()))?;
     let (facts, path) = (facts(&state), name(&conversation.folder(), path));
+    conversation.note_shown(&path)?;
     let mut notes = conversation.notes();
     notes.files.read(&path, facts.clone(), now);
     conversation.set_notes(&notes);
@@ -51,6 +53,11 @@ pub(crate) fn remind(
 ) -> Result<Vec<String>, StoreError> {
     let mut notes = conversation.notes();
     let folder = conversation.folder();
+    // Of a file that a stranger names, the model is not even told whether it is there.
+    let known: Vec<String> = notes.files.paths().map(str::to_string).collect();
+    let foreign = known.into_iter().filter(|path| !conversation.was_shown_here(path));
+    let foreign: HashSet<String> = foreign.collect();
+    notes.files.retain(|path| !foreign.contains(path));
     let stale = notes
         .files
         .reminders(REMINDERS, |path| FileState::of(&folder.join(path)).as_ref().map(facts));
@@ -70,12 +77,19 @@ pub(crate) fn remind(
     Ok(texts)
 }
 
-/// The files that the model had to do with last, as they are now: at most so many.
+/// The files that the model had to do with last, as they are now: at most so many. What a conversation from elsewhere
+/// names is only taken if it is what the model was shown.
 pub(crate) fn important(conversation: &dyn Conversation, most: usize) -> Vec<FileText> {
     let (files, folder) = (conversation.notes().files, conversation.folder());
     let read = |path: &str| {
         let (state, text) = FileState::read(&folder.join(path))?;
-        Some(FileText { path: path.to_string(), text: text?, facts: Some(facts(&state)) })
+        let facts = facts(&state);
+        let is_known = || {
+            let known = files.facts(path).and_then(|known| known.hash.as_ref());
+            known.is_some() && known == facts.hash.as_ref()
+        };
+        let is_ours = conversation.was_shown_here(path) || is_known();
+        is_ours.then_some(FileText { path: path.to_string(), text: text?, facts: Some(facts) })
     };
     files.important(most).into_iter().filter_map(read).collect()
 }

@@ -39,4 +39,4 @@ pub use conversation::{Conversation, Notes};
 pub use drive::{Outcome, Seen, drive};
 pub use file::{FileConversation, WaitingCells, agent_name, file_messages};
 pub use files::{NotAttached, attach_file};
-pub use stored::StoredConversation;
+pub use stored::{RECORDED, StoredConversation};

@@ -19,6 +19,8 @@ use crate::{Conversation, Notes};
 
 /// The entry of `extra` that holds the name under which a model was asked, such as `openai/tiny`.
 const AGENT_MODEL: &str = "agent_model";
+/// The author of recorded answers.
+pub const RECORDED: &str = "replay";
 
 /// What the model that answered last is used for, in the state.
 const ANSWERS: &str = "answers";
@@ -94,12 +96,22 @@ impl StoredConversation {
     /// The names under which models were asked before, the last one first: those that answered, then one that did
     /// not. Errors are no answers. Of answers that a summary stands for, the last one's is in the state.
     pub fn models(&self) -> impl Iterator<Item = String> {
-        let answers = self.so_far.messages.iter().rev().filter(|message| {
-            matches!(message.body, Body::Assistant(_)) && !message.is_api_error_message
-        });
-        let answered = answers.filter_map(|answer| answer.extra.get(AGENT_MODEL)?.as_string());
+        let answered = self.answers().filter_map(asked_as);
         let noted = [ANSWERS, ASKED].into_iter().filter_map(|of| self.so_far.state.models.get(of));
         answered.chain(noted.cloned())
+    }
+
+    /// Who gave the last answer that is seen, and the name under which its model was asked.
+    pub fn last_answerer(&self) -> Option<(String, String)> {
+        let answer = self.answers().find(|answer| answer.author.is_some())?;
+        Some((answer.author.clone()?, asked_as(answer)?))
+    }
+
+    /// The answers that are seen, the last one first.
+    fn answers(&self) -> impl Iterator<Item = &Message> {
+        self.so_far.messages.iter().rev().filter(|message| {
+            matches!(message.body, Body::Assistant(_)) && !message.is_api_error_message
+        })
     }
 
     /// What the person said last, also if a summary stands for it by now.
@@ -189,6 +201,14 @@ impl StoredConversation {
         let is_one = to.as_ref() == Some(from) && !is_compaction;
         is_one.then(|| (from.clone(), text.as_str().into_owned()))
     }
+}
+
+/// The name under which the model of an answer can be asked again: the one under which it was, or, of an answer from
+/// elsewhere, the one that it has there. A recorded answer was nobody's.
+fn asked_as(answer: &Message) -> Option<String> {
+    let noted = answer.extra.get(AGENT_MODEL).and_then(Raw::as_string);
+    let is_recorded = answer.author.as_deref() == Some(RECORDED);
+    noted.or_else(|| answer.model.clone().filter(|_| !is_recorded).map(|model| model.to_string()))
 }
 
 /// Whether the person said it.
@@ -311,8 +331,13 @@ impl Conversation for StoredConversation {
     fn notes(&self) -> Notes {
         let state = self.wanted.as_ref().unwrap_or(&self.so_far.state);
         let read = |raw: &Raw| Calibration::from_raw(raw);
+        let mut files =
+            state.extra.get(FILES).map(FileFreshness::from_snapshot).unwrap_or_default();
+        // What was taken back, or is on another branch, the model has not seen.
+        let seen = FileFreshness::recorded(&self.so_far.messages);
+        files.retain(|path| seen.facts(path).is_some());
         Notes {
-            files: state.extra.get(FILES).map(FileFreshness::from_snapshot).unwrap_or_default(),
+            files,
             calibration: state.token_budget_state.as_ref().map(read).unwrap_or_default(),
         }
     }

@@ -55,6 +55,7 @@ mod redo;
 mod replace;
 mod reply;
 mod sessions;
+mod shown;
 mod transcript;
 pub mod vfs;
 
@@ -75,6 +76,7 @@ pub use sessions::{
     ChainName, Each, Found, Listed, Loaded, MemoryStore, Overview, Row, Session, Tail,
     TranscriptStore, find, load, message_ids, tail,
 };
+pub use shown::ShownFiles;
 pub use transcript::Transcript;
 
 /// How often, and how long, we wait for an editor that is in the middle of writing: 2 seconds if it has

@@ -27,10 +27,10 @@ impl Stale {
 }
 
 impl FileFreshness {
-    /// What a conversation records about files, where nothing else was kept about them.
+    /// What the messages that a model sees record about files. What is not sent, it has not seen.
     pub fn recorded<'a>(messages: impl IntoIterator<Item = &'a Message>) -> FileFreshness {
         let mut files = FileFreshness::default();
-        for message in messages {
+        for message in messages.into_iter().filter(|message| message.why_not_sent().is_none()) {
             let Body::Attachment(Attachment { kind, data: Some(data), .. }) = &message.body else {
                 continue;
             };

@@ -3,6 +3,7 @@
 
 mod add;
 mod agents;
+mod answerers;
 mod ask;
 mod asking;
 mod branches;
@@ -53,6 +54,7 @@ mod session_crashes;
 mod sessions;
 mod set;
 mod show;
+mod shown_files;
 #[cfg(target_os = "linux")]
 mod syscalls;
 mod terminal;

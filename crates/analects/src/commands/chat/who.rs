@@ -6,15 +6,12 @@
 
 use analects_client::{Model, Surroundings, Transport, resolve};
 use analects_core::{Agent, Body};
-use analects_formats::msgfile::{self, Document};
-use analects_runtime::{StoredConversation, agent_name};
+use analects_formats::msgfile::{self, Document, Step};
+use analects_runtime::{RECORDED, StoredConversation, agent_name};
 
 use crate::config::{Config, check_model};
 use crate::failure::Failure;
-use crate::ways;
-
-/// The author of recorded answers.
-const REPLAY: &str = "replay";
+use crate::{ui, ways};
 
 /// Whom the person wants to ask.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +54,7 @@ impl Who {
         let name = match (model, usual) {
             (Some(name), _) => name,
             (None, Some(agent)) => {
-                let model = askable_model(agent).unwrap_or_default().to_string();
+                let model = model_of(agent, surroundings).unwrap_or_default().to_string();
                 return Who::new(agent.clone(), &model, surroundings);
             }
             (None, None) => {
@@ -74,7 +71,7 @@ impl Who {
         Who::new(agent, &name, surroundings)
     }
 
-    /// The one to ask in a stored conversation: whoever is wanted, or the model that answered last.
+    /// The one to ask in a stored conversation: whoever is wanted, or else the agent, or the model, that answered last.
     pub fn of_store(
         conversation: &StoredConversation,
         wanted: Wanted<'_>,
@@ -86,6 +83,11 @@ impl Who {
             return Who::named(name, &[], model, surroundings, config);
         }
         let last = || conversation.models().find(|model| is_askable(model));
+        if model.is_none()
+            && let Some(name) = last_agent(conversation, config)?
+        {
+            return Who::named(&name, &[], last(), surroundings, config);
+        }
         let default = || config.pointer("default").map(str::to_string);
         let name = model.or_else(last).or_else(default);
         let name = name.ok_or_else(|| ways::no_model(surroundings, "chat"))?;
@@ -106,7 +108,7 @@ impl Who {
             Some(agent) => agent,
             None => config.agent(name)?.ok_or_else(|| config.no_such_agent(name, agents))?,
         };
-        let model = model.or_else(|| askable_model(&agent).map(str::to_string));
+        let model = model.or_else(|| model_of(&agent, surroundings).map(str::to_string));
         let model = model.ok_or_else(|| nobody(std::slice::from_ref(&agent), surroundings))?;
         let who = Who::new(agent, &model, surroundings)?;
         Ok(Who { is_configured: is_configured && !who.is_recording(), ..who })
@@ -122,7 +124,8 @@ impl Who {
         // Before anything is written because of it.
         model.check()?;
         if let Transport::Replay(_) = &model.transport {
-            let agent = Agent { name: REPLAY.to_string(), models: Vec::new(), ..Agent::default() };
+            let agent =
+                Agent { name: RECORDED.to_string(), models: Vec::new(), ..Agent::default() };
             return Ok(Who { agent, model, is_configured: false });
         }
         Ok(Who { agent, model, is_configured: false })
@@ -146,8 +149,12 @@ fn usual_agent<'a>(document: &Document, agents: &'a [Agent]) -> Option<&'a Agent
         }
         let steps = msgfile::current_branch(document).into_iter();
         let answers = steps.filter(|step| matches!(step.message.body, Body::Assistant(_)));
-        let mut authors =
-            answers.filter(|step| !step.cell.is_failed()).map(|step| step.cell.type_word());
+        // An answer that is nothing but a call has a type word of its own.
+        let author = |step: &Step<'_>| match &step.message.author {
+            Some(author) => author.clone(),
+            None => step.cell.type_word().to_string(),
+        };
+        let mut authors = answers.filter(|step| !step.cell.is_failed()).map(|step| author(&step));
         authors.find_map(|author| named(&author))
     };
     let default = document.frontmatter().default_agent.as_deref();
@@ -155,6 +162,43 @@ fn usual_agent<'a>(document: &Document, agents: &'a [Agent]) -> Option<&'a Agent
         .and_then(named)
         .or_else(last)
         .or_else(|| agents.iter().find(|agent| askable_model(agent).is_some()))
+}
+
+/// The configured agent that answered last. Where it is not configured any more, that is said, for its instructions
+/// are missing then.
+fn last_agent(
+    conversation: &StoredConversation,
+    config: &Config,
+) -> Result<Option<String>, Failure> {
+    let Some((name, model)) = conversation.last_answerer() else { return Ok(None) };
+    let configured = config.agent(&name)?;
+    // A model that answered for itself has its own name, which an agent may have by chance.
+    let is_its_own = agent_name(&model) == name;
+    let is_it =
+        configured.as_ref().is_some_and(|agent| !is_its_own || agent.models.contains(&model));
+    if !is_it && !is_its_own && name != RECORDED && is_askable(&model) {
+        let told =
+            format!("warning: the agent {name}, which answered last, is not configured here");
+        ui::remark(&format!("{told}: {model} answers without its instructions"));
+    }
+    Ok(is_it.then_some(name))
+}
+
+/// The model that answers for an agent: the first of its list that can be asked from here, or else the first that
+/// could be, so that asking tells what is missing. What is passed over is said: it may be a slip of the pen, and
+/// the conversation goes to somebody else then.
+fn model_of<'a>(agent: &'a Agent, surroundings: &Surroundings) -> Option<&'a str> {
+    let tried = |name: &&String| check_model(name).and_then(|()| Ok(resolve(name, surroundings)?));
+    let usable = agent.models.iter().position(|name| tried(&name).is_ok());
+    let Some(usable) = usable else { return askable_model(agent) };
+    for (name, why) in
+        agent.models[..usable].iter().filter_map(|name| Some((name, tried(&name).err()?)))
+    {
+        let why = why.message.trim_end_matches(&format!(" \"{name}\"")).to_string();
+        let (who, other) = (&agent.name, &agent.models[usable]);
+        ui::remark(&format!("warning: {who}: {name} is passed over ({why}); {other} answers"));
+    }
+    Some(&agent.models[usable])
 }
 
 fn askable_model(agent: &Agent) -> Option<&str> {
@@ -169,7 +213,8 @@ fn is_askable(model: &str) -> bool {
 
 /// The name for a new agent: as it is, or with the first number that makes it new.
 fn free_name(name: String, agents: &[Agent]) -> String {
-    let is_free = |name: &String| name != REPLAY && agents.iter().all(|agent| agent.name != *name);
+    let is_free =
+        |name: &String| name != RECORDED && agents.iter().all(|agent| agent.name != *name);
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let mut names = std::iter::once(name.clone()).chain(numbered);
     names.find(is_free).unwrap_or(name)

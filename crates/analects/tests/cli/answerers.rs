@@ -1,0 +1,114 @@
+//! Which of the models of an agent answers, and who goes on with a conversation.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::server::{Server, answer, call, done, stream_head};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// A file with an agent of these models.
+fn with_models(models: &str) -> String {
+    format!("---\nagents:\n  w:\n    models: [{models}]\n---\n")
+}
+
+#[test]
+fn the_first_model_that_can_be_asked_answers_and_who_is_passed_over_is_said() {
+    let cases = [
+        ("openai/tiny, anthropic/claude-sonnet-4-5", ""),
+        ("anthropc/x, openai/tiny", "warning: w: anthropc/x is passed over (unknown model)"),
+        (
+            "anthropic/claude-sonnet-4-5, openai/tiny",
+            "is passed over (no key for this model: ANTHROPIC_API_KEY is not set); openai/tiny answers",
+        ),
+    ];
+    for (models, told) in cases {
+        let server = Server::new(vec![answer(&["Yes."])]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("a.msg.md", with_models(models));
+        let run = sandbox.run(&["chat", "a.msg.md", "Are you there?"]);
+        assert_eq!((run.code, &*run.stdout), (Some(0), "Yes.\n"), "{models}: {}", run.stderr);
+        assert_eq!(json(&server.request())["model"], "tiny");
+        assert!(
+            run.stderr.contains(told) && run.stderr.is_empty() == told.is_empty(),
+            "{}",
+            run.stderr
+        );
+    }
+    // Where none can be asked, the first says what is missing.
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", with_models("anthropic/claude-sonnet-4-5, openai/tiny"));
+    let run = sandbox.run(&["chat", "a.msg.md", "Are you there?"]);
+    assert_eq!(run.code, Some(5), "{}", run.stderr);
+    assert!(run.stderr.contains("ANTHROPIC_API_KEY is not set"), "{}", run.stderr);
+}
+
+#[test]
+fn a_session_goes_on_with_the_agent_that_answered_last() {
+    let server = Server::new(vec![answer(&["Yes."]); 5]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let config = "[agents.coder]\nmodels = [\"openai/tiny\"]\nsystem_prompt = \"Be terse.\"\ntemperature = 0.1\n";
+    sandbox.configure("config.toml", config);
+    let system = || {
+        let sent = json(&server.request());
+        let is_system = sent["messages"][0]["role"] == "system";
+        (is_system.then(|| sent["messages"][0]["content"].clone()), sent["temperature"].clone())
+    };
+    let coder = (Some(Value::from("Be terse.")), Value::from(0.1));
+    for args in [&["chat", "--agent", "coder", "one?"][..], &["chat", "-c", "two?"]] {
+        let run = sandbox.run(args);
+        assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+        assert_eq!(system(), coder, "{args:?}");
+    }
+    // A model that is named is asked as it is, and goes on for itself.
+    for args in [&["chat", "-c", "-m", "openai/tiny", "three?"][..], &["chat", "-c", "four?"]] {
+        let run = sandbox.run(args);
+        assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+        assert_eq!(system().0, None, "{args:?}");
+    }
+}
+
+#[test]
+fn an_agent_that_is_not_configured_any_more_is_missed_aloud() {
+    let server = Server::new(vec![answer(&["Yes."]); 2]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.configure(
+        "config.toml",
+        "[agents.coder]\nmodels = [\"openai/tiny\"]\nsystem_prompt = \"Be terse.\"\n",
+    );
+    assert_eq!(sandbox.run(&["chat", "--agent", "coder", "one?"]).code, Some(0));
+    sandbox.configure("config.toml", "");
+    let run = sandbox.run(&["chat", "-c", "two?"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let told = "warning: the agent coder, which answered last, is not configured here: openai/tiny answers without";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+}
+
+#[test]
+fn a_session_from_elsewhere_goes_on_with_the_model_that_answered_there() {
+    let server = Server::new(vec![answer(&["Yes."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let lines = "{\"type\":\"user\",\"content\":\"one?\"}\n\
+                 {\"type\":\"assistant\",\"content\":\"1\",\"model\":\"gpt-5-mini\"}\n";
+    assert_eq!(sandbox.run_with_stdin(&["session", "append"], lines).code, Some(0));
+    let run = sandbox.run(&["chat", "-c", "two?"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    assert_eq!(json(&server.request())["model"], "gpt-5-mini");
+}
+
+#[test]
+fn an_agent_whose_answer_was_nothing_but_a_call_goes_on() {
+    let asks = vec![stream_head(), call(0, "look", "{}"), done()];
+    let server = Server::new(vec![asks, answer(&["Yes."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let agents = "---\nagents:\n  a: {models: [openai/one]}\n  b: {models: [openai/two]}\n---\n";
+    sandbox.write("a.msg.md", agents);
+    for args in
+        [&["chat", "a.msg.md", "--agent", "b", "look"][..], &["chat", "a.msg.md", "and now?"]]
+    {
+        sandbox.run(args);
+        assert_eq!(json(&server.request())["model"], "two", "{args:?}");
+    }
+}

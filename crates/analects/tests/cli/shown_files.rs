@@ -1,0 +1,96 @@
+//! Files that were shown to a model are read again later, but only those, and only where the person showed them.
+
+use crate::sandbox::Sandbox;
+use crate::server::{Server, answer};
+
+/// A server that gives long answers, and a summary for whatever asks for one, so that there is something to compact.
+fn server(answers: usize) -> Server {
+    let long = "One and two. ".repeat(100);
+    let mut all = vec![answer(&[long.as_str()]); answers];
+    all.push(answer(&["They counted."]));
+    all.push(answer(&["Fine."]));
+    Server::new(all)
+}
+
+/// All requests that come after so many.
+fn sent_after(server: &Server, before: usize) -> String {
+    let within = std::time::Duration::from_millis(200);
+    std::iter::from_fn(|| server.request_within(within)).skip(before).collect()
+}
+
+fn run(sandbox: &Sandbox, args: &[&str]) -> String {
+    let run = sandbox.run(args);
+    assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+    run.stderr
+}
+
+#[test]
+#[cfg(unix)]
+fn a_file_that_a_conversation_from_elsewhere_names_is_not_read() {
+    for (now, is_sent) in [("private now\n", false), ("the tide table\n", true)] {
+        let server = server(3);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("outside.txt", "the tide table\n");
+        let outside = sandbox.path("outside.txt").to_string_lossy().into_owned();
+        for folder in ["theirs", "mine"] {
+            std::fs::create_dir(sandbox.path(folder)).unwrap();
+        }
+        let there = "theirs/a.msg.md";
+        run(&sandbox, &["chat", there, "-m", "openai/tiny", "-f", &outside, "one?"]);
+        run(&sandbox, &["chat", there, "two?"]);
+        run(&sandbox, &["chat", there, "three?"]);
+        // What another machine knows of it, this one does not.
+        sandbox.write("mine/a.msg.md", sandbox.read(there));
+        sandbox.write("outside.txt", now);
+        let told = run(&sandbox, &["compact", "mine/a.msg.md"]);
+        assert_eq!(told.contains("1 file was read again"), is_sent, "{told}");
+        let told = run(&sandbox, &["chat", "mine/a.msg.md", "four?"]);
+        assert!(!told.contains("is told"), "{told}");
+        let sent = sent_after(&server, 4);
+        assert!(sent.contains("four?") && !sent.contains("private now"), "{sent}");
+        assert_eq!(sent.contains("the tide table"), is_sent, "{sent}");
+        assert!(!sandbox.read("mine/a.msg.md").contains("private now"));
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_file_that_was_taken_back_is_not_shown_again() {
+    for target in ["a.msg.md", "last"] {
+        let server = server(3);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("notes.txt", "the tide table\n");
+        let chat = |args: &[&str]| {
+            let place: &[&str] = if target == "last" { &["chat", "-c"] } else { &["chat", target] };
+            run(&sandbox, &[place, args].concat())
+        };
+        let first: &[&str] = if target == "last" { &["chat"] } else { &["chat", target] };
+        run(&sandbox, &[first, &["-m", "openai/tiny", "-f", "notes.txt", "one?"]].concat());
+        let shown = match target {
+            "last" => {
+                let tail = sandbox.run(&["session", "tail", "last", "--json"]);
+                let line =
+                    tail.stdout.lines().find(|line| line.contains("the tide table")).unwrap();
+                let message: serde_json::Value = serde_json::from_str(line).unwrap();
+                message["id"].as_str().unwrap().to_string()
+            }
+            _ => {
+                let file = sandbox.read(target);
+                let end = file.find("]: [attachment]").unwrap();
+                file[..end].rsplit("[^").next().unwrap().to_string()
+            }
+        };
+        run(&sandbox, &["drop", target, &shown]);
+        sandbox.write("notes.txt", "private now\n");
+        let told = chat(&["two?"]);
+        assert!(!told.contains("is told"), "{target}: {told}");
+        chat(&["three?"]);
+        let told = run(&sandbox, &["compact", target]);
+        assert!(!told.contains("read again"), "{target}: {told}");
+        chat(&["four?"]);
+        let sent = sent_after(&server, 1);
+        for text in ["private now", "the tide table", "notes.txt"] {
+            assert!(!sent.contains(text), "{target}: {text}: {sent}");
+        }
+    }
+}
