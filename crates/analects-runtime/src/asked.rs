@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use analects_client::{Client, Model, Transport};
 use analects_context::{
-    Budget, Calibration, Count, Counter, Plan, Planner, Precision, ProjectDocument, Threshold,
-    Tokenizer, format_system_prompt_with_context,
+    BackOff, Budget, Calibration, Count, Counter, Fate, Plan, Planner, Precision, ProjectDocument,
+    Threshold, Tokenizer, count_tokens_from_usage, format_system_prompt_with_context,
+    should_compact,
 };
 use analects_core::{Agent, Chain, Message};
 use jiff::{Timestamp, Unit};
@@ -96,6 +97,32 @@ impl<'a> Asked<'a> {
     /// came since. By this it is decided whether the context is full.
     pub fn used(&self, chain: &Chain<'_>, calibration: &Calibration) -> Count {
         self.count(chain, &mut self.counter(calibration))
+    }
+
+    /// Whether the context is so full that a turn would compact the conversation before it asks.
+    pub fn would_compact(&self, plan: &Plan, chain: &Chain<'_>, calibration: &Calibration) -> bool {
+        self.is_full(plan, chain, &mut self.counter(calibration))
+    }
+
+    pub(crate) fn is_full(
+        &self,
+        plan: &Plan,
+        chain: &Chain<'_>,
+        counter: &mut Counter<'_>,
+    ) -> bool {
+        let Some(threshold) = self.threshold else { return false };
+        let dropped = plan.rows.iter().any(|row| row.fate == Fate::Dropped);
+        // Before anything is left out, a summary is worth its price, however much room an answer takes.
+        let window = if dropped { 0 } else { plan.budget.window };
+        // Counting properly costs as much as planning; mostly there is no need for it.
+        let used = count_tokens_from_usage(&chain.messages).map_or(0, |used| used.count.tokens);
+        let most = used.saturating_add(plan.count.tokens + plan.count.error_bound);
+        if (most as f64) < threshold.share() * window as f64 {
+            return false;
+        }
+        let count = self.count(chain, counter);
+        let (messages, back_off) = (chain.messages.len(), BackOff::of(chain));
+        should_compact(count, window, messages, threshold, &back_off).is_ok()
     }
 
     /// The agent, with the one model that is asked.

@@ -5,9 +5,7 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use analects_client::{ClientError, EventStream, cost};
-use analects_context::{
-    BackOff, Counter, Fate, Plan, TooLarge, count_tokens_from_usage, should_compact,
-};
+use analects_context::{Counter, Plan, TooLarge};
 use analects_core::{
     ApiError, ApiErrorKind, CompactTrigger, Content, Delta, Fold, Message, MessageId, Problem,
     StreamEvent,
@@ -162,20 +160,7 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
         let agent = self.asked.asking();
         let planner = self.asked.planner(&agent);
         self.plan = planner.plan(&chain, &mut self.counter);
-        let is_full = self.asked.threshold.is_some_and(|threshold| {
-            let dropped = self.plan.rows.iter().any(|row| row.fate == Fate::Dropped);
-            // Before anything is left out, a summary is worth its price, however much room an answer takes.
-            let window = if dropped { 0 } else { self.plan.budget.window };
-            // Counting properly costs as much as planning; mostly there is no need for it.
-            let used = count_tokens_from_usage(&chain.messages).map_or(0, |used| used.count.tokens);
-            let most = used.saturating_add(self.plan.count.tokens + self.plan.count.error_bound);
-            if (most as f64) < threshold.share() * window as f64 {
-                return false;
-            }
-            let count = planner.count(&chain, &mut self.counter);
-            let (messages, back_off) = (chain.messages.len(), BackOff::of(&chain));
-            should_compact(count, window, messages, threshold, &back_off).is_ok()
-        });
+        let is_full = self.asked.is_full(&self.plan, &chain, &mut self.counter);
         // Those of the last plan count: an earlier one was not sent.
         self.problems = decoded.problems.iter().chain(&chain.problems).cloned().collect();
         self.problems.extend(self.plan.notes.iter().cloned());

@@ -1,10 +1,9 @@
 //! The files of the person, as a conversation has to do with them: shown to the model, and watched from then
 //! on. What their facts mean is decided in [`analects_context`].
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use analects_context::{FileFacts, FileText, REMINDERS, attach, reminders};
+use analects_context::{FileFacts, FileFreshness, FileText, REMINDERS, attach, reminders};
 use analects_core::{Body, Message};
 use analects_store::{FileState, OsIds, StoreError};
 use jiff::Timestamp;
@@ -32,18 +31,27 @@ pub fn attach_file(
     path: &Path,
     now: Timestamp,
 ) -> Result<(), NotAttached> {
+    let (file, facts) = read(&conversation.folder(), path)?;
+    conversation.note_shown(&file.path)?;
+    let mut notes = conversation.notes();
+    notes.files.read(&file.path, facts, now);
+    conversation.set_notes(&notes);
+    let message = Message { created_at: Some(now), ..attach(&file) };
+    conversation.add(vec![message], now)?;
+    Ok(())
+}
+
+/// What [`attach_file`] would add to a conversation in this folder. Nothing is written.
+pub fn attached(folder: &Path, path: &Path) -> Result<Message, NotAttached> {
+    Ok(attach(&read(folder, path)?.0))
+}
+
+fn read(folder: &Path, path: &Path) -> Result<(FileText, FileFacts), NotAttached> {
     let (state, text) =
         FileState::read(path).ok_or_else(|| NotAttached::Unreadable(path.to_path_buf()))?;
     let text = text.ok_or_else(|| NotAttached::NoText(path.to_path_buf()))?;
-    let (facts, path) = (facts(&state), name(&conversation.folder(), path));
-    conversation.note_shown(&path)?;
-    let mut notes = conversation.notes();
-    notes.files.read(&path, facts.clone(), now);
-    conversation.set_notes(&notes);
-    let mut message = attach(&FileText { path, text, facts: Some(facts) });
-    message.created_at = Some(now);
-    conversation.add(vec![message], now)?;
-    Ok(())
+    let facts = facts(&state);
+    Ok((FileText { path: name(folder, path), text, facts: Some(facts.clone()) }, facts))
 }
 
 /// Reminds the model of files that changed since it saw them; what it is told.
@@ -52,18 +60,26 @@ pub(crate) fn remind(
     now: Timestamp,
 ) -> Result<Vec<String>, StoreError> {
     let mut notes = conversation.notes();
-    let folder = conversation.folder();
-    // Of a file that a stranger names, the model is not even told whether it is there.
-    let known: Vec<String> = notes.files.paths().map(str::to_string).collect();
-    let foreign = known.into_iter().filter(|path| !conversation.was_shown_here(path));
-    let foreign: HashSet<String> = foreign.collect();
-    notes.files.retain(|path| !foreign.contains(path));
-    let stale = notes
-        .files
-        .reminders(REMINDERS, |path| FileState::of(&folder.join(path)).as_ref().map(facts));
-    if stale.is_empty() {
-        return Ok(Vec::new());
+    let is_ours = |path: &str| conversation.was_shown_here(path);
+    let (made, texts) = due_reminders(&mut notes.files, &conversation.folder(), &is_ours, now);
+    if !made.is_empty() {
+        conversation.set_notes(&notes);
+        conversation.add(made, now)?;
     }
+    Ok(texts)
+}
+
+/// The reminders of files that changed since the model saw them, and what they say. Nothing is written. `is_ours` says
+/// which files were shown here: of one that a stranger names, the model is not even told whether it is there.
+pub fn due_reminders(
+    files: &mut FileFreshness,
+    folder: &Path,
+    is_ours: &dyn Fn(&str) -> bool,
+    now: Timestamp,
+) -> (Vec<Message>, Vec<String>) {
+    files.retain(is_ours);
+    let stale =
+        files.reminders(REMINDERS, |path| FileState::of(&folder.join(path)).as_ref().map(facts));
     let texts: Vec<String> = stale.iter().map(|stale| stale.text.clone()).collect();
     // Where they belong is the business of the conversation.
     let mut made = reminders(&texts, &Message::user("", ""), &mut OsIds, now);
@@ -72,9 +88,7 @@ pub(crate) fn remind(
             attachment.data = Some(stale.data());
         }
     }
-    conversation.set_notes(&notes);
-    conversation.add(made, now)?;
-    Ok(texts)
+    (made, texts)
 }
 
 /// The files that the model had to do with last, as they are now: at most so many. What a conversation from elsewhere

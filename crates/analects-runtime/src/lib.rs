@@ -38,5 +38,5 @@ pub use compaction::{Compacted, NotCompacted, compact, undo_compaction};
 pub use conversation::{Conversation, Notes};
 pub use drive::{Outcome, Seen, drive};
 pub use file::{FileConversation, WaitingCells, agent_name, file_messages};
-pub use files::{NotAttached, attach_file};
+pub use files::{NotAttached, attach_file, attached, due_reminders};
 pub use stored::{RECORDED, StoredConversation};

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::StoreError;
 use crate::error::to;
+use crate::locked_file::real_path;
 use crate::places::{Places, create_private_folder};
 use crate::vfs::{Disk, Open, Vfs, folder_of};
 
@@ -20,6 +21,8 @@ pub struct ShownFiles {
 impl ShownFiles {
     /// The files that were shown in the conversation at `path`.
     pub fn of(path: &Path, places: &Places) -> ShownFiles {
+        // A link to it is the same conversation.
+        let path = real_path(&Disk, path).unwrap_or_else(|_| path.to_path_buf());
         let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, path.as_os_str().as_encoded_bytes());
         ShownFiles { path: places.state.join("shown").join(name.simple().to_string()) }
     }

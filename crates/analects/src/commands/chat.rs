@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_core::{Agent, Body};
-use analects_formats::msgfile::{Cell, Choice, Document, current_branch, frontmatter};
-use analects_runtime::{Conversation, FileConversation, StoredConversation, attach_file};
+use analects_formats::msgfile::{self, Cell, Choice, Document, Kind, current_branch, frontmatter};
+use analects_runtime::{Conversation, FileConversation, StoredConversation, attach_file, attached};
 use analects_store::{ChainName, StoreError, read_message_file};
 use jiff::Timestamp;
 
@@ -228,6 +228,13 @@ pub struct Said {
 }
 
 impl Said {
+    /// Refuses files that cannot be shown, before anything is written because of them.
+    fn check(&self, conversation: &Path) -> Result<(), Failure> {
+        let folder = conversation.parent().unwrap_or(Path::new("."));
+        self.files.iter().try_for_each(|file| attached(folder, file).map(drop))?;
+        Ok(())
+    }
+
     /// Puts it into a conversation: first what is shown, then what is said about it.
     fn into(self, conversation: &mut dyn Conversation) -> Result<(), Failure> {
         for file in &self.files {
@@ -271,7 +278,7 @@ pub fn prompt(words_given: &[String]) -> Result<Option<String>, Failure> {
 
 fn chat_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> {
     match call.choosing.dry_run {
-        true => dry_run::of_file(call, path, said.prompt.as_deref()),
+        true => dry_run::of_file(call, path, &said),
         false => answer_all_in_file(call, path, said),
     }
 }
@@ -305,9 +312,10 @@ fn take_turn_of(
     after: &mut Option<Document>,
 ) -> Result<bool, Failure> {
     let Call { surroundings, config, wanted, choosing, manner } = call;
-    if choosing.force && said.prompt.is_some() && path.extension().is_some_and(|end| end == "md") {
-        choosing::make_message_file(path, surroundings)?;
+    if choosing.force && path.extension().is_some_and(|end| end == "md") {
+        make_message_file(call, path, &said)?;
     }
+    said.check(path)?;
     let mut conversation = open_file(path, surroundings)?;
     let document = conversation.document().ok_or_else(|| Failure::ours("the file is not open"))?;
     if said.prompt.is_none() && document.unanswered().is_empty() {
@@ -355,17 +363,46 @@ fn take_turn_of(
     Ok(true)
 }
 
+/// Makes a plain file one for messages, unless what is wanted cannot be done in it anyway.
+fn make_message_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> {
+    let Call { surroundings, config, wanted, choosing, .. } = call;
+    let name = path.to_string_lossy();
+    let document = match read_message_file(path) {
+        Err(error) if error.is_not_found() => msgfile::decode_named(*b"", &name),
+        read => read?,
+    };
+    if document.kind() != Kind::Plain {
+        return Ok(());
+    }
+    if said.prompt.is_none() {
+        return Err(nothing_to_ask(path, &document));
+    }
+    let source = choosing::with_section(&document, path)?.apply(document.source());
+    let after = msgfile::decode_named(source, &name);
+    choosing.settle(path, &after)?;
+    said.check(path)?;
+    // Where nobody is named, the prompt is kept in the file though nobody can be asked.
+    if wanted.model.is_some() || wanted.agent.is_some() {
+        Who::of_file(&after, wanted, &surroundings.models, config)?;
+    }
+    choosing::make_message_file(path, surroundings)
+}
+
 /// Opens a file to go on with it.
 fn open_file(path: &Path, surroundings: &Surroundings) -> Result<FileConversation, Failure> {
-    let opened = FileConversation::open(path, &surroundings.places).map_err(|error| match error {
+    let conversation = FileConversation::open(path, &surroundings.places).map_err(not_opened)?;
+    writing::remark_kept(path, conversation.kept());
+    Ok(conversation)
+}
+
+/// Says why a file cannot be gone on with.
+fn not_opened(error: StoreError) -> Failure {
+    match error {
         StoreError::NotAMessageFile { .. } => {
             Failure::from(error).and_hint("--force does that, for its section Discussion")
         }
         error => error.into(),
-    });
-    let conversation = opened?;
-    writing::remark_kept(path, conversation.kept());
-    Ok(conversation)
+    }
 }
 
 /// Writes the agent into the file if it does not know it yet, and gives it the settings of this call.
@@ -469,7 +506,7 @@ fn chat_in_store(call: Call<'_>, continue_last: bool, said: Said) -> Result<(), 
         ),
     };
     if call.choosing.dry_run {
-        return dry_run::of_session(call, &conversation, said.prompt.as_deref());
+        return dry_run::of_session(call, &conversation, &said);
     }
     go_on_with(call, conversation, said)
 }

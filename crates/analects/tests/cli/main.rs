@@ -24,6 +24,7 @@ mod costs;
 mod diagnostics;
 #[cfg(target_os = "linux")]
 mod disk;
+mod dry_runs;
 mod editors;
 mod examples;
 mod expected;

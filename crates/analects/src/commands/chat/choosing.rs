@@ -195,20 +195,23 @@ impl From<ItemError> for Saving {
 /// Makes a plain Markdown file one with a section for messages. The heading comes with the first of them.
 pub fn make_message_file(path: &Path, surroundings: &Surroundings) -> Result<(), Failure> {
     let mut file = LockedFile::open_plain(path, &surroundings.places, writing::PATIENCE)?;
-    file.try_edit(|document| {
-        let (source, span) = (document.source(), document.frontmatter_span());
-        if document.kind() != Kind::Plain {
-            return Ok(Splice { at: analects_core::Span::new(0, 0), bytes: Vec::new() });
-        }
-        let splice = frontmatter::set_string(source, span, "message_section", SECTION);
-        let splice = splice.map_err(|refusal| writing::refused(path, refusal))?;
-        let after = decode_named(splice.apply(source), "x.md");
-        if after.section().is_some() {
-            let message = format!("{}: there is a heading {SECTION} already", path.display());
-            let hint = "if messages may go below it, type message_section: Discussion into the \
-                        frontmatter; else give that key the name of another section";
-            return Err(Failure::input(message).or_hint(hint));
-        }
-        Ok(splice)
+    file.try_edit(|document| match document.kind() {
+        Kind::Plain => with_section(document, path),
+        _ => Ok(Splice { at: analects_core::Span::new(0, 0), bytes: Vec::new() }),
     })
+}
+
+/// The change that gives a plain Markdown file a section for messages.
+pub fn with_section(document: &Document, path: &Path) -> Result<Splice, Failure> {
+    let (source, span) = (document.source(), document.frontmatter_span());
+    let splice = frontmatter::set_string(source, span, "message_section", SECTION);
+    let splice = splice.map_err(|refusal| writing::refused(path, refusal))?;
+    let after = decode_named(splice.apply(source), "x.md");
+    if after.section().is_some() {
+        let message = format!("{}: there is a heading {SECTION} already", path.display());
+        let hint = "if messages may go below it, type message_section: Discussion into the \
+                    frontmatter; else give that key the name of another section";
+        return Err(Failure::input(message).or_hint(hint));
+    }
+    Ok(splice)
 }

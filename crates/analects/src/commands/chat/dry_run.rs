@@ -3,25 +3,26 @@
 use std::path::Path;
 
 use analects_client::Client;
-use analects_context::{Calibration, Fate, Precision};
-use analects_core::{Chain, Message, chain};
-use analects_formats::msgfile::{self, Document, NewCell};
-use analects_runtime::{Conversation, StoredConversation, file_messages};
-use analects_store::read_message_file;
+use analects_context::{Calibration, Fate, FileFreshness, Precision};
+use analects_core::{Chain, Message, MessageId, chain};
+use analects_formats::msgfile::{self, Document, Kind, NewCell};
+use analects_runtime::{Conversation, StoredConversation, attached, due_reminders, file_messages};
+use analects_store::{OsIds, ShownFiles, StoreError, read_message_file};
+use jiff::Timestamp;
 
 use super::who::{Wanted, Who};
-use super::{Call, check_asks, next_turn, nothing_to_ask, nothing_to_ask_in_session};
+use super::{Call, Said, check_asks, choosing, next_turn};
+use super::{not_opened, nothing_to_ask, nothing_to_ask_in_session};
 use crate::commands::cells;
 use crate::failure::Failure;
+use crate::surroundings::Surroundings;
 use crate::{outgoing, ui};
 
 /// Prints what would be sent of a file.
-pub fn of_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<(), Failure> {
+pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> {
     let Call { surroundings, config, wanted, choosing, .. } = call;
-    let document = match read_message_file(path) {
-        Err(error) if error.is_not_found() => msgfile::decode_named(*b"", &path.to_string_lossy()),
-        read => read?,
-    };
+    let prompt = said.prompt.as_deref();
+    let document = as_message_file(call, path, prompt)?;
     if prompt.is_none() && document.unanswered().is_empty() {
         return Err(nothing_to_ask(path, &document));
     }
@@ -29,10 +30,7 @@ pub fn of_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<(), 
     let turn = next_turn(&document, &choice, wanted, prompt);
     let wanted = Wanted { agent: wanted.agent.or(turn.agent.as_deref()), ..wanted };
     let who = Who::of_file(&document, wanted, &surroundings.models, config)?;
-    let document = match prompt {
-        Some(prompt) => said(&document, prompt),
-        None => document,
-    };
+    let document = with_said(document, path, said)?;
     check_asks(&choice, &document)?;
     let mut course = call.course();
     course.take(&turn);
@@ -43,31 +41,113 @@ pub fn of_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<(), 
     let chosen = choice.changes(&document);
     let chosen = chosen.and_then(|changes| msgfile::set_attributes(&document, &changes));
     let chosen = chosen.map_err(|error| cells::explain(path, &error))?;
-    let decoded = file_messages(&document.with_source(chosen), path);
-    print(call, who, &chain(&decoded.messages), &Calibration::default())
+    let document = with_reminders(document.with_source(chosen), path, surroundings)?;
+    let decoded = file_messages(&document, path);
+    let session = msgfile::session_of(&path.to_string_lossy());
+    let name = |id: &MessageId| match msgfile::cell_of(&document, &session, id) {
+        Some(cell) => format!("cell {cell}"),
+        None => id.to_string(),
+    };
+    print(call, who, &chain(&decoded.messages), &Calibration::default(), &name)
 }
 
-fn said(document: &Document, prompt: &str) -> Document {
+/// What a file holds, or would hold once it was made a message file.
+fn as_message_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<Document, Failure> {
+    let document = match read_message_file(path) {
+        Err(error) if error.is_not_found() => {
+            return Ok(msgfile::decode_named(*b"", &path.to_string_lossy()));
+        }
+        read => read?,
+    };
+    match (document.kind(), call.choosing.force && prompt.is_some()) {
+        (Kind::Plain, true) => {
+            let splice = choosing::with_section(&document, path)?;
+            let source = splice.apply(document.source());
+            Ok(msgfile::decode_named(source, &path.to_string_lossy()))
+        }
+        (Kind::Plain, false) => {
+            Err(not_opened(StoreError::NotAMessageFile { path: path.to_path_buf() }))
+        }
+        _ => Ok(document),
+    }
+}
+
+/// The same with what the person shows and says.
+fn with_said(mut document: Document, path: &Path, said: &Said) -> Result<Document, Failure> {
+    let mut shown = Vec::new();
+    for file in &said.files {
+        shown.push(attached(folder_of(path), file)?);
+    }
+    document = added(document, path, &shown)?;
+    let Some(prompt) = &said.prompt else { return Ok(document) };
     let cell = NewCell::message(document.next_id(), prompt);
-    document.with_source(msgfile::append(document, &cell).apply(document.source()))
+    let source = msgfile::append(&document, &cell).apply(document.source());
+    Ok(document.with_source(source))
+}
+
+/// The same with the reminders of files that changed.
+fn with_reminders(
+    document: Document,
+    path: &Path,
+    surroundings: &Surroundings,
+) -> Result<Document, Failure> {
+    if !document.mentions("[attachment]") {
+        return Ok(document);
+    }
+    let decoded = file_messages(&document, path);
+    let mut files = FileFreshness::recorded(chain(&decoded.messages).messages);
+    let shown = ShownFiles::of(path, &surroundings.places);
+    let is_ours = |name: &str| shown.contains(name);
+    let (made, texts) = due_reminders(&mut files, folder_of(path), &is_ours, Timestamp::now());
+    for text in texts {
+        ui::remark(&format!("the model would be told: {text}"));
+    }
+    added(document, path, &made)
+}
+
+fn added(document: Document, path: &Path, messages: &[Message]) -> Result<Document, Failure> {
+    if messages.is_empty() {
+        return Ok(document);
+    }
+    let session = msgfile::session_of(&path.to_string_lossy());
+    let splice = msgfile::add_messages(&document, &session, messages, &mut OsIds);
+    let splice = splice.map_err(|error| cells::explain(path, &error))?;
+    let source = splice.apply(document.source());
+    Ok(document.with_source(source))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Prints what would be sent of a session.
 pub fn of_session(
     call: Call<'_>,
     conversation: &StoredConversation,
-    prompt: Option<&str>,
+    said: &Said,
 ) -> Result<(), Failure> {
     let Call { surroundings, config, wanted, .. } = call;
     let who = Who::of_store(conversation, wanted, &surroundings.models, config)?;
-    if prompt.is_none() && !conversation.is_unanswered() {
+    if said.prompt.is_none() && !conversation.is_unanswered() {
         return Err(nothing_to_ask_in_session());
     }
-    let prompt = prompt.map(|prompt| Message::user("", prompt));
+    let folder = conversation.folder();
+    let mut new = Vec::new();
+    for file in &said.files {
+        new.push(attached(&folder, file)?);
+    }
+    new.extend(said.prompt.as_ref().map(|prompt| Message::user("", prompt.as_str())));
+    let mut files = conversation.notes().files;
+    let (made, texts) = due_reminders(&mut files, &folder, &|_| true, Timestamp::now());
+    for text in texts {
+        ui::remark(&format!("the model would be told: {text}"));
+    }
+    new.extend(made);
     let decoded = conversation.messages();
     let mut chain = conversation.chain(&decoded);
-    chain.messages.extend(&prompt);
-    print(call, who, &chain, &conversation.notes().calibration)
+    chain.messages.extend(&new);
+    let name = |id: &MessageId| id.to_string();
+    print(call, who, &chain, &conversation.notes().calibration, &name)
 }
 
 fn print(
@@ -75,18 +155,21 @@ fn print(
     mut who: Who,
     chain: &Chain<'_>,
     calibration: &Calibration,
+    name: &dyn Fn(&MessageId) -> String,
 ) -> Result<(), Failure> {
     call.choosing.tune(&mut who.agent);
     let client = Client::default();
-    let plan =
-        call.manner.asked(&client, &who, None).plan(chain, calibration, Precision::default());
+    let asked = call.manner.asked(&client, &who, None);
+    let plan = asked.plan(chain, calibration, Precision::default());
     let request =
         plan.ready().map_err(|why| Failure::input(why.to_string()).or_hint(why.hint()))?;
     for id in &plan.needs_summary {
-        ui::remark(&format!("warning: chat would ask for a summary of {} first", &**id));
+        ui::remark(&format!("warning: chat would ask for a summary of {} first", name(id)));
     }
-    if plan.rows.iter().any(|row| row.fate == Fate::Dropped) && call.manner.threshold.is_some() {
-        ui::remark("warning: not everything fits; chat would summarise the conversation first");
+    if asked.would_compact(&plan, chain, calibration) {
+        let dropped = plan.rows.iter().any(|row| row.fate == Fate::Dropped);
+        let why = if dropped { "not everything fits" } else { "the context is nearly full" };
+        ui::remark(&format!("warning: {why}; chat would summarise the conversation first"));
     }
     outgoing::print(&who.model, request)
 }
