@@ -246,7 +246,10 @@ impl ClientError {
     /// What the person can do about it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            ClientError::UnknownModel(_) => {
+            ClientError::UnknownModel(name) => {
+                if let Some(meant) = meant_model(name) {
+                    return Some(format!("did you mean {meant}?"));
+                }
                 "name a model as provider/NAME; analects model list has the providers"
             }
             ClientError::NoKey(variable) => {
@@ -258,6 +261,12 @@ impl ClientError {
             ClientError::PlainHttp(_) => "use https://, or allow it with --allow-http",
             ClientError::BadAddress(_) => "give an address such as http://127.0.0.1:8080/v1",
             ClientError::Redirected { .. } => "set the address to the one that it redirects to",
+            // Whoever answers with something else than TLS speaks plain HTTP.
+            ClientError::Unreachable { url, reason }
+                if url.starts_with("https:") && reason.contains("InvalidContentType") =>
+            {
+                "this server does not speak https; if it is yours, give its address as http://"
+            }
             ClientError::Unreachable { .. } => {
                 "check that the server runs, and its address: analects config show"
             }
@@ -298,6 +307,13 @@ pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
     };
     let mut chars = text.chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// The model that somebody meant who mistyped its provider.
+fn meant_model(name: &str) -> Option<String> {
+    let (provider, model) = name.split_once('/').filter(|(_, model)| !model.is_empty())?;
+    let known = analects_providers::vendors().iter().map(|vendor| vendor.name);
+    Some(format!("{}/{model}", analects_core::nearest(provider, known)?))
 }
 
 #[cfg(test)]

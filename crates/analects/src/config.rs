@@ -142,6 +142,24 @@ impl Config {
         pointers.find(|pointer| pointer.name == name).map(|pointer| pointer.model.as_str())
     }
 
+    /// Says where a model stands that nobody named in this call.
+    pub fn told_where(&self, failure: Failure, model: &str) -> Failure {
+        if self.default.as_deref() == Some(model) {
+            return failure.and_hint(&format!("{DEFAULT_MODEL} names it"));
+        }
+        let found = self.layers.iter().find_map(|layer| {
+            let pointer = layer.pointers.iter().find(|pointer| pointer.model == model)?;
+            Some((pointer, layer))
+        });
+        match found {
+            Some((pointer, layer)) => {
+                let (path, line) = (layer.path.display(), pointer.line);
+                failure.and_hint(&format!("it is the {} model of {path}:{line}", pointer.name))
+            }
+            None => failure,
+        }
+    }
+
     /// The model that the person means: a pointer stands for another, any other name for itself.
     pub fn model(&self, wanted: &str) -> Result<String, Failure> {
         if !POINTERS.contains(&wanted) {

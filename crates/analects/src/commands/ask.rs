@@ -100,7 +100,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         (None, Some(default)) => default.to_string(),
         (None, None) => return Err(ways::no_model(&surroundings.models, "ask")),
     };
-    let mut model = resolve(&name, &surroundings.models)?;
+    let mut model = resolve(&name, &surroundings.models).map_err(|error| match args.model {
+        Some(_) => error.into(),
+        None => config.told_where(error.into(), &name),
+    })?;
     model.check()?;
     let request = request(args)?;
     if args.dry_run {

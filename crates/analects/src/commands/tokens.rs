@@ -6,7 +6,7 @@ use analects_client::resolve;
 use analects_context::{Count, Counter};
 use serde::Serialize;
 
-use crate::config::Config;
+use crate::config::{Config, check_model};
 use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
 use crate::{local, ui};
@@ -51,6 +51,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let named = args.model.as_deref().map(|model| config.model(model)).transpose()?;
     let model = named.or_else(|| config.pointer("default").map(str::to_string));
     let model = model.unwrap_or_else(|| USUAL.to_string());
+    check_model(&model)?;
     let text = read(args)?;
     let served = resolve(&model, &surroundings.models).ok();
     let serving = served.and_then(|model| local::serving(&model, &surroundings));

@@ -141,6 +141,11 @@ impl Reader<'_> {
     ) -> Result<(), Failure> {
         self.refuse_for_projects(key, value)?;
         let hint = match nearest(key.get_ref(), known.iter().copied()) {
+            _ if is_secret(key, value) => {
+                "keys are read from the environment only, so take it out of the file: analects config \
+                 show has the names of the variables"
+                    .to_string()
+            }
             Some(near) => format!("did you mean {near}?"),
             None => format!("expected one of {}", known.join(", ")),
         };
@@ -312,6 +317,14 @@ fn number(value: &DeValue<'_>) -> Option<f64> {
     let float = value.as_float().and_then(|float| float.as_str().parse::<f64>().ok());
     let number = float.or_else(|| whole(value).map(|number| number as f64));
     number.filter(|number| number.is_finite())
+}
+
+/// Whether somebody keeps a key for a provider there.
+fn is_secret(key: &Key<'_>, value: &Value<'_>) -> bool {
+    let name = key.get_ref().to_lowercase();
+    let is_named = ["key", "token", "secret"].iter().any(|word| name.contains(word));
+    let inside = value.get_ref().as_table();
+    is_named || inside.is_some_and(|table| table.iter().any(|(key, value)| is_secret(key, value)))
 }
 
 #[cfg(test)]

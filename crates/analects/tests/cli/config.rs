@@ -263,3 +263,30 @@ fn a_configured_model_that_this_version_does_not_know_is_said_when_it_is_asked()
     // Nothing but what the person said is written, so that it need not be typed again.
     assert_eq!(sandbox.texts("a.msg.md"), ["hi"]);
 }
+
+#[test]
+fn a_wrong_model_that_nobody_named_in_the_call_is_told_with_its_place() {
+    let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
+    sandbox.configure("config.toml", "[models]\ndefault = 'opnai/tiny'\n");
+    for args in [&["ask", "hi"][..], &["chat", "hi"], &["chat", "a.msg.md", "hi"]] {
+        let run = sandbox.run(args);
+        assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
+        for part in ["unknown model \"opnai/tiny\"", "did you mean openai/tiny?", "config.toml:2"] {
+            assert!(run.stderr.contains(part), "{args:?}: {}", run.stderr);
+        }
+    }
+    let run = sandbox.run(&["ask", "-m", "opnai/tiny", "hi"]);
+    assert!(!run.stderr.contains("config.toml"), "{}", run.stderr);
+    let run = sandbox.run_with_stdin(&["tokens", "-m", "nope"], "text");
+    assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{}", run.stderr);
+}
+
+#[test]
+fn a_key_in_the_file_is_told_to_be_there_for_nothing() {
+    let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
+    sandbox.configure("config.toml", "[openai]\napi_key = 'sk-1'\n");
+    let run = sandbox.run(&["model", "list"]);
+    let run = if run.stderr.is_empty() { sandbox.run(&["config", "show"]) } else { run };
+    assert!(run.stderr.contains("keys are read from the environment only"), "{}", run.stderr);
+    assert!(!run.stderr.contains("sk-1"), "{}", run.stderr);
+}

@@ -51,6 +51,7 @@ impl Who {
             };
         }
         let usual = usual_agent(document, &agents);
+        let is_named = model.is_some();
         let name = match (model, usual) {
             (Some(name), _) => name,
             (None, Some(agent)) => {
@@ -68,7 +69,8 @@ impl Who {
             Some(agent) => agent.clone(),
             None => Agent::of_model(free_name(agent_name(&name), &agents), name.as_str()),
         };
-        Who::new(agent, &name, surroundings)
+        let who = Who::new(agent, &name, surroundings);
+        who.map_err(|failure| if is_named { failure } else { config.told_where(failure, &name) })
     }
 
     /// The one to ask in a stored conversation: whoever is wanted, or else the agent, or the model, that answered last.
@@ -89,9 +91,11 @@ impl Who {
             return Who::named(&name, &[], last(), surroundings, config);
         }
         let default = || config.pointer("default").map(str::to_string);
+        let is_named = model.is_some();
         let name = model.or_else(last).or_else(default);
         let name = name.ok_or_else(|| ways::no_model(surroundings, "chat"))?;
-        Who::new(Agent::of_model(agent_name(&name), &name), &name, surroundings)
+        let who = Who::new(Agent::of_model(agent_name(&name), &name), &name, surroundings);
+        who.map_err(|failure| if is_named { failure } else { config.told_where(failure, &name) })
     }
 
     /// The agent of that name: the file's, or else the one that is configured.
