@@ -1,5 +1,7 @@
 //! Limits, tools and thinking: what of them goes together.
 
+use std::collections::BTreeSet;
+
 use analects_core::{Raw, RawMap, Request, ToolChoice, ToolSpec};
 
 use super::turns::{Message, begins_without_thinking};
@@ -24,9 +26,15 @@ impl Settings {
     pub fn of(request: &Request, messages: &[Message], left_out: &mut LeftOut) -> Settings {
         let max_tokens = max_tokens(request, left_out);
         let specs = settings::tools(request, NAMES, left_out);
-        let tools = specs.iter().map(|spec| tool(spec, left_out)).collect();
+        let mut tools: Vec<Raw> = specs.iter().map(|spec| tool(spec, left_out)).collect();
         let choice = settings::tool_choice(request, &specs, left_out);
-        let tool_choice = choice.map(tool_choice);
+        let mut tool_choice = choice.map(tool_choice);
+        if tools.is_empty() && request.metadata.get("tools").is_none() {
+            // A conversation with calls is refused where no tools are defined; called they must not be.
+            let called = messages.iter().flat_map(Message::called).collect::<BTreeSet<String>>();
+            tools.extend(called.into_iter().map(|name| undefined_tool(&name)));
+            tool_choice = tool_choice.or_else(|| (!tools.is_empty()).then(|| typed("none")));
+        }
         let thinking = thinking(request, max_tokens, messages, tool_choice.as_ref(), left_out);
         let given = request.metadata.get("thinking").and_then(Raw::as_object);
         let thinks = match &given {
@@ -95,6 +103,15 @@ fn tool(spec: &ToolSpec, left_out: &mut LeftOut) -> Raw {
         tool.push("description", Raw::string(&spec.description));
     }
     tool.push("input_schema", schema.to_raw());
+    tool.to_raw()
+}
+
+/// A tool that was called, and of which nothing else is known.
+fn undefined_tool(name: &str) -> Raw {
+    let mut tool = RawMap::new();
+    tool.push("name", Raw::string(name));
+    tool.push("description", Raw::string("Not available any more."));
+    tool.push("input_schema", typed("object").to_raw());
     tool.to_raw()
 }
 

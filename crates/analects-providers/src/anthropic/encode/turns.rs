@@ -37,6 +37,12 @@ impl Message {
         self.said.drain(kept..).count()
     }
 
+    /// The names of the tools of ours that it calls.
+    pub fn called(&self) -> impl Iterator<Item = String> {
+        let calls = self.said.iter().filter(|block| kind(block) == "tool_use");
+        calls.filter_map(|call| call.get("name")?.as_string())
+    }
+
     /// One bare text as a string, anything else as blocks.
     pub fn to_raw(&self) -> Raw {
         let blocks: Vec<_> = self.results.iter().chain(&self.said).collect();

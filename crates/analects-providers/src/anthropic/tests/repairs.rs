@@ -66,6 +66,19 @@ fn results_without_a_call_stay_out() {
     assert!(messages.ends_with(r#"{"role":"assistant","content":"done"}]"#), "{messages}");
 }
 
+/// A conversation with calls in it is refused where no tools are defined, as when it comes from another program.
+#[test]
+fn tools_that_were_called_and_are_not_there_any_more_are_named_and_cannot_be_called() {
+    let turns = || vec![turn(Role::User, "u"), own(vec![call("a")]), user(vec![result("a", "1")])];
+    let sent = request(turns());
+    let undefined =
+        r#"{"name":"w","description":"Not available any more.","input_schema":{"type":"object"}}"#;
+    assert_eq!(field(&sent, "tools").as_deref(), Some(&*format!("[{undefined}]")));
+    assert_eq!(field(&sent, "tool_choice").as_deref(), Some(r#"{"type":"none"}"#));
+    let without = request(vec![turn(Role::User, "u")]);
+    assert_eq!((field(&without, "tools"), field(&without, "tool_choice")), (None, None));
+}
+
 #[test]
 fn results_that_stand_in_the_models_turn_are_the_users() {
     let turns =
