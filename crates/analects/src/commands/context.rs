@@ -8,10 +8,11 @@ use analects_context::{Calibration, Count, Fate, Plan, Precision, Row};
 use analects_core::{Chain, Message, MessageId, Problem, chain};
 use analects_formats::Decoded;
 use analects_formats::msgfile::{
-    Choice, Document, ShowProblem, cell_names, session_of, set_attributes,
+    Choice, Document, Kind, ShowProblem, cell_names, session_of, set_attributes,
 };
 use analects_local::Serving;
 use analects_runtime::{Asked, Conversation, file_messages};
+use analects_store::StoreError;
 use serde::Serialize;
 
 use super::cells;
@@ -120,6 +121,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     if args.target.ends_with(".md") || path.is_file() {
         let document = analects_store::read_message_file(path)?;
+        if document.kind() == Kind::Plain {
+            return Err(StoreError::NotAMessageFile { path: path.to_path_buf() }.into());
+        }
         let who = Who::of_file(&document, wanted, &surroundings.models, &config)?;
         let serving = local::serving(&who.model, &surroundings);
         let document = chosen(args, document)?;

@@ -135,3 +135,15 @@ fn tokens_of_a_text_say_how_sure_they_are() {
         (&2.into(), &"tokenizer".into())
     );
 }
+
+#[test]
+fn a_file_that_is_no_message_file_has_no_context() {
+    let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
+    sandbox.write("notes.txt", "x\n");
+    sandbox.write("notes.md", "x\n");
+    for name in ["notes.txt", "notes.md"] {
+        let run = sandbox.run(&["context", name, "-m", "openai/tiny"]);
+        assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{}", run.stderr);
+        assert!(run.stderr.contains("not a message file"), "{}", run.stderr);
+    }
+}
