@@ -66,7 +66,10 @@ impl Surroundings {
             models,
             proxies,
             default_model: variable(DEFAULT_MODEL),
-            editor: first_of(&EDITORS).map(|(_, editor)| editor),
+            editor: EDITORS
+                .iter()
+                .filter_map(|name| variable(name))
+                .find(|it| !it.trim().is_empty()),
             search_path: env::var_os("PATH").unwrap_or_default(),
             lease: lease(),
         })

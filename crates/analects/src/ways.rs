@@ -57,6 +57,9 @@ pub fn in_session(hint: &str) -> String {
     if let Some(kept) = hint.find(PROMPT_IS_KEPT) {
         hint.replace_range(kept.., "your prompt is kept: /model NAME, then /retry, asks it");
     }
+    if let Some(hide) = hint.find(HIDE_TO_ASK) {
+        hint.replace_range(hide.., RETRY_BROKEN);
+    }
     let parts = hint.split(PYTHON).map(|part| {
         let words = part.split(' ').map(|word| if word == "-m" { "/model" } else { word });
         words.collect::<Vec<&str>>().join(" ")
@@ -66,6 +69,20 @@ pub fn in_session(hint: &str) -> String {
 
 /// How a hint begins which says that the prompt is in the file, after which nothing else comes.
 pub const PROMPT_IS_KEPT: &str = "your prompt is kept in ";
+
+/// How a hint begins which says how to ask again what broke off, after which nothing else comes.
+pub const HIDE_TO_ASK: &str = "hide what came to ask again: ";
+
+/// What can be done in a session about a question without an answer.
+pub const RETRY: &str = "/retry asks it again, /undo takes it back";
+/// The same where the half of an answer came.
+pub const RETRY_BROKEN: &str =
+    "/retry asks it again; what came stays, and the model does not see it then";
+
+/// Whether a hint says how to ask again, or will in a session.
+pub fn tells_how_to_retry(hint: &str) -> bool {
+    ["/retry", PROMPT_IS_KEPT, HIDE_TO_ASK].iter().any(|words| hint.contains(words))
+}
 
 /// The providers whose keys are set.
 fn with_key(models: &Surroundings) -> impl Iterator<Item = &'static Vendor> {
@@ -137,6 +154,10 @@ mod tests {
                 "/model a/b; your prompt is kept: /model NAME, then /retry, asks it",
             ),
             ("wait -more", "wait -more"),
+            (
+                "check the net; hide what came to ask again: analects drop a.msg.md 3",
+                "check the net; /retry asks it again; what came stays, and the model does not see it then",
+            ),
         ];
         for (hint, expected) in said {
             assert_eq!(in_session(hint), expected);

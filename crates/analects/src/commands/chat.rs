@@ -4,6 +4,7 @@ mod asking;
 mod choosing;
 mod dry_run;
 mod interactive;
+mod kept;
 mod manner;
 mod waiting;
 mod watch;
@@ -24,12 +25,13 @@ use crate::failure::Failure;
 use crate::piped::{is_terminal, piped};
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::ways::PROMPT_IS_KEPT;
+use crate::ways::{HIDE_TO_ASK, PROMPT_IS_KEPT};
 use crate::{local, shell, ui, writing};
 use asking::ask;
 pub use asking::in_words;
 use choosing::{Choosing, check_asks};
 pub use interactive::{Place, Session};
+pub use kept::Kept;
 pub use manner::{LimitArgs, Manner, vocabulary};
 use waiting::{Course, Turn};
 pub use who::{Wanted, Who};
@@ -129,7 +131,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
         let done = session.run(&surroundings);
         return done.map_err(|failure| surroundings.explain(failure));
     }
-    let said = Said { prompt, files: args.files };
+    let said = Said { prompt, files: args.files, ..Said::default() };
     let call = Call {
         surroundings: &surroundings,
         config: &config,
@@ -225,6 +227,8 @@ pub struct Said {
     pub prompt: Option<String>,
     /// Files that the model is to see.
     pub files: Vec<PathBuf>,
+    /// What of it is in the conversation.
+    pub kept: Kept,
 }
 
 impl Said {
@@ -239,11 +243,13 @@ impl Said {
     fn into(self, conversation: &mut dyn Conversation) -> Result<(), Failure> {
         for file in &self.files {
             attach_file(conversation, file, Timestamp::now())?;
+            self.kept.add_file();
         }
-        match self.prompt {
-            Some(prompt) => Ok(conversation.say(&prompt, Timestamp::now())?),
-            None => Ok(()),
+        if let Some(prompt) = self.prompt {
+            conversation.say(&prompt, Timestamp::now())?;
+            self.kept.add_prompt();
         }
+        Ok(())
     }
 }
 
@@ -445,6 +451,7 @@ fn keep_prompt(
         return Ok(failure);
     };
     conversation.say(&prompt, Timestamp::now())?;
+    said.kept.add_prompt();
     let (path, file) = (path.display(), shell::path(path));
     let kept = format!("{PROMPT_IS_KEPT}{path}: analects chat {file} -m MODEL asks it");
     Ok(failure.and_hint(&kept))
@@ -590,7 +597,7 @@ fn broken_answer(document: &Document) -> Option<Cell<'_>> {
 /// What to do to get another answer in the place of one that broke off.
 fn to_ask_again(path: &Path, broken: Cell<'_>) -> String {
     let (file, cell) = (shell::path(path), broken.name());
-    format!("hide what came to ask again: analects drop {file} {}", shell::word(&cell))
+    format!("{HIDE_TO_ASK}analects drop {file} {}", shell::word(&cell))
 }
 
 /// Says how to ask again if this failure left an answer that broke off, other than the one that was `known`.

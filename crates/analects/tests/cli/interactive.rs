@@ -7,10 +7,10 @@ use crate::pseudo_terminal::{Step, converse, press, resize, shell};
 use crate::sandbox::{Sandbox, skip};
 use crate::server::{self, Server, answer, error, piece, stream_head};
 
-const CTRL_C: &str = "\u{3}";
+pub const CTRL_C: &str = "\u{3}";
 pub const CTRL_D: &str = "\u{4}";
 pub const PROMPT: &str = "> ";
-const FILE: [&str; 4] = ["chat", "a.msg.md", "-m", "openai/tiny"];
+pub const FILE: [&str; 4] = ["chat", "a.msg.md", "-m", "openai/tiny"];
 
 /// A session with these arguments; skips, loudly, where there is no terminal.
 pub fn session(sandbox: &Sandbox, args: &[&str], steps: Vec<Step>) -> Option<(String, i32)> {
@@ -423,7 +423,7 @@ fn a_prompt_can_be_written_in_an_editor() {
     // An editor that fails sends nothing.
     let steps = vec![
         press(PROMPT, "/edit x\r"),
-        press("the editor false failed", CTRL_C),
+        press("the editor false ended with exit status: 1", CTRL_C),
         press(PROMPT, CTRL_D),
     ];
     let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };

@@ -25,6 +25,7 @@ mod diagnostics;
 #[cfg(target_os = "linux")]
 mod disk;
 mod dry_runs;
+mod editing;
 mod editors;
 mod examples;
 mod expected;
@@ -37,6 +38,7 @@ mod interactive;
 mod keys;
 mod kills;
 mod list;
+mod mishaps;
 mod model;
 mod new;
 mod output;

@@ -14,16 +14,21 @@ mod paste;
 mod place;
 mod slash;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use analects_runtime::NotAttached;
+use analects_store::FileState;
+
+use super::kept::Kept;
 use super::{Call, Choosing, Manner, Said, Wanted, Who, choosing};
 use crate::config::{Config, POINTERS};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::{interrupt, ui, ways};
 use complete::{Names, Offers};
+use edit::Edited;
 use history::History;
-use input::{Heard, Input};
+use input::{Draft, Heard, Input};
 pub use place::Place;
 use slash::{Slash, Typed};
 
@@ -60,7 +65,7 @@ impl Session {
             return Err(Failure::usage(message, "add a prompt, or leave out --record"));
         }
         self.choosing.for_many("a session has many")?;
-        Running { session: self, surroundings }.run()
+        Running { session: self, surroundings, was_there: false }.run()
     }
 }
 
@@ -68,6 +73,8 @@ impl Session {
 struct Running<'a> {
     session: Session,
     surroundings: &'a Surroundings,
+    /// Whether the conversation is known to have been there.
+    was_there: bool,
 }
 
 /// Whether the session goes on.
@@ -78,12 +85,18 @@ enum Next {
     End,
 }
 
-/// What stands in the line next: what was not sent, and what was typed while nobody asked.
-fn with_typed(unsent: String, typed: &str) -> String {
-    match (unsent.is_empty(), typed.is_empty()) {
-        (true, _) => typed.to_string(),
-        (_, true) => unsent,
-        _ => format!("{unsent}\n{typed}"),
+/// A text that was meant for the model, as it stands in the line again: not as a command.
+fn as_line(prompt: &str) -> String {
+    let blank = if slash::command(prompt).is_some() { " " } else { "" };
+    format!("{blank}{prompt}")
+}
+
+/// Whether a file can be shown to a model.
+fn check_file(path: &Path) -> Result<(), Failure> {
+    match FileState::read(path) {
+        Some((_, Some(_))) => Ok(()),
+        Some((_, None)) => Err(NotAttached::NoText(path.to_path_buf()).into()),
+        None => Err(NotAttached::Unreadable(path.to_path_buf()).into()),
     }
 }
 
@@ -92,27 +105,31 @@ impl Running<'_> {
         self.make_message_file()?;
         // Whoever cannot be asked is told before something is typed for them.
         let who = self.who()?;
+        self.session.files.iter().try_for_each(|file| check_file(file))?;
         self.greet(&who);
         drop(who);
+        self.was_there = self.session.place.is_begun();
         interrupt::rest();
         let _hushed = ui::keys::Hushed::new();
         interrupt::keep_terminal();
         let offers = Offers::default();
         let history = History::in_folder(&self.surroundings.places.state);
         let mut input = Input::new(history, &offers);
-        let mut draft = String::new();
+        let mut draft = Draft::default();
         loop {
             offers.set(self.names());
             let heard = input.read(&draft)?;
-            draft.clear();
+            draft = Draft::default();
             match heard {
                 Heard::End => break,
                 Heard::Cleared => {}
                 Heard::Nothing => ui::remark(interrupt::HOW_TO_LEAVE),
                 Heard::Text(text) => {
                     ui::keys::listen();
-                    match self.hear(&text) {
-                        Next::Prompt(text) => draft = with_typed(text, &ui::keys::typed()),
+                    let next = self.hear(&text);
+                    self.was_there |= self.session.place.is_begun();
+                    match next {
+                        Next::Prompt(unsent) => draft = Draft { unsent, typed: ui::keys::typed() },
                         Next::End => break,
                     }
                 }
@@ -148,20 +165,7 @@ impl Running<'_> {
             Ok(Typed::Nothing) => Ok(()),
             Ok(Typed::Prompt(prompt)) => return self.say(&prompt),
             Ok(Typed::Command(Slash::Quit)) => return Next::End,
-            Ok(Typed::Command(Slash::Edit(text))) => match edit::edit(&text, self.surroundings) {
-                Ok(Some(prompt)) => {
-                    ui::quote(&prompt);
-                    return self.say(&prompt);
-                }
-                Ok(None) => {
-                    ui::remark("nothing was written, so nothing is sent");
-                    Ok(())
-                }
-                Err(failure) => {
-                    ui::report(&failure, false);
-                    return Next::Prompt(text);
-                }
-            },
+            Ok(Typed::Command(Slash::Edit(text))) => return self.edit(&text),
             Ok(Typed::Command(command)) => self.act(command),
             Err(failure) => {
                 ui::report(&failure, false);
@@ -175,19 +179,70 @@ impl Running<'_> {
         Next::Prompt(String::new())
     }
 
+    /// Lets the person write a prompt in an editor, from this text on, and says it. Where nothing is sent, the text
+    /// stands in the line.
+    fn edit(&mut self, text: &str) -> Next {
+        match edit::edit(text, self.surroundings) {
+            Ok(Edited::Written(prompt)) => {
+                ui::quote(&prompt);
+                return self.say(&prompt);
+            }
+            Ok(Edited::Unchanged) => ui::remark("nothing was changed, so nothing is sent"),
+            Ok(Edited::Nothing) => {
+                ui::remark("nothing was written, so nothing is sent");
+                return Next::Prompt(String::new());
+            }
+            Err(failure) => ui::report(&failure, false),
+        }
+        Next::Prompt(as_line(text))
+    }
+
     /// Says something, and asks. What did not get into the conversation stands in the line again.
     fn say(&mut self, prompt: &str) -> Next {
-        let before = self.session.place.said();
-        let done =
-            self.ask(Said { prompt: Some(prompt.to_string()), files: self.session.files.clone() });
-        interrupt::rest();
-        let is_kept = done.is_ok() || self.session.place.said() > before;
-        if is_kept {
-            self.session.files.clear();
+        if let Err(failure) = self.check_there() {
+            self.was_there = false;
+            self.report(failure.or_hint("put it back, or send this again to begin a new one"));
+            return Next::Prompt(as_line(prompt));
         }
+        let (kept, files) = (Kept::default(), self.session.files.clone());
+        let said = Said { prompt: Some(prompt.to_string()), files, kept: kept.clone() };
+        let done = self.ask(said);
+        interrupt::rest();
+        // What is shown already is not shown once more with the next prompt.
+        self.session.files.drain(..kept.files());
         let Err(failure) = done else { return Next::Prompt(String::new()) };
         self.report(failure);
-        Next::Prompt(if is_kept { String::new() } else { prompt.to_string() })
+        if kept.has_prompt() {
+            return Next::Prompt(String::new());
+        }
+        self.leave_out_files();
+        Next::Prompt(as_line(prompt))
+    }
+
+    /// Whether the conversation is there, if it ever was: what is said would begin a new one, and the model would not
+    /// see what was said before.
+    fn check_there(&self) -> Result<(), Failure> {
+        match self.was_there && !self.session.place.is_there() {
+            true => {
+                let name = self.session.place.name();
+                Err(Failure::not_found(format!("{name} is not there any more")))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Leaves out files that cannot be shown, or no prompt would ever be sent.
+    fn leave_out_files(&mut self) {
+        self.session.files.retain(|file| {
+            let is_fine = check_file(file).is_ok();
+            if !is_fine {
+                let file = file.display();
+                ui::remark(&format!(
+                    "{file} is left out: your prompt, sent again, goes out without it"
+                ));
+            }
+            is_fine
+        });
     }
 
     /// Says what failed, with hints for somebody who is in a session.
@@ -200,11 +255,43 @@ impl Running<'_> {
     fn ask(&self, said: Said) -> Result<(), Failure> {
         let Session { config, choosing, manner, place, .. } = &self.session;
         let (surroundings, wanted) = (self.surroundings, self.wanted());
+        let (kept, is_new) = (said.kept.clone(), said.prompt.is_some());
         let done = place.ask(Call { surroundings, config, wanted, choosing, manner }, said);
-        done.map_err(|failure| failure.ask_again_with("/retry asks it again"))
+        done.map_err(|failure| match is_new && !kept.has_prompt() {
+            true => failure,
+            false => self.with_way_on(failure),
+        })
+    }
+
+    /// Adds what can be done about a question that is in the conversation and has no answer, or the half of one.
+    fn with_way_on(&self, failure: Failure) -> Failure {
+        let failure = failure.ask_again_with(ways::RETRY);
+        if failure.hint.as_deref().is_some_and(ways::tells_how_to_retry) {
+            return failure;
+        }
+        let (place, surroundings) = (&self.session.place, self.surroundings);
+        if place.has_broken_answer(surroundings).unwrap_or(false) {
+            return failure.and_hint(ways::RETRY_BROKEN);
+        }
+        match place.is_unanswered(surroundings) {
+            Ok(true) => failure.and_hint(&format!("your prompt is kept: {}", ways::RETRY)),
+            _ => failure,
+        }
+    }
+
+    /// Asks what has no answer, or none that came to its end.
+    fn retry(&self) -> Result<(), Failure> {
+        let (place, surroundings) = (&self.session.place, self.surroundings);
+        if place.is_unanswered(surroundings)? || place.set_broken_aside(surroundings)? {
+            return self.ask(Said::default());
+        }
+        Err(Failure::input("there is nothing to ask again: all is answered"))
     }
 
     fn act(&mut self, command: Slash) -> Result<(), Failure> {
+        if !matches!(command, Slash::Help | Slash::Agent(_) | Slash::Model(_)) {
+            self.check_there()?;
+        }
         match command {
             Slash::Help => ui::print_lines(slash::help(ui::width())),
             Slash::Agent(None) | Slash::Model(None) => self.print_who(),
@@ -217,10 +304,7 @@ impl Running<'_> {
             }
             Slash::Undo => self.session.place.undo(self.surroundings),
             Slash::Fork => self.session.place.fork(self.surroundings),
-            Slash::Retry => match self.session.place.is_unanswered(self.surroundings)? {
-                true => self.ask(Said::default()),
-                false => Err(Failure::input("there is nothing to ask again: all is answered")),
-            },
+            Slash::Retry => self.retry(),
             // Both are done by now.
             Slash::Edit(_) | Slash::Quit => Ok(()),
         }

@@ -62,7 +62,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
         let done = session.run(&surroundings);
         return done.map_err(|failure| surroundings.explain(failure));
     }
-    let said = Said { prompt, files: Vec::new() };
+    let said = Said { prompt, ..Said::default() };
     let done = chat::go_on(&surroundings, &config, &manner, conversation, wanted, said);
     done.map_err(|failure| surroundings.explain(failure))
 }

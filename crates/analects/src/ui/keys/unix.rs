@@ -2,6 +2,7 @@
 //! room for 4 096 bytes or less; once that is full, Ctrl-C waits behind what was typed, and does nothing.
 
 use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 
@@ -24,6 +25,9 @@ const NONE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 /// The settings as they were found, if they were ever changed. Nobody holds this for long, since the end of
 /// the process needs it.
 static FOUND: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// Whether another program has the terminal, whose settings are then its own.
+static IS_LENT: AtomicBool = AtomicBool::new(false);
 
 /// What is known of the keys. Whoever changes the settings or reads the keys holds it, so that nobody reads
 /// in a mode in which that would wait.
@@ -115,6 +119,16 @@ pub fn usual() {
     keys().be_usual();
 }
 
+/// Lets another program have the terminal, as it was found, while this runs.
+pub fn lend<T>(act: impl FnOnce() -> T) -> T {
+    usual();
+    IS_LENT.store(true, Ordering::SeqCst);
+    let done = act();
+    IS_LENT.store(false, Ordering::SeqCst);
+    hush();
+    done
+}
+
 /// The same for a process that ends in the middle of something: keys that were meant for it do not become
 /// commands of a shell. This waits for nobody.
 pub fn give_up() {
@@ -153,14 +167,16 @@ pub fn leave() {
     }
 }
 
-/// Stops the process, as Ctrl-Z does, with the terminal as it was found; then all is as before.
+/// Stops the process, as Ctrl-Z does, with the terminal as it was found; then all is as before. The settings of
+/// a program that has the terminal are left to it: it may go on before we do.
 pub async fn stop() {
     // A signal to the process may reach another thread first, so this one waits for the end of it.
     let Ok(mut goes_on) = signal(SignalKind::from_raw(Signal::CONT.as_raw())) else { return };
-    let (before, is_hushed) = pause();
+    let paused = (!IS_LENT.load(Ordering::SeqCst)).then(pause);
     if kill_process(getpid(), Signal::STOP).is_ok() {
         goes_on.recv().await;
     }
+    let Some((before, is_hushed)) = paused else { return };
     let mut keys = keys();
     if let Some(before) = before {
         set(&before);

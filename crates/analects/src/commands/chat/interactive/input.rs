@@ -35,6 +35,26 @@ pub enum Heard {
     End,
 }
 
+/// What stands in the line before somebody types.
+#[derive(Debug, Default)]
+pub struct Draft {
+    /// What could not be sent.
+    pub unsent: String,
+    /// What was typed, or pasted, while nobody asked.
+    pub typed: String,
+}
+
+impl Draft {
+    fn is_empty(&self) -> bool {
+        self.unsent.is_empty() && self.typed.is_empty()
+    }
+
+    fn join(&self, unsent: &str, typed: &str) -> String {
+        let between = if unsent.is_empty() || typed.is_empty() { "" } else { "\n" };
+        format!("{unsent}{between}{typed}")
+    }
+}
+
 /// Where the words of the person come from.
 pub struct Input {
     editor: Option<Box<Reedline>>,
@@ -60,12 +80,16 @@ impl Input {
     }
 
     /// Waits for the next text; `draft` stands in the line already.
-    pub fn read(&mut self, draft: &str) -> Result<Heard, Failure> {
+    pub fn read(&mut self, draft: &Draft) -> Result<Heard, Failure> {
         let heard = match &mut self.editor {
             Some(editor) => {
                 if !draft.is_empty() {
-                    let draft = lock(&self.pastes).put(draft);
-                    editor.run_edit_commands(&[EditCommand::InsertString(draft)]);
+                    let mut pastes = lock(&self.pastes);
+                    let (unsent, typed) =
+                        (pastes.put_back(&draft.unsent), pastes.put(&draft.typed));
+                    drop(pastes);
+                    let line = draft.join(&unsent, &typed);
+                    editor.run_edit_commands(&[EditCommand::InsertString(line)]);
                 }
                 match read_line(editor)? {
                     Signal::Success(line) => Heard::Text(line),
@@ -77,7 +101,7 @@ impl Input {
             None => {
                 if !draft.is_empty() {
                     ui::remark("what you typed was not sent; here it is, to be copied:");
-                    ui::quote(draft);
+                    ui::quote(&draft.join(&draft.unsent, &draft.typed));
                 }
                 ui::keys::usual();
                 interrupt::hint(Some(FIRST));
@@ -87,7 +111,10 @@ impl Input {
                 heard?
             }
         };
-        let Heard::Text(line) = heard else { return Ok(heard) };
+        let Heard::Text(line) = heard else {
+            self.ends.forget();
+            return Ok(heard);
+        };
         let text = lock(&self.pastes).expand(&self.ends.finish(&line));
         if !text.trim().is_empty() {
             self.history.add(&text);
@@ -127,6 +154,7 @@ fn plain(ends: &Ends) -> Result<Heard, Failure> {
         let line = String::from_utf8_lossy(&line);
         if interrupt::has_cleared() {
             text.clear();
+            ends.forget();
         }
         text.push_str(line.trim_end_matches(['\r', '\n']));
         if !goes_on(&text) {

@@ -57,6 +57,11 @@ impl Ends {
         out
     }
 
+    /// Forgets what was typed: the line was cleared, and the next one may begin the same.
+    pub fn forget(&self) {
+        self.lock().clear();
+    }
+
     /// Notes that the text goes on after its last backslash.
     pub fn go_on(&self, text: &str) {
         if text.ends_with('\\') {
@@ -105,5 +110,8 @@ mod tests {
         assert_eq!(ends.finish("one\\\ncurl \\\n -x \\\nend"), "one\ncurl \\\n -x \nend");
         ends.validate("one\\");
         assert_eq!(ends.finish("other\\\ntext"), "other\\\ntext");
+        ends.validate("one\\");
+        ends.forget();
+        assert_eq!(ends.finish("one\\\ntext"), "one\\\ntext");
     }
 }

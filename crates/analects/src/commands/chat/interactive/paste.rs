@@ -8,6 +8,8 @@ use reedline::{EditCommand, EditMode, Emacs, PromptEditMode, ReedlineEvent, Reed
 /// A paste with more lines or bytes than this is a mark.
 const LINES: usize = 10;
 const BYTES: usize = 1_000;
+/// What comes back into the line is no paste, so it is shown, unless it is larger than this.
+const LARGEST: usize = 20_000;
 
 /// The large pastes of this session, with the marks that stand for them.
 #[derive(Debug, Default)]
@@ -33,6 +35,23 @@ impl Pastes {
         let mark = marks.find(is_free).unwrap_or_default();
         self.kept.push((mark.clone(), text));
         mark
+    }
+
+    /// What is put into the line for a text that was there before: what was pasted is a mark again, and the rest
+    /// can be read.
+    pub fn put_back(&mut self, text: &str) -> String {
+        let mut line = text.to_string();
+        for (mark, pasted) in &self.kept {
+            // The blanks around a prompt are not sent.
+            let pasted = pasted.trim();
+            if !pasted.is_empty() && line.contains(pasted) {
+                line = line.replacen(pasted, mark, 1);
+            }
+        }
+        match line.len() > LARGEST {
+            true => self.put(text),
+            false => line.chars().filter(|c| is_harmless(*c)).collect(),
+        }
     }
 
     /// The line with the texts in the place of their marks. A text that looks like a mark stays as it is.
@@ -121,6 +140,20 @@ mod tests {
         let expected =
             format!("a {} b {}[pasted 9: 800 lines]", "two\n".repeat(800), "one\n".repeat(800));
         assert_eq!(pastes.expand(line), expected);
+    }
+
+    #[test]
+    fn only_what_was_pasted_comes_back_as_a_mark() {
+        let mut pastes = Pastes::default();
+        let typed = "word ".repeat(300) + &"line\n".repeat(20);
+        assert_eq!(pastes.put_back(&typed), typed);
+        let pasted = "a line\n".repeat(20);
+        let mark = pastes.put(&pasted);
+        let sent = pastes.expand(&format!("{typed} {mark}"));
+        assert_eq!(pastes.put_back(sent.trim()), format!("{typed} {mark}"));
+        let huge = "x".repeat(30_000);
+        let mark = pastes.put_back(&huge);
+        assert_eq!((mark.as_str(), pastes.expand(&mark)), ("[pasted: 1 line]", huge));
     }
 
     #[test]

@@ -2,15 +2,18 @@
 
 mod exchange;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use analects_core::{Agent, Attachment, AttachmentKind, Body, Message};
-use analects_formats::msgfile::{self, Cell};
+use analects_core::{Agent, Attachment, AttachmentKind, Body, Message, MessageId, StopReason};
+use analects_formats::msgfile::{self, Cell, Document};
 use analects_runtime::{Conversation, FileConversation, StoredConversation};
-use analects_store::{ChainName, Session, TranscriptStore, load, read_message_file};
+use analects_store::{
+    ChainName, OsIds, Session, StoreError, TranscriptStore, load, read_message_file,
+};
+use jiff::Timestamp;
 
 use crate::commands::chat::{
-    Call, Manner, Said, Wanted, Who, chat_in_file, go_on_with, in_words, open_file,
+    Call, Manner, Said, Wanted, Who, broken_answer, chat_in_file, go_on_with, in_words, open_file,
 };
 use crate::commands::compact::compact_here;
 use crate::commands::{cells, context, fork, rewind};
@@ -33,8 +36,15 @@ impl Place {
     /// What a person calls it.
     pub fn title(&self) -> String {
         match self {
+            Place::Store { .. } if !self.is_there() => "a new conversation".to_string(),
+            _ => self.name(),
+        }
+    }
+
+    /// The name of its file or session.
+    pub fn name(&self) -> String {
+        match self {
             Place::File(path) => path.display().to_string(),
-            Place::Store { .. } if self.said() == 0 => "a new conversation".to_string(),
             Place::Store { name, .. } => format!("session {}", &*name.session),
         }
     }
@@ -43,35 +53,41 @@ impl Place {
     pub fn way_back(&self) -> Option<String> {
         match self {
             Place::File(_) => None,
-            Place::Store { .. } if self.said() == 0 => None,
+            Place::Store { .. } if !self.is_there() => None,
             Place::Store { name, .. } => {
                 Some(format!("to go on: analects session resume {}", &*name.session))
             }
         }
     }
 
-    /// How much is kept of what was said, also where a summary stands for it or where it was taken back.
-    pub fn said(&self) -> usize {
+    /// Whether there is a file or a session, also one that cannot be read.
+    pub fn is_there(&self) -> bool {
         match self {
-            Place::File(path) => {
-                let is_said =
-                    |cell: &Cell<'_>| msgfile::role(*cell) == "user" && !cell.body().is_empty();
-                read_message_file(path)
-                    .map_or(0, |document| document.cells().filter(is_said).count())
-            }
+            Place::File(path) => path.try_exists().unwrap_or(true),
             Place::Store { sessions, name } => {
-                let messages = sessions.store.overview(name).map(|overview| overview.messages);
-                messages.map_or(0, |count| usize::try_from(count).unwrap_or(usize::MAX))
+                sessions.store.overview(name).map_or(true, |overview| overview.messages > 0)
             }
         }
     }
 
-    /// Whether there is nothing to send.
-    fn is_empty(&self) -> bool {
+    /// Whether something can have been said in it.
+    pub fn is_begun(&self) -> bool {
         match self {
-            Place::File(_) => self.said() == 0,
+            Place::File(path) => path.is_file(),
+            Place::Store { .. } => self.is_there(),
+        }
+    }
+
+    /// Whether there is nothing to send.
+    fn is_empty(&self) -> Result<bool, Failure> {
+        match self {
+            Place::File(path) => {
+                let is_said =
+                    |cell: Cell<'_>| msgfile::role(cell) == "user" && !cell.body().is_empty();
+                Ok(!read(path)?.is_some_and(|document| document.cells().any(is_said)))
+            }
             Place::Store { sessions, name } => {
-                load(&*sessions.store, name).is_ok_and(|loaded| loaded.messages.is_empty())
+                Ok(load(&*sessions.store, name)?.messages.is_empty())
             }
         }
     }
@@ -129,7 +145,7 @@ impl Place {
 
     /// Shows what would be sent.
     pub fn context(&self, wanted: Wanted<'_>) -> Result<(), Failure> {
-        if self.is_empty() {
+        if self.is_empty()? {
             return Err(Failure::input("nothing was said yet, so there is nothing to send"));
         }
         let target = match self {
@@ -164,6 +180,7 @@ impl Place {
     pub fn undo(&self, surroundings: &Surroundings) -> Result<(), Failure> {
         match self {
             Place::File(path) => {
+                read(path)?.ok_or_else(nothing_to_undo)?;
                 undo_in_file(path, surroundings)?;
                 remark_files(&open_file(path, surroundings)?);
             }
@@ -180,7 +197,7 @@ impl Place {
 
     /// Makes a copy, and goes on in it.
     pub fn fork(&mut self, surroundings: &Surroundings) -> Result<(), Failure> {
-        if self.is_empty() {
+        if self.is_empty()? {
             return Err(Failure::input("nothing was said yet, so there is nothing to copy"));
         }
         match self {
@@ -203,9 +220,83 @@ impl Place {
     /// Whether something was said that nobody has answered.
     pub fn is_unanswered(&self, surroundings: &Surroundings) -> Result<bool, Failure> {
         match self {
-            Place::File(path) => Ok(!read_message_file(path)?.unanswered().is_empty()),
+            Place::File(path) => {
+                Ok(read(path)?.is_some_and(|document| !document.unanswered().is_empty()))
+            }
             Place::Store { .. } => Ok(self.conversation(surroundings)?.is_unanswered()),
         }
+    }
+
+    /// The last answer, if it broke off: its cell or its message.
+    fn broken_answer(&self, surroundings: &Surroundings) -> Result<Option<String>, Failure> {
+        match self {
+            Place::File(path) => {
+                let document = read(path)?;
+                let broken = document.as_ref().and_then(broken_answer);
+                Ok(broken.map(|cell| cell.name().into_owned()))
+            }
+            Place::Store { .. } => {
+                Ok(last_broken(&self.conversation(surroundings)?)
+                    .map(|message| message.to_string()))
+            }
+        }
+    }
+
+    /// Whether the last answer broke off.
+    pub fn has_broken_answer(&self, surroundings: &Surroundings) -> Result<bool, Failure> {
+        Ok(self.broken_answer(surroundings)?.is_some())
+    }
+
+    /// Takes an answer that broke off out of what is sent, so that its question waits again; whether there was one.
+    pub fn set_broken_aside(&self, surroundings: &Surroundings) -> Result<bool, Failure> {
+        let Some(broken) = self.broken_answer(surroundings)? else { return Ok(false) };
+        match self {
+            Place::File(path) => {
+                cells::hide(path, &broken, true, surroundings)?;
+            }
+            Place::Store { sessions, name } => {
+                let mut session = Session::open(&*sessions.store, name.clone())?;
+                session.drop_message(&MessageId::from(broken), &mut OsIds, Timestamp::now())?;
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// What a file holds; nothing where there is none yet. Of one that is no text, nobody knows what was said in it.
+fn read(path: &Path) -> Result<Option<Document>, Failure> {
+    let document = match read_message_file(path) {
+        Err(StoreError::NotFound { .. }) => return Ok(None),
+        read => read?,
+    };
+    if document.is_utf8() {
+        return Ok(Some(document));
+    }
+    let problem = document.problems().into_iter().find(|problem| problem.code == "not-utf8");
+    let place = path.display();
+    Err(match problem {
+        Some(problem) => {
+            let (line, column, message) = (problem.line, problem.column, problem.message);
+            let failure = Failure::input(format!("{place}:{line}:{column}: {message}"));
+            failure.or_hint(problem.hint.unwrap_or_default())
+        }
+        None => Failure::input(format!("{place}: not UTF-8")),
+    })
+}
+
+/// The last answer that the model sees, if it broke off.
+fn last_broken(conversation: &dyn Conversation) -> Option<MessageId> {
+    let decoded = conversation.messages();
+    let chain = conversation.chain(&decoded);
+    let is_answer = |message: &&&Message| {
+        matches!(message.body, Body::Assistant(_)) && message.why_not_sent().is_none()
+    };
+    let last = chain.messages.iter().rev().find(is_answer)?;
+    match &last.body {
+        Body::Assistant(answer) if answer.stop_reason == Some(StopReason::Interrupted) => {
+            Some(last.id.clone())
+        }
+        _ => None,
     }
 }
 
@@ -245,10 +336,15 @@ mod tests {
     fn an_empty_cell_is_nothing_said() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.msg.md");
-        let said = |text: &str| {
+        let place = Place::File(path.clone());
+        assert!(place.is_empty().unwrap(), "there is no file");
+        for (text, is_empty) in
+            [("# %%\n", true), ("# %%\n\nq\n", false), ("# %%\n\nq\n\n# %%\n", false)]
+        {
             std::fs::write(&path, text).unwrap();
-            Place::File(path.clone()).said()
-        };
-        assert_eq!((said("# %%\n"), said("# %%\n\nq\n"), said("# %%\n\nq\n\n# %%\n")), (0, 1, 1));
+            assert_eq!(place.is_empty().unwrap(), is_empty, "{text}");
+        }
+        std::fs::write(&path, b"# %%\n\nq\xff\n").unwrap();
+        assert!(place.is_empty().unwrap_err().message.contains("not UTF-8"));
     }
 }

@@ -1,0 +1,189 @@
+//! What goes wrong around a session at the terminal: with its file, with its answers, with what is shown. Nothing
+//! that was typed is lost or said twice, and what is told is true.
+#![cfg(unix)]
+
+use crate::interactive::{CTRL_C, CTRL_D, FILE, PROMPT, sandbox, session};
+use crate::pseudo_terminal::{press, shell};
+use crate::sandbox::Sandbox;
+use crate::server::{self, Server, answer, error, piece, stream_head};
+
+const STORE: [&str; 3] = ["chat", "-m", "openai/tiny"];
+
+fn refused() -> Vec<server::Step> {
+    error("401 Unauthorized", r#"{"error":{"message":"no such key"}}"#)
+}
+
+#[test]
+fn a_prompt_that_is_in_the_file_is_not_said_twice_where_cells_were_taken_away() {
+    let sandbox = Sandbox::new();
+    let wait = vec![server::Step::Until(sandbox.path("go"))];
+    let server = Server::new(vec![[wait, refused()].concat(), answer(&["Now."])]);
+    let sandbox = sandbox.with_server(&server.base_url);
+    let old = "# %%\n\nold question\n\n# %%%\n\nold answer\n\n";
+    sandbox.write("a.msg.md", format!("{old}{old}# %%\n\nlast\n\n# %%%\n\nkept\n\n"));
+    let less = "until grep -q 'new words' a.msg.md; do sleep 0.05; done; \
+                python3 -c \"t = open('a.msg.md').read(); open('b', 'w').write(t[t.index('# %%\\n\\nlast'):])\" && \
+                cat b > a.msg.md; touch go";
+    let steps = vec![
+        press(PROMPT, "new words\r"),
+        shell("new words", less),
+        press("no such key", ""),
+        // Were there anything in the line, this would not be a command.
+        press(PROMPT, "/retry\r"),
+        press("Now.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    assert_eq!(sandbox.read("a.msg.md").matches("new words").count(), 1);
+    server.request();
+    assert_eq!(server.request().matches("new words").count(), 1);
+}
+
+#[test]
+fn a_line_that_was_cleared_takes_nothing_out_of_the_next() {
+    let (sandbox, _server) = sandbox(vec![answer(&["Fine."])]);
+    let steps = vec![
+        press(PROMPT, "curl \\\r"),
+        press("| ", CTRL_C),
+        press(PROMPT, "\u{1b}[200~curl \\\r  -x y\u{1b}[201~\r"),
+        press("Fine.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    assert_eq!(sandbox.texts("a.msg.md")[0], "curl \\\n  -x y");
+}
+
+#[test]
+fn an_answer_that_broke_off_is_asked_for_again() {
+    for place in [&FILE[..], &STORE] {
+        let cut = vec![stream_head(), piece("half one")];
+        let hang = vec![stream_head(), piece("half two"), server::Step::Hang];
+        let scripts = vec![cut, answer(&["Whole."]), hang, answer(&["All."])];
+        let (sandbox, server) = sandbox(scripts);
+        let steps = vec![
+            press(PROMPT, "first\r"),
+            press("half one", ""),
+            press("/retry asks it again", ""),
+            press(PROMPT, "/retry\r"),
+            press("Whole.", ""),
+            press(PROMPT, "second\r"),
+            press("half two", CTRL_C),
+            press("interrupted", ""),
+            press("/retry asks it again", ""),
+            press(PROMPT, "/retry\r"),
+            press("All.", ""),
+            press(PROMPT, "/retry\r"),
+            press("nothing to ask again", ""),
+            press(PROMPT, CTRL_D),
+        ];
+        let Some((seen, code)) = session(&sandbox, place, steps) else { return };
+        assert_eq!(code, 0, "{seen}");
+        assert!(!seen.contains("analects drop"), "{seen}");
+        let requests: Vec<String> = (0..4).map(|_| server.request()).collect();
+        for (at, said) in [(1, "first"), (3, "second")] {
+            assert_eq!(requests[at].matches(said).count(), 1, "{}", requests[at]);
+            assert!(!requests[at].contains("half"), "{}", requests[at]);
+        }
+        assert!(requests[3].contains("Whole."), "{}", requests[3]);
+        let kept = match place.len() {
+            4 => sandbox.read("a.msg.md"),
+            _ => sandbox.run(&["session", "export", "last"]).stdout,
+        };
+        for text in ["half one", "half two", "Whole.", "All."] {
+            assert!(kept.contains(text), "{text} in {kept}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_not_called_empty() {
+    let not_text = "cp a.msg.md good; printf '\\377' >> a.msg.md";
+    let no_file = "mv a.msg.md good; mkdir a.msg.md";
+    for (damage, why) in [(not_text, "not UTF-8"), (no_file, "not a regular file")] {
+        let (sandbox, _server) = sandbox(vec![answer(&["One."])]);
+        let mut steps = vec![press(PROMPT, "first\r"), press("One.", ""), shell(PROMPT, damage)];
+        steps.push(press("", ""));
+        for command in ["/undo", "/fork", "/context", "/retry", "/compact"] {
+            steps.push(press("", format!("{command}\r")));
+            steps.push(press("analects: ", ""));
+            steps.push(press(why, ""));
+            steps.push(press(PROMPT, ""));
+        }
+        steps.push(press("", CTRL_D));
+        let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+        assert_eq!(code, 0, "{seen}");
+        for lie in ["nothing to take back", "nothing was said", "nothing to ask again"] {
+            assert!(!seen.contains(lie), "{seen}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_gone_is_told_before_a_new_one_begins() {
+    let (sandbox, server) = sandbox(vec![answer(&["One."]), answer(&["Two."])]);
+    let steps = vec![
+        press(PROMPT, "first\r"),
+        press("One.", ""),
+        shell(PROMPT, "mv a.msg.md b.msg.md"),
+        press("", "second\r"),
+        press("a.msg.md is not there any more", ""),
+        press("> second", "!\r"),
+        press("Two.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    server.request();
+    let request = server.request();
+    assert!(request.contains("second!") && !request.contains("first"), "{request}");
+    assert_eq!(sandbox.texts("a.msg.md"), ["second!", "Two."]);
+}
+
+#[test]
+fn a_stored_session_that_is_gone_is_told_before_it_begins_anew() {
+    let (sandbox, _server) = sandbox(vec![answer(&["One."]), answer(&["Two."])]);
+    let steps = vec![
+        press(PROMPT, "first\r"),
+        press("One.", ""),
+        shell(PROMPT, "rm -r home/data"),
+        press("", "second\r"),
+        press("is not there any more", ""),
+        press("> second", "!\r"),
+        press("Two.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &STORE, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+}
+
+#[test]
+fn a_file_to_be_shown_is_looked_for_before_something_is_typed() {
+    let (sandbox, server) = sandbox(vec![answer(&["One."])]);
+    sandbox.write("one.txt", "first file");
+    sandbox.write("two.txt", "second file");
+    sandbox.write("bytes", b"\xff\0");
+    for (name, code) in [("none.txt", 3), ("bytes", 1)] {
+        let args = [&FILE[..], &["-f", name]].concat();
+        let Some((seen, ended)) = session(&sandbox, &args, vec![press(name, "")]) else { return };
+        assert_eq!(ended, code, "{seen}");
+        assert!(!seen.contains("/help"), "{seen}");
+    }
+    // One that is gone later is told, and the prompt can be sent without it.
+    let args = [&FILE[..], &["-f", "one.txt", "-f", "two.txt"]].concat();
+    let steps = vec![
+        shell(PROMPT, "rm two.txt"),
+        press("", "hello\r"),
+        press("two.txt: there is no such file", ""),
+        press("goes out without it", ""),
+        press("> hello", "!\r"),
+        press("One.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &args, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    let request = server.request();
+    assert!(request.contains("hello!"), "{request}");
+    assert_eq!(request.matches("first file").count(), 1, "{request}");
+}
