@@ -13,6 +13,7 @@ mod safe;
 mod table;
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use analects_core::Problem;
 use serde::Serialize;
@@ -24,6 +25,7 @@ pub use diagnostic::count;
 use safe::{escape_json, safe, safe_lines};
 
 use crate::failure::{Failure, words};
+use crate::ways;
 
 /// Prints an error: one line, and a hint.
 pub fn report(failure: &Failure, as_json: bool) {
@@ -48,7 +50,11 @@ const WIDTH: usize = 100;
 pub fn report_problems(path: &str, source: &[u8], problems: &[Problem]) {
     let stderr = io::stderr();
     let width = columns(terminal_size_of(&stderr)).unwrap_or(WIDTH);
-    let text = diagnostic::render_all(path, source, problems, width, Colour::of(&stderr));
+    let mut problems = problems.to_vec();
+    for hint in problems.iter_mut().filter_map(|problem| problem.hint.as_mut()) {
+        *hint = ways::here(hint);
+    }
+    let text = diagnostic::render_all(path, source, &problems, width, Colour::of(&stderr));
     let _ = stderr.lock().write_all(text.as_bytes());
 }
 
@@ -92,9 +98,32 @@ pub fn can_edit_lines() -> bool {
         && io::stderr().is_terminal()
 }
 
+/// Whether data is meant for the person at the terminal, and not for whatever stdout is.
+static IS_ASIDE: AtomicBool = AtomicBool::new(false);
+
+/// While this runs, data goes to the terminal, which is stderr where stdout is none.
+pub fn aside<T>(act: impl FnOnce() -> T) -> T {
+    IS_ASIDE.store(!io::stdout().is_terminal(), Ordering::SeqCst);
+    let done = act();
+    IS_ASIDE.store(false, Ordering::SeqCst);
+    done
+}
+
+fn is_aside() -> bool {
+    IS_ASIDE.load(Ordering::SeqCst)
+}
+
+/// The columns that data has, on a terminal.
+fn columns_of_data() -> Option<usize> {
+    match is_aside() {
+        true => columns(terminal_size_of(io::stderr())),
+        false => columns(terminal_size_of(io::stdout())),
+    }
+}
+
 /// How wide lines of text on stdout can be.
 pub fn width() -> usize {
-    columns(terminal_size_of(io::stdout())).unwrap_or(WIDTH)
+    columns_of_data().unwrap_or(WIDTH)
 }
 
 /// Whether what is said has colour.
@@ -115,7 +144,7 @@ pub fn print_line(line: &str) -> Result<(), Failure> {
 
 /// Prints rows of data, cut to the width of a terminal; without a terminal, whole.
 pub fn print_rows<const N: usize>(rows: Vec<[String; N]>) -> Result<(), Failure> {
-    let lines = table::lines(rows, columns(terminal_size_of(io::stdout())));
+    let lines = table::lines(rows, columns_of_data());
     write_out(&lines.into_iter().map(|line| line + "\n").collect::<String>())
 }
 
@@ -126,7 +155,7 @@ pub fn is_terminal() -> bool {
 
 /// Prints a text as it is; to a terminal, without what it would obey or hide, and with a line end.
 pub fn print_text(bytes: &[u8]) -> Result<(), Failure> {
-    if !is_terminal() {
+    if !is_terminal() && !is_aside() {
         return write_bytes(bytes).or_else(quiet_if_closed);
     }
     let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
@@ -177,8 +206,12 @@ fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
-/// Writes to stdout at once.
+/// Writes data at once.
 fn write_out(text: &str) -> Result<(), Failure> {
+    if is_aside() {
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+        return Ok(());
+    }
     try_write(text).or_else(quiet_if_closed)
 }
 

@@ -1,6 +1,7 @@
 //! What to do when nobody said which model to ask: the ways out, in one message.
 
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use analects_client::Surroundings;
@@ -49,11 +50,32 @@ fn hello(verb: &str) -> String {
     format!("analects {verb} -m local/smollm2 \"Hello\"")
 }
 
+/// Whether this is a session at the terminal.
+static IS_SESSION: AtomicBool = AtomicBool::new(false);
+
+/// From now on, this is a session at the terminal.
+pub fn begin_session() {
+    IS_SESSION.store(true, Ordering::SeqCst);
+}
+
+/// A hint as it is said here: in a session, or in a call.
+pub fn here(hint: &str) -> String {
+    match IS_SESSION.load(Ordering::SeqCst) {
+        true => in_session(hint),
+        false => hint.to_string(),
+    }
+}
+
 /// A hint as it is said in a session at the terminal, where a command names the model and not an option.
 pub fn in_session(hint: &str) -> String {
     /// Python has an option of that name.
     const PYTHON: &str = "python3 -m";
     let mut hint = hint.replace(&hello("chat"), "/model local/smollm2");
+    for (elsewhere, here) in
+        [("compact the conversation", "/compact"), ("without --agent, ", ""), ("--agent", "/agent")]
+    {
+        hint = hint.replace(elsewhere, here);
+    }
     if let Some(kept) = hint.find(PROMPT_IS_KEPT) {
         hint.replace_range(kept.., "your prompt is kept: /model NAME, then /retry, asks it");
     }
@@ -154,6 +176,12 @@ mod tests {
                 "/model a/b; your prompt is kept: /model NAME, then /retry, asks it",
             ),
             ("wait -more", "wait -more"),
+            (
+                "there are a; without --agent, -m MODEL makes a new one",
+                "there are a; /model MODEL makes a new one",
+            ),
+            ("or name an agent with --agent", "or name an agent with /agent"),
+            ("raise --max-cost, or compact the conversation", "raise --max-cost, or /compact"),
             (
                 "check the net; hide what came to ask again: analects drop a.msg.md 3",
                 "check the net; /retry asks it again; what came stays, and the model does not see it then",

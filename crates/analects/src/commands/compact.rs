@@ -177,7 +177,7 @@ impl Args {
 }
 
 /// The summary that stands first in what the model sees now.
-fn last_summary(conversation: &dyn Conversation) -> String {
+pub fn last_summary(conversation: &dyn Conversation) -> String {
     let decoded = conversation.messages();
     let chain = conversation.chain(&decoded);
     let is_summary = |message: &&&Message| matches!(message.body, Body::Summary(_));

@@ -3,8 +3,8 @@
 #![cfg(unix)]
 
 use crate::interactive::{CTRL_C, CTRL_D, FILE, PROMPT, sandbox, session};
-use crate::pseudo_terminal::{press, shell};
-use crate::sandbox::Sandbox;
+use crate::pseudo_terminal::{converse, press, shell};
+use crate::sandbox::{Sandbox, skip};
 use crate::server::{self, Server, answer, error, piece, stream_head};
 
 const STORE: [&str; 3] = ["chat", "-m", "openai/tiny"];
@@ -186,4 +186,118 @@ fn a_file_to_be_shown_is_looked_for_before_something_is_typed() {
     let request = server.request();
     assert!(request.contains("hello!"), "{request}");
     assert_eq!(request.matches("first file").count(), 1, "{request}");
+}
+
+#[test]
+fn only_answers_go_where_the_answers_go() {
+    let (sandbox, _server) = sandbox(vec![answer(&["One."])]);
+    let program = sandbox.command(&[]).get_program().to_string_lossy().into_owned();
+    let mut line = std::process::Command::new("sh");
+    line.arg("-c").arg(format!("'{program}' {} > out.txt", FILE.join(" ")));
+    for (name, value) in sandbox.command(&[]).get_envs() {
+        match value {
+            Some(value) => line.env(name, value),
+            None => line.env_remove(name),
+        };
+    }
+    let steps = vec![
+        press(PROMPT, "hello\n"),
+        press(PROMPT, "/help\n"),
+        press("/context", ""),
+        press(PROMPT, "/context\n"),
+        press("for the answer", ""),
+        press(PROMPT, "/agent\n"),
+        press("agents: tiny", ""),
+        press(PROMPT, "/model\n"),
+        press("with the model openai/tiny", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = converse(&sandbox, &line, steps) else {
+        return skip("mishaps", "there is no Python to make a terminal");
+    };
+    assert_eq!((code, &*sandbox.read("out.txt")), (0, "One.\n"), "{seen}");
+}
+
+#[test]
+fn a_long_prompt_that_was_typed_comes_back_to_be_read() {
+    let (sandbox, _server) = sandbox(vec![answer(&["Fine."])]);
+    let typed = "word ".repeat(250);
+    let steps = vec![
+        shell(PROMPT, "mkdir a.msg.md"),
+        press("", format!("{typed}end\r")),
+        press("not a regular file", ""),
+        press("word end", ""),
+        shell("", "rmdir a.msg.md"),
+        press("", "\r"),
+        press("Fine.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    assert!(!seen.contains("[pasted"), "{seen}");
+    assert_eq!(sandbox.texts("a.msg.md")[0], format!("{typed}end"));
+}
+
+const SMALL: &str = "---\nagents:\n  tiny: { models: [openai/tiny], context_window: 4000, max_output_tokens: 500 }\n---\n";
+
+#[test]
+fn the_summary_of_a_session_is_shown() {
+    let long = "A long answer about many things. ".repeat(50);
+    let mut scripts = vec![answer(&[&long]); 3];
+    scripts.push(answer(&["<summary>In short: things.</summary>"]));
+    let (sandbox, _server) = sandbox(scripts);
+    sandbox.write("a.msg.md", SMALL);
+    let mut steps = Vec::new();
+    for question in ["one", "two", "three"] {
+        steps.push(press(PROMPT, format!("{question}\r")));
+        steps.push(press("things. \r\n", ""));
+    }
+    steps.extend([
+        press(PROMPT, "/compact\r"),
+        press("In short: things.", ""),
+        press("a summary stands for", ""),
+        press(PROMPT, CTRL_D),
+    ]);
+    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+}
+
+#[test]
+fn a_prompt_that_is_too_large_can_be_taken_back() {
+    let (sandbox, server) = sandbox(vec![answer(&["Fine."])]);
+    sandbox.write("a.msg.md", SMALL);
+    let pasted = "many words in a line\r".repeat(2_000);
+    let steps = vec![
+        press(PROMPT, format!("\u{1b}[200~{pasted}\u{1b}[201~\r")),
+        press("your prompt is kept: /retry asks it again, /undo takes it back", ""),
+        press(PROMPT, "/undo\r"),
+        press("does not see these cells", ""),
+        press(PROMPT, "short\r"),
+        press("Fine.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    let request = server.request();
+    assert!(request.contains("short") && !request.contains("many words"), "{request}");
+}
+
+#[test]
+fn warnings_and_hints_name_commands_of_the_session() {
+    let long = "A long answer about many things. ".repeat(60);
+    let (sandbox, _server) = sandbox(vec![answer(&["Fine."])]);
+    let talk = format!("# %%\n\nq\n\n# %%%\n\n{long}\n\n").repeat(15);
+    sandbox.write("a.msg.md", format!("{SMALL}{talk}"));
+    sandbox.configure("config.toml", "[context]\ncompact_at = \"never\"\n");
+    let steps = vec![
+        press(PROMPT, "/agent zzz\r"),
+        press("there are tiny; /model MODEL makes a new one", ""),
+        press(PROMPT, "short\r"),
+        press("Fine.", ""),
+        press("hint: /compact, or choose a model", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    assert!(!seen.contains("--agent"), "{seen}");
 }

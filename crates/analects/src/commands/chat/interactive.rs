@@ -109,6 +109,7 @@ impl Running<'_> {
         self.greet(&who);
         drop(who);
         self.was_there = self.session.place.is_begun();
+        ways::begin_session();
         interrupt::rest();
         let _hushed = ui::keys::Hushed::new();
         interrupt::keep_terminal();
@@ -248,7 +249,7 @@ impl Running<'_> {
     /// Says what failed, with hints for somebody who is in a session.
     fn report(&self, failure: Failure) {
         let mut failure = self.surroundings.explain(failure);
-        failure.hint = failure.hint.as_deref().map(ways::in_session);
+        failure.hint = failure.hint.as_deref().map(ways::here);
         ui::report(&failure, false);
     }
 
@@ -293,6 +294,14 @@ impl Running<'_> {
             self.check_there()?;
         }
         match command {
+            Slash::Retry => self.retry(),
+            // Only answers go where answers go.
+            command => ui::aside(|| self.do_aside(command)),
+        }
+    }
+
+    fn do_aside(&mut self, command: Slash) -> Result<(), Failure> {
+        match command {
             Slash::Help => ui::print_lines(slash::help(ui::width())),
             Slash::Agent(None) | Slash::Model(None) => self.print_who(),
             Slash::Agent(Some(name)) => self.choose(None, Some(name)),
@@ -304,9 +313,8 @@ impl Running<'_> {
             }
             Slash::Undo => self.session.place.undo(self.surroundings),
             Slash::Fork => self.session.place.fork(self.surroundings),
-            Slash::Retry => self.retry(),
-            // Both are done by now.
-            Slash::Edit(_) | Slash::Quit => Ok(()),
+            // These are done by now.
+            Slash::Retry | Slash::Edit(_) | Slash::Quit => Ok(()),
         }
     }
 

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use crate::commands::chat::{
     Call, Manner, Said, Wanted, Who, broken_answer, chat_in_file, go_on_with, in_words, open_file,
 };
-use crate::commands::compact::compact_here;
+use crate::commands::compact::{compact_here, last_summary};
 use crate::commands::{cells, context, fork, rewind};
 use crate::config::Config;
 use crate::failure::Failure;
@@ -162,16 +162,13 @@ impl Place {
         manner: &Manner,
         surroundings: &Surroundings,
     ) -> Result<(), Failure> {
-        let compacted = match self {
-            Place::File(path) => {
-                let mut conversation = FileConversation::open(path, &surroundings.places)?;
-                compact_here(who, manner, surroundings, &mut conversation)?
-            }
-            Place::Store { .. } => {
-                let mut conversation = self.conversation(surroundings)?;
-                compact_here(who, manner, surroundings, &mut conversation)?
-            }
+        let mut conversation: Box<dyn Conversation> = match self {
+            Place::File(path) => Box::new(FileConversation::open(path, &surroundings.places)?),
+            Place::Store { .. } => Box::new(self.conversation(surroundings)?),
         };
+        let compacted = compact_here(who, manner, surroundings, &mut *conversation)?;
+        let summary = last_summary(&*conversation);
+        ui::print_text(format!("{}\n", summary.trim_end()).as_bytes())?;
         ui::remark(&in_words(&compacted));
         Ok(())
     }

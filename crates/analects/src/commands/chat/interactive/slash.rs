@@ -38,8 +38,13 @@ pub const COMMANDS: [(&str, &str, &str); 10] = [
     ("compact", "", "put a summary in the place of what was said so far"),
     ("undo", "", "take back the last prompt and its answer"),
     ("fork", "", "go on in a copy; the original stays as it is"),
-    ("retry", "", "ask again, after an error"),
-    ("edit", "TEXT", "write the next prompt in your editor ($VISUAL or $EDITOR)"),
+    ("retry", "", "ask again, after an error or an answer that broke off"),
+    (
+        "edit",
+        "TEXT",
+        "write the next prompt in your editor ($VISUAL or $EDITOR); to send nothing, leave it \
+         empty or as it was, or leave with an error, as with :cq in vi",
+    ),
     ("help", "", "show this"),
     ("quit", "", "end the session; Ctrl-D does the same"),
 ];
