@@ -221,10 +221,15 @@ fn only_answers_go_where_the_answers_go() {
 #[test]
 fn a_long_prompt_that_was_typed_comes_back_to_be_read() {
     let (sandbox, _server) = sandbox(vec![answer(&["Fine."])]);
-    let typed = "word ".repeat(250);
+    // Nobody types more than the line editor takes at once.
+    let half = "word ".repeat(120);
+    let typed = format!("{half}middle {half}");
     let steps = vec![
         shell(PROMPT, "mkdir a.msg.md"),
-        press("", format!("{typed}end\r")),
+        press("", format!("{half}middle ")),
+        press("middle", format!("{half}end")),
+        // An Enter in the middle of many keys at once is a line end.
+        press("word end", "\r"),
         press("not a regular file", ""),
         press("word end", ""),
         shell("", "rmdir a.msg.md"),

@@ -102,10 +102,10 @@ fn check_file(path: &Path) -> Result<(), Failure> {
 
 impl Running<'_> {
     fn run(mut self) -> Result<(), Failure> {
+        self.session.files.iter().try_for_each(|file| check_file(file))?;
         self.make_message_file()?;
         // Whoever cannot be asked is told before something is typed for them.
         let who = self.who()?;
-        self.session.files.iter().try_for_each(|file| check_file(file))?;
         self.greet(&who);
         drop(who);
         self.was_there = self.session.place.is_begun();
