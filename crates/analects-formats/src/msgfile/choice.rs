@@ -31,8 +31,8 @@ pub struct Choice {
     pub include: Vec<String>,
     /// These are not sent.
     pub exclude: Vec<String>,
-    /// The first cell that is being asked: it and what comes after it is sent, unless it is excluded.
-    /// Without it, these are the cells that wait for an answer.
+    /// The first cell that is being asked: it and what comes after it is sent, unless it is excluded or hidden
+    /// anyway. Without it, this is the first cell that waits for an answer.
     pub asked: Option<String>,
 }
 
@@ -75,13 +75,18 @@ impl Choice {
         let families = Families::of(document);
         let mut wanted: BTreeMap<usize, History> = BTreeMap::new();
         if !self.include.is_empty() {
-            let kept = include.into_iter().chain(self.asked_cells(document));
-            let kept: BTreeSet<usize> = kept.map(|at| families.top[at]).collect();
+            let tops = |cells: BTreeSet<usize>| -> BTreeSet<usize> {
+                cells.into_iter().map(|at| families.top[at]).collect()
+            };
+            let (named, asked) = (tops(include), tops(self.asked_cells(document)));
             for at in (0..families.len()).filter(|at| families.is_chosen(*at)) {
-                let seen = kept.contains(&families.top[at]);
-                if seen != (families.history[at] != History::Exclude) {
-                    wanted.insert(at, if seen { History::Include } else { History::Exclude });
-                }
+                let (top, is_hidden) = (families.top[at], families.history[at] == History::Exclude);
+                // What is asked is sent as it stands: only what is named is shown that was hidden.
+                match (named.contains(&top), asked.contains(&top)) {
+                    (true, _) if is_hidden => wanted.insert(at, History::Include),
+                    (false, false) if !is_hidden => wanted.insert(at, History::Exclude),
+                    _ => None,
+                };
             }
         }
         for at in exclude {
@@ -94,12 +99,11 @@ impl Choice {
         Ok(wanted.into_iter().map(|(cell, history)| attribute(cell, history)).collect())
     }
 
-    /// The places of the cells that are being asked.
-    fn asked_cells(&self, document: &Document) -> Vec<usize> {
-        match self.asked.as_deref().and_then(|name| document.cell(name)) {
-            Some(first) => (first.ordinal() - 1..document.cells().len()).collect(),
-            None => document.unanswered().iter().map(|cell| cell.ordinal() - 1).collect(),
-        }
+    /// The places of the cells that are being asked, with what stands between and behind them.
+    fn asked_cells(&self, document: &Document) -> BTreeSet<usize> {
+        let asked = self.asked.as_deref().and_then(|name| document.cell(name));
+        let first = asked.or_else(|| document.unanswered().first().copied());
+        first.map_or_else(BTreeSet::new, |first| (first.at..document.cells().len()).collect())
     }
 }
 
@@ -444,6 +448,26 @@ mod tests {
         let document = decode(file.as_str());
         let after = apply(&document, &hide(&document, 2));
         assert!(!visible(&after).join("\n").contains("sun"));
+    }
+
+    #[test]
+    fn what_is_hidden_is_not_shown_because_something_is_asked_above_it() {
+        let hidden = "\n# %% [^n]\n[^n]: [markdown] history=none\n\nPRIVATE\n\n\
+            # %% [^f]\n[^f]: [attachment]\n\nfacts\n\n# %%\n\nand then?\n";
+        let document = decode(format!("{FILE}{hidden}"));
+        for asked in [None, Some("9".to_string()), Some("#9".to_string())] {
+            let choice = Choice { include: vec!["1".into()], asked, ..Choice::default() };
+            let changes = choice.changes(&document).unwrap();
+            let seen = visible(&apply(&document, &changes)).join("\n");
+            assert!(!seen.contains("PRIVATE") && !seen.contains("sun"), "{seen}");
+            for said in ["weather?", "and now?", "facts", "and then?"] {
+                assert!(seen.contains(said), "{said}: {seen}");
+            }
+        }
+        // Who names it wants to see it.
+        let choice = Choice { include: vec!["n".into()], ..Choice::default() };
+        let changes = choice.changes(&document).unwrap();
+        assert!(visible(&apply(&document, &changes)).join("\n").contains("PRIVATE"));
     }
 
     #[test]

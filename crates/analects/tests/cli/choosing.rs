@@ -51,6 +51,35 @@ fn cells_are_chosen_for_one_call() {
 }
 
 #[test]
+fn a_choice_shows_nothing_that_is_hidden_behind_the_question() {
+    let waiting = "\n# %%\n\nomega\n\n# %% [^n]\n\n[^n]: [markdown] history=none\n\nPRIVATE\n\n\
+        # %% [^d]\n\n[^d]: [markdown]\n\nDROPPED\n\n# %%\n\nzeta\n";
+    let (server, sandbox) = sandbox_with(2);
+    sandbox.write("a.msg.md", FILE.to_string() + waiting);
+    assert_eq!(sandbox.run(&["drop", "a.msg.md", "d"]).code, Some(0));
+    let before = sandbox.read("a.msg.md");
+    for save in [&[][..], &["--save"]] {
+        sandbox.write("a.msg.md", &before);
+        let args = ["chat", "a.msg.md", "-i", "1", "--agent", "coder"];
+        let shown = sandbox.run(&[&args[..], &["--dry-run"]].concat());
+        assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+        assert_eq!(sandbox.run(&[&args[..], save].concat()).code, Some(0));
+        let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+        let request: Value = serde_json::from_str(&server.request()).unwrap();
+        assert_eq!(shown["body"]["messages"], request["messages"], "{save:?}");
+        let sent = request.to_string();
+        assert!(!sent.contains("PRIVATE") && !sent.contains("DROPPED"), "{save:?}: {sent}");
+        assert!(sent.contains("alpha") && sent.contains("omega") && sent.contains("zeta"));
+        let file = sandbox.show("a.msg.md");
+        let cells = file["cells"].as_array().unwrap();
+        for name in ["n", "d"] {
+            let cell = cells.iter().find(|cell| cell["id"] == name).unwrap();
+            assert_eq!(cell["history"], "exclude", "{save:?}: {cell}");
+        }
+    }
+}
+
+#[test]
 fn a_saved_choice_holds_for_the_next_call() {
     let (server, sandbox) = sandbox_with(3);
     let args = ["chat", "a.msg.md", "omega", "-i", "1,4", "--save"];
