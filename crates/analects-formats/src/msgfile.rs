@@ -43,9 +43,9 @@ use analects_core::{Agent, History, LineIndex, Raw, RawMap, Span};
 
 pub use agents::is_fixed_word;
 pub use attributes::{Attribute, set_attributes};
-pub use branch::{Edited, Rewound, edit_text, fork, rewind};
+pub use branch::{Edited, Rewound, edit_text, fork, rewind, rewind_to_start};
 pub use choice::{Choice, check_can_be_hidden, find_cells, find_one, hide, list_of, reveal};
-pub use compaction::counting_summary;
+pub use compaction::{counting_summary, summed_up};
 pub use current::{Step, current_branch};
 pub use decode::{decode, decode_named};
 pub use edit::{

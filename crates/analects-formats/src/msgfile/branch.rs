@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use analects_core::{History, Raw, RawMap, Span};
 
 use super::attributes::{with_id, would_change_others};
+use super::choice::{BEFORE, Versions, hide_version, shown};
 use super::code::code;
 use super::compaction::{
     Compaction, boundary_of, end_of_compaction, is_taken_back, renamed, tombstones_behind,
@@ -14,7 +15,7 @@ use super::compaction::{
 use super::item::{ItemError, ItemErrorKind};
 use super::messages::{residue_lines, side_places};
 use super::{
-    Attribute, Cell, CellKind, Document, NewCell, Splice, add_residue, append, hide, roles,
+    Attribute, Cell, CellKind, Document, NewCell, Splice, add_residue, append, roles,
     set_attributes,
 };
 
@@ -22,8 +23,9 @@ use super::{
 const REWIND: &str = "rewind";
 
 /// Attributes that tell of a text, and not of another in its place.
-const OF_THE_TEXT: [&str; 19] = [
+const OF_THE_TEXT: [&str; 20] = [
     "history",
+    BEFORE,
     "stored",
     "summary",
     "title",
@@ -64,8 +66,12 @@ pub struct Edited {
     pub source: Vec<u8>,
     /// The name of the new cell.
     pub new: String,
+    /// The cell in whose place it stands: of one that was edited before, the edit.
+    pub old: String,
     /// The cells that are hidden now.
     pub hidden: Vec<String>,
+    /// Whether the old one was hidden already, for which the new one is, too.
+    pub is_hidden: bool,
 }
 
 /// Goes back to a cell: what is said next follows it. What came after it stays in the file, as a branch
@@ -91,14 +97,12 @@ pub fn rewind(document: &Document, at: usize) -> Result<Rewound, ItemError> {
         return Err(beside(cell));
     }
     check_summary_counts(document, roles[at], at)?;
+    // To go back to where somebody went back is to go where they went.
+    let at = leaf(document, at);
     let counted = Compaction::of(document);
     let (at, asked) = (end_of_compaction(document, &roles, at), at);
     let cell = cell_of(document, at);
-    let is_message = |at: &usize| {
-        why_no_message(cell_of(document, *at), roles[*at]).is_none() && !sides.contains(at)
-    };
-    let last = (0..roles.len()).rev().find(is_message).unwrap_or(at);
-    let before = leaf(document, last);
+    let before = end(document, &roles, &sides).unwrap_or(at);
     if before == at {
         let text = format!("nothing comes after cell {}", cell.name());
         return Err(ItemError::new(ItemErrorKind::Invalid, text));
@@ -110,11 +114,7 @@ pub fn rewind(document: &Document, at: usize) -> Result<Rewound, ItemError> {
     let document = document.with_source(source);
     let before = cell_of(&document, before).name().into_owned();
     let text = format!("Back to cell {to}; what stands between is another branch.");
-    let marker = NewCell::new(CellKind::Output, document.next_id(), "notification", text)
-        .with("kind", REWIND)
-        .with("parent", &*to)
-        .with("history", "none");
-    let source = append(&document, &marker).apply(document.source());
+    let source = append(&document, &marker(&document, &to, text)).apply(document.source());
     let counts = Compaction::of(&document.with_source(source.clone())).map(|it| it.boundary);
     if roles[asked] == "summary" && at != asked && counts.is_none() {
         return Err(uncounted_summary(cell_of(&document, asked)));
@@ -122,6 +122,48 @@ pub fn rewind(document: &Document, at: usize) -> Result<Rewound, ItemError> {
     let uncounted = counted.filter(|it| counts < Some(it.boundary)).and_then(|it| it.summary);
     let uncounted = uncounted.map(|at| cell_of(&document, at).name().into_owned());
     Ok(Rewound { source, to, before, uncounted })
+}
+
+/// Goes back before the first message: what is said next is the first one again. What was said so far stays in the
+/// file, as a branch that is not sent.
+///
+/// ```
+/// use analects_formats::msgfile;
+///
+/// let file = "# %% [^1]\n\n[^1]: [markdown]\n\none\n";
+/// let rewound = msgfile::rewind_to_start(&msgfile::decode(file))?;
+/// assert_eq!(rewound.before, "1");
+/// assert!(msgfile::current_branch(&msgfile::decode(rewound.source)).is_empty());
+/// # Ok::<(), msgfile::item::ItemError>(())
+/// ```
+pub fn rewind_to_start(document: &Document) -> Result<Rewound, ItemError> {
+    let nothing = || ItemError::new(ItemErrorKind::Invalid, "nothing was said yet");
+    let before = end(document, &roles(document), &side_places(document)).ok_or_else(nothing)?;
+    let counted = Compaction::of(document).and_then(|it| it.summary);
+    let (source, before) = with_id(document, before)?;
+    let document = document.with_source(source);
+    let text = "Back to the beginning; what stands above is another branch.".to_string();
+    let marker = marker(&document, "", text);
+    let source = append(&document, &marker).apply(document.source());
+    let uncounted = counted.map(|at| cell_of(&document, at).name().into_owned());
+    Ok(Rewound { source, to: marker.id, before, uncounted })
+}
+
+/// The cell that says that a conversation goes on from elsewhere.
+fn marker(document: &Document, to: &str, text: String) -> NewCell {
+    NewCell::new(CellKind::Output, document.next_id(), "notification", text)
+        .with("kind", REWIND)
+        .with("parent", to)
+        .with("history", "none")
+}
+
+/// The cell that a conversation would go on from, if anything was said in it.
+fn end(document: &Document, roles: &[&str], sides: &HashSet<usize>) -> Option<usize> {
+    let is_message = |at: &usize| {
+        why_no_message(cell_of(document, *at), roles[*at]).is_none() && !sides.contains(at)
+    };
+    let last = (0..roles.len()).rev().find(is_message)?;
+    Some(leaf(document, last))
 }
 
 fn beside(cell: Cell<'_>) -> ItemError {
@@ -186,8 +228,12 @@ pub fn fork(document: &Document, at: usize) -> Result<Vec<u8>, ItemError> {
 
 /// Says something else in the place of a cell. The old one stays, hidden from the model, with what
 /// belongs to it; the new one stands above it, so that whatever follows the old one follows the new one.
+/// A cell that was edited before is hidden already: its edit is replaced. What was hidden otherwise stays so.
 /// A compaction that names the old one names the new one from then on.
 pub fn edit_text(document: &Document, at: usize, text: &str) -> Result<Edited, ItemError> {
+    let named = cell_at(document, at)?.at;
+    let (shown, versions) = (shown(document), Versions::of(document));
+    let at = versions.current(named, |at| shown[at]);
     let (old, role) = (cell_at(document, at)?, roles(document)[at]);
     check_can_be_edited(old, role, text)?;
     check_is_the_one_that_counts(document, at, role)?;
@@ -195,15 +241,17 @@ pub fn edit_text(document: &Document, at: usize, text: &str) -> Result<Edited, I
     let (source, old_id) = with_id(&document, at)?;
     let document = document.with_source(source);
     let old = cell_of(&document, at);
-    let new = new_cell(old, role, &old_id, text);
-    let mut changes: Vec<Attribute> = match old.own_history() {
-        Some(History::Exclude) => Vec::new(),
-        // A result goes alone: the new one takes its place beside the call.
-        _ if role == "tool_result" || old.attribute("part").is_some() => {
-            vec![Attribute { cell: at, key: "history", value: "none".into() }]
-        }
-        _ => hide(&document, at),
-    };
+    let mut new = new_cell(old, role, &old_id, text);
+    let mut changes: Vec<Attribute> = Vec::new();
+    match old.own_history() {
+        Some(History::Exclude) => new = new.with("history", "none"),
+        _ => changes.extend(hide_version(&document, at)),
+    }
+    if named != at {
+        // There may be several, and all of them are replaced.
+        let others = versions.edits(named).into_iter().filter(|edit| shown[*edit] && *edit != at);
+        changes.extend(others.flat_map(|edit| hide_version(&document, edit)));
+    }
     if old.attribute("parent").is_some() {
         changes.push(Attribute { cell: at, key: "parent", value: new.id.clone() });
     }
@@ -211,7 +259,7 @@ pub fn edit_text(document: &Document, at: usize, text: &str) -> Result<Edited, I
     changes.extend(renamed(&document, at, &new.id));
     let document = document.with_source(set_attributes(&document, &changes)?);
     let source = insert_before(&document, at, &new)?;
-    Ok(Edited { source, new: new.id, hidden })
+    Ok(Edited { source, new: new.id, old: old_id, hidden, is_hidden: !shown[at] })
 }
 
 /// The cells that are hidden by an edit: those that say so, and the calls and results of a reply.

@@ -1,6 +1,10 @@
 //! Which cells the model sees: lists of cells as people type them, and what has to be said in the
 //! cells' `history` so that a call and its result always go together.
 
+mod versions;
+
+pub(super) use versions::{Versions, original};
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use analects_core::{History, nearest};
@@ -12,6 +16,11 @@ use super::{Attribute, Cell, Document, place_in, roles};
 /// The roles of cells that a choice is about. Instructions, summaries and the rest of the frame stay.
 const CHOSEN: [&str; 6] =
     ["user", "reply", "tool_call", "tool_result", "code_output", "attachment"];
+
+const NAME_ANOTHER: &str = "name a message or an answer";
+
+/// What the `history` of a hidden cell was, if it was seen in part.
+pub(super) const BEFORE: &str = "history_before";
 
 /// Cells that are to be seen, and cells that are not, as lists such as `1,3-5`.
 ///
@@ -79,11 +88,20 @@ impl Choice {
                 cells.into_iter().map(|at| families.top[at]).collect()
             };
             let (named, asked) = (tops(include), tops(self.asked_cells(document)));
+            let versions = Versions::of(document);
+            let is_kept = |at: &usize| {
+                let top = families.top[*at];
+                let is_seen = families.history[*at] != History::Exclude;
+                is_seen && (named.contains(&top) || asked.contains(&top))
+            };
             for at in (0..families.len()).filter(|at| families.is_chosen(*at)) {
                 let (top, is_hidden) = (families.top[at], families.history[at] == History::Exclude);
-                // What is asked is sent as it stands: only what is named is shown that was hidden.
+                // What is asked is sent as it stands: only what is named is shown that was hidden, unless
+                // something else is said in its place.
                 match (named.contains(&top), asked.contains(&top)) {
-                    (true, _) if is_hidden => wanted.insert(at, History::Include),
+                    (true, _) if is_hidden && !versions.edits(at).iter().any(is_kept) => {
+                        wanted.insert(at, History::Include)
+                    }
                     (false, false) if !is_hidden => wanted.insert(at, History::Exclude),
                     _ => None,
                 };
@@ -96,7 +114,24 @@ impl Choice {
         if let Some(ready) = document.ready_cell() {
             wanted.remove(&(ready.ordinal() - 1));
         }
-        Ok(wanted.into_iter().map(|(cell, history)| attribute(cell, history)).collect())
+        let changes = wanted.into_iter().flat_map(|(at, history)| match history {
+            History::Exclude => families.hiding(at),
+            _ => families.showing(at),
+        });
+        Ok(changes.collect())
+    }
+
+    /// Refuses to leave out for good what stands for others.
+    pub fn check_can_be_kept(&self, document: &Document) -> Result<(), ItemError> {
+        let Some(summary) = Compaction::of(document).and_then(|it| it.summary) else {
+            return Ok(());
+        };
+        for list in &self.exclude {
+            if find_cells(document, list)?.contains(&summary) {
+                return check_can_be_hidden(document, summary);
+            }
+        }
+        Ok(())
     }
 
     /// The places of the cells that are being asked, with what stands between and behind them.
@@ -107,9 +142,9 @@ impl Choice {
     }
 }
 
-fn attribute(cell: usize, history: History) -> Attribute {
+fn attribute(cell: usize, key: &'static str, history: History) -> Attribute {
     let value = if history == History::Exclude { "none" } else { history.as_str() };
-    Attribute { cell, key: "history", value: value.to_string() }
+    Attribute { cell, key, value: value.to_string() }
 }
 
 /// What hides a cell and what belongs to it; nothing if the model does not see it anyway.
@@ -118,11 +153,27 @@ pub fn hide(document: &Document, at: usize) -> Vec<Attribute> {
     if families.history[at] == History::Exclude {
         return Vec::new();
     }
-    families.hidden(at).into_iter().map(|at| attribute(at, History::Exclude)).collect()
+    families.hidden(at).into_iter().flat_map(|at| families.hiding(at)).collect()
+}
+
+/// What hides a cell in whose place something else is said.
+pub(super) fn hide_version(document: &Document, at: usize) -> Vec<Attribute> {
+    Families::of(document).hiding_version(at)
+}
+
+/// Whether the model sees each cell, as far as its `history` says.
+pub(super) fn shown(document: &Document) -> Vec<bool> {
+    let families = Families::of(document);
+    families.history.iter().map(|history| *history != History::Exclude).collect()
+}
+
+/// The first cell of what each cell belongs to.
+pub(super) fn tops(document: &Document) -> Vec<usize> {
+    Families::of(document).top
 }
 
 /// Whether a cell says something that can be hidden. A boundary says nothing: it does what it does whether or
-/// not the model sees it, and so does a tombstone.
+/// not the model sees it, and so does a tombstone, and an agent's definition.
 pub fn check_can_be_hidden(document: &Document, at: usize) -> Result<(), ItemError> {
     let name = || document.cells().nth(at).map(|cell| cell.name().into_owned()).unwrap_or_default();
     let refuse = |why: &str, hint: &str| {
@@ -141,21 +192,35 @@ pub fn check_can_be_hidden(document: &Document, at: usize) -> Result<(), ItemErr
                 "analects compact FILE --undo takes it back",
             )
         }
-        Some("tombstone") => {
-            refuse("it only takes another cell back", "name a message or an answer")
-        }
+        Some("agent_definition") => refuse("it defines an agent", NAME_ANOTHER),
+        Some("residue") => refuse("it holds what no other cell can say", NAME_ANOTHER),
+        Some("progress") => refuse("it tells of progress only", NAME_ANOTHER),
+        Some("tombstone") => refuse("it only takes another cell back", NAME_ANOTHER),
         _ => Ok(()),
     }
 }
 
-/// What shows a cell again that was hidden, and what belongs to it.
+/// What shows a cell again that was hidden, and what belongs to it. Of the versions of a cell one is seen: if
+/// something else was said in its place, that is hidden, and if it was said in the place of another, that one is.
 pub fn reveal(document: &Document, at: usize) -> Vec<Attribute> {
-    let families = Families::of(document);
+    let (families, versions) = (Families::of(document), Versions::of(document));
     let top = families.top[at];
     let of_it = |other: &usize| families.top[*other] == top;
     let says_no = |other: &usize| families.own[*other] == Some(History::Exclude);
-    let cells = (0..families.len()).filter(of_it).filter(says_no);
-    cells.map(|at| attribute(at, History::Include)).collect()
+    let is_meant = |other: &usize| {
+        let all = versions.all(*other);
+        let is_only = || all.iter().all(says_no) && versions.newest(&all) == Some(*other);
+        *other == at || (!all.contains(&at) && is_only())
+    };
+    let cells = (0..families.len()).filter(of_it).filter(says_no).filter(is_meant);
+    let mut changes: Vec<Attribute> = cells.flat_map(|at| families.showing(at)).collect();
+    if !changes.is_empty() {
+        // Also one that only its call hides, which is shown now.
+        let others = versions.all(at).into_iter();
+        let others = others.filter(|other| *other != at && !says_no(other));
+        changes.extend(others.flat_map(|other| families.hiding_version(other)));
+    }
+    changes
 }
 
 /// The cells of a list such as `1,3-5,2.k3f9qx7a`, by their places, from 0. A range goes from one cell
@@ -274,8 +339,9 @@ struct Families {
     below: Vec<Vec<usize>>,
     /// The first cell of each one's family.
     top: Vec<usize>,
-    /// What each says itself, and what counts for it.
+    /// What each says itself, what it said before it was hidden, and what counts for it.
     own: Vec<Option<History>>,
+    before: Vec<Option<History>>,
     history: Vec<History>,
 }
 
@@ -289,6 +355,7 @@ impl Families {
             below: vec![Vec::new(); count],
             top: Vec::with_capacity(count),
             own: Vec::with_capacity(count),
+            before: Vec::with_capacity(count),
             history: Vec::with_capacity(count),
         };
         for (at, cell) in document.cells().enumerate() {
@@ -298,6 +365,7 @@ impl Families {
             let part = meta.get("part").and_then(|part| names.find(part));
             let above = part.or_else(|| derived.then(by_id).flatten());
             let own = meta.get("history").and_then(History::parse);
+            families.before.push(meta.get(BEFORE).and_then(History::parse));
             families.add(at, above.filter(|above| *above < at), own);
         }
         families
@@ -352,6 +420,32 @@ impl Families {
         }
         found.sort_unstable();
         found
+    }
+
+    /// What a cell has to say that is hidden: with it what it said before, where that is not that all of it is seen.
+    fn hiding(&self, at: usize) -> Vec<Attribute> {
+        let before = match (self.own[at], self.before[at]) {
+            (Some(History::Exclude), _) | (Some(History::Summary), Some(History::Summary)) => None,
+            (Some(History::Summary), _) => Some(History::Summary),
+            (_, Some(_)) => Some(History::Include),
+            _ => None,
+        };
+        let before = before.map(|before| attribute(at, BEFORE, before));
+        std::iter::once(attribute(at, "history", History::Exclude)).chain(before).collect()
+    }
+
+    /// What a cell has to say that is shown again.
+    fn showing(&self, at: usize) -> Vec<Attribute> {
+        let before = self.before[at].filter(|before| *before != History::Exclude);
+        vec![attribute(at, "history", before.unwrap_or_default())]
+    }
+
+    /// What hides a cell in whose place another one stands. A result, or a part of a message, goes alone: the other
+    /// one is beside the call, or in the message.
+    fn hiding_version(&self, at: usize) -> Vec<Attribute> {
+        let goes_alone = self.roles[at] == "tool_result" || self.above[at].is_some();
+        let cells = if goes_alone { vec![at] } else { self.hidden(at) };
+        cells.into_iter().flat_map(|at| self.hiding(at)).collect()
     }
 }
 

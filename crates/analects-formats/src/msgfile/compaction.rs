@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use analects_core::{Body, Message, MessageId, SessionId, Tree, chain};
 
 use super::attributes::with_ids;
+use super::choice::{original, tops};
 use super::item::ItemError;
 use super::messages::{messages, placed_messages, places};
 use super::{Attribute, Cell, CellKind, Document, NewCell, place_in, set_attributes};
@@ -43,7 +44,7 @@ impl Compaction {
             self.seen.contains(&cell.at)
                 && cell_word(*cell) == "system"
                 && cell.own_history() != Some(analects_core::History::Exclude)
-                && original(*cell).content() == text
+                && first_version(*cell).content() == text
         };
         document.cells().skip(self.boundary).find(is_copy)
     }
@@ -55,12 +56,25 @@ pub fn counting_summary(document: &Document) -> Option<String> {
     Some(Cell { document, at }.name().into_owned())
 }
 
+/// Those of some cells that a summary stands for, so that the model sees nothing else of them. What is on another
+/// branch has no summary.
+pub fn summed_up(document: &Document, cells: &[usize]) -> Vec<usize> {
+    let Some(counts) = Compaction::of(document) else { return Vec::new() };
+    let (messages, places) = placed_messages(document);
+    let tree = Tree::of(&messages);
+    let way = tree.leaf(None).into_iter().flat_map(|leaf| tree.ancestors(leaf));
+    let way: HashSet<usize> = way.map(|at| places[at]).collect();
+    let tops = tops(document);
+    let is_summed_up = |at: &usize| {
+        let top = tops[*at];
+        top < counts.boundary && way.contains(&top) && !counts.seen.contains(&top)
+    };
+    cells.iter().copied().filter(is_summed_up).collect()
+}
+
 /// What a cell was before it was edited.
-fn original(mut cell: Cell<'_>) -> Cell<'_> {
-    // What is edited stands above the original.
-    while let Some(old) = cell.attribute("edit_of").and_then(|old| cell.document.cell(&old))
-        && old.at > cell.at
-    {
+fn first_version(mut cell: Cell<'_>) -> Cell<'_> {
+    while let Some(old) = original(cell) {
         cell = old;
     }
     cell

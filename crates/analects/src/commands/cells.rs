@@ -1,16 +1,22 @@
 //! What the verbs on single cells of a message file have in common: which file, which cell, and how the
 //! file is changed. The conversation in the terminal uses these, too.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use analects_formats::msgfile::item::{ItemError, ItemErrorKind};
-use analects_formats::msgfile::{self, Document, Edited, Rewound, Splice, find_one};
+use analects_formats::msgfile::{
+    self, Choice, Document, Edited, Rewound, Splice, find_cells, find_one,
+};
 use analects_store::create_file;
 
 use super::reading;
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::{shell, ui, writing};
+
+/// So many cells are not named one by one.
+const NAMED: usize = 6;
 
 /// The file that is meant, unless it is a session.
 pub fn file(target: &str) -> Option<&Path> {
@@ -20,9 +26,22 @@ pub fn file(target: &str) -> Option<&Path> {
 
 /// Goes on from an earlier cell.
 pub fn rewind(path: &Path, cell: &str, surroundings: &Surroundings) -> Result<Rewound, Failure> {
+    rewind_by(path, surroundings, |document| msgfile::rewind(document, find_one(document, cell)?))
+}
+
+/// Goes on from the beginning, as if nothing had been said.
+pub fn rewind_to_start(path: &Path, surroundings: &Surroundings) -> Result<Rewound, Failure> {
+    rewind_by(path, surroundings, msgfile::rewind_to_start)
+}
+
+fn rewind_by(
+    path: &Path,
+    surroundings: &Surroundings,
+    back: impl Fn(&Document) -> Result<Rewound, ItemError>,
+) -> Result<Rewound, Failure> {
     let (mut done, mut earlier) = (None, None);
     change(path, surroundings, |document| {
-        let rewound = msgfile::rewind(document, find_one(document, cell)?)?;
+        let rewound = back(document)?;
         let source = rewound.source.clone();
         if rewound.uncounted.is_some() {
             earlier = msgfile::counting_summary(&document.with_source(source.clone()));
@@ -51,34 +70,76 @@ pub fn remark_uncounted(summary: &str, earlier: Option<&str>) {
     ui::remark(&format!("{summary} does not count there, {instead}; compact again if need be"));
 }
 
-/// Says something else in the place of a cell.
+/// Says something else in the place of a cell. If the model does not see that, it is said.
 pub fn edit(
     path: &Path,
     cell: &str,
     text: &str,
     surroundings: &Surroundings,
 ) -> Result<Edited, Failure> {
-    let mut done = None;
+    let (mut done, mut summed_up) = (None, Vec::new());
     change(path, surroundings, |document| {
-        let edited = msgfile::edit_text(document, find_one(document, cell)?, text)?;
+        let at = find_one(document, cell)?;
+        let edited = msgfile::edit_text(document, at, text)?;
         let source = edited.source.clone();
+        summed_up = names_of_summed_up(document, &[at]);
         done = Some(edited);
         Ok(source)
     })?;
-    done.ok_or_else(|| Failure::ours("nothing was changed"))
+    let edited = done.ok_or_else(|| Failure::ours("nothing was changed"))?;
+    if edited.is_hidden {
+        let (old, file, new) = (&edited.old, shell::path(path), shell::word(&edited.new));
+        ui::remark(&format!(
+            "cell {old} is hidden from the model, and so is the new one; \
+             analects drop {file} {new} --undo shows it"
+        ));
+    }
+    remark_summed_up(path, &summed_up);
+    Ok(edited)
+}
+
+/// The names of those of some cells that a summary stands for.
+fn names_of_summed_up(document: &Document, cells: &[usize]) -> Vec<String> {
+    let found = msgfile::summed_up(document, cells).into_iter();
+    found.filter_map(|at| Some(document.cells().nth(at)?.name().into_owned())).collect()
+}
+
+/// Says so if a summary stands for cells, so that nothing that is done with them is seen.
+fn remark_summed_up(path: &Path, cells: &[String]) {
+    let cells = match cells {
+        [] => return,
+        [one] => format!("cell {one}"),
+        [some @ ..] if some.len() < NAMED => format!("cells {}", some.join(", ")),
+        [first, .., last] => format!("cells from {first} to {last}"),
+    };
+    ui::remark(&format!(
+        "a summary stands for {cells}, and the model sees only that; \
+         analects compact {} --undo brings back what it stands for",
+        shell::path(path)
+    ));
+}
+
+/// Says so if a summary stands for cells that are chosen.
+pub fn remark_chosen(path: &Path, document: &Document, choice: &Choice) {
+    let lists = choice.include.iter().chain(&choice.exclude);
+    let cells = lists.filter_map(|list| find_cells(document, list).ok()).flatten();
+    let cells: BTreeSet<usize> = cells.collect();
+    let cells: Vec<usize> = cells.into_iter().collect();
+    remark_summed_up(path, &names_of_summed_up(document, &cells));
 }
 
 /// Hides a cell and what belongs to it from the model, or shows them again; gives their names. None if it
-/// was so already.
+/// was so already. If the model sees another version of it, or a summary, that is said.
 pub fn hide(
     path: &Path,
     cell: &str,
     is_hidden: bool,
     surroundings: &Surroundings,
 ) -> Result<Vec<String>, Failure> {
-    let mut names = Vec::new();
+    let (mut names, mut instead, mut summed_up) = (Vec::new(), Vec::new(), Vec::new());
     change(path, surroundings, |document| {
         let at = find_one(document, cell)?;
+        summed_up = names_of_summed_up(document, &[at]);
         let changes = match is_hidden {
             true => {
                 msgfile::check_can_be_hidden(document, at)?;
@@ -87,10 +148,23 @@ pub fn hide(
             false => msgfile::reveal(document, at),
         };
         let after = document.with_source(msgfile::set_attributes(document, &changes)?);
-        let named = changes.iter().filter_map(|change| after.cells().nth(change.cell));
-        names = named.map(|cell| cell.name().into_owned()).collect();
+        (names, instead) = (Vec::new(), Vec::new());
+        for change in changes.iter().filter(|change| change.key == "history") {
+            let name = after.cells().nth(change.cell).map(|cell| cell.name().into_owned());
+            let is_meant = (change.value == "none") == is_hidden;
+            if is_meant { &mut names } else { &mut instead }.extend(name);
+        }
         Ok(after.into_source())
     })?;
+    if !instead.is_empty() {
+        ui::remark(&format!(
+            "the model does not see {} any more, in whose place it stands",
+            instead.join(", ")
+        ));
+    }
+    if !names.is_empty() {
+        remark_summed_up(path, &summed_up);
+    }
     Ok(names)
 }
 

@@ -92,6 +92,10 @@ fn in_file(args: &Args, path: &Path, surroundings: &Surroundings) -> Result<(), 
         );
         return Err(if args.undo { failure } else { failure.or_hint(hint) });
     }
+    if !args.undo {
+        let (file, cell) = (shell::path(path), shell::word(&args.message));
+        ui::remark(&format!("to undo this: analects drop {file} {cell} --undo"));
+    }
     match args.json {
         true => ui::print_json(&serde_json::json!({ "cells": changed, "hidden": !args.undo })),
         false => ui::print_lines(changed),

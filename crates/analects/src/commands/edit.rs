@@ -21,7 +21,8 @@ use crate::{shell, ui};
 /// In a FILE, the new cell stands above the old one, which stays where it is with history=none, and with it the
 /// calls, results and outputs that belong to it; what comes after goes on from the new one. In a session, the new
 /// message starts a branch beside the old one, and what came after the old one stays on its branch. The name of the
-/// new cell or message is printed.
+/// new cell or message is printed. A cell that was edited before is hidden already, and its edit is replaced; what is
+/// hidden otherwise stays so. drop --undo of the old cell shows it again in the place of the new one.
 ///
 /// The TEXT is the arguments, or with - what comes on stdin. Calls of tools cannot be edited; their results can.
 #[derive(Debug, clap::Args)]
@@ -70,6 +71,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let edited = cells::edit(path, &args.message, &text, &surroundings)?;
             if let Some(advice) = advice(path, &edited.new) {
                 ui::remark(&advice);
+            }
+            let (file, old) = (shell::path(path), shell::word(&edited.old));
+            // What was hidden before is hidden in either case.
+            if !edited.is_hidden {
+                ui::remark(&format!("to undo this: analects drop {file} {old} --undo"));
             }
             (edited.new, edited.hidden)
         }

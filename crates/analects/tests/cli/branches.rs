@@ -47,6 +47,23 @@ fn after_a_rewind_the_question_is_asked_again_and_the_way_back_is_told() {
 }
 
 #[test]
+#[cfg(unix)]
+fn to_go_back_to_where_somebody_went_back_is_to_go_where_they_went() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", FILE);
+    done(&sandbox.run(&["rewind", "a.msg.md", "2"]));
+    let to_two = sent_of_file(&sandbox);
+    done(&sandbox.run(&["rewind", "a.msg.md", "4"]));
+    // Cell 5 says: back to cell 2.
+    let run = sandbox.run(&["rewind", "a.msg.md", "5"]);
+    done(&run);
+    assert!(run.stderr.starts_with("a.msg.md goes on from cell 2; "), "{}", run.stderr);
+    assert_eq!(sent_of_file(&sandbox), to_two);
+    run_told(&sandbox, &run.stderr);
+    assert!(sent_of_file(&sandbox).contains("Forty-eight."));
+}
+
+#[test]
 fn a_hidden_cell_is_not_sent_until_it_is_shown_again() {
     let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
     let sandbox = sandbox_with(&server);
@@ -94,6 +111,104 @@ fn an_edited_cell_is_sent_in_the_place_of_the_old_one() {
     let request = server.request();
     assert!(request.contains("# %% seven times six?") && !request.contains("six times seven?"));
     assert!(request.contains("Forty-two.") && request.contains("Forty-eight."), "{request}");
+}
+
+/// What would be sent of the file.
+fn sent_of_file(sandbox: &Sandbox) -> String {
+    let run = sandbox.run(&["context", "a.msg.md", "--agent", "coder", "--request"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    run.stdout
+}
+
+const CALL: &str = "# %%% [^2.a]\n\n[^2.a]: [tool] name=\"w\"\n\n<invoke name=\"w\"></invoke>\n\n\
+    # %%% [^2.a.1]\n\n[^2.a.1]: [tool] status=success\n\nsun\n\n";
+
+fn with_call() -> String {
+    FILE.replace("# %% [^3]", &format!("{CALL}# %% [^3]"))
+}
+
+#[test]
+fn of_several_edits_of_a_cell_the_newest_is_sent() {
+    let cells =
+        [("1", "six times seven?"), ("2", "Forty-two."), ("2.a.1", "sun"), ("3", "and eight?")];
+    for (cell, old) in cells {
+        let sandbox = Sandbox::new();
+        sandbox.write("a.msg.md", with_call());
+        let first = done(&sandbox.run(&["edit", "a.msg.md", cell, "first edit"])).to_string();
+        // The same cell is edited again, then the edit itself, then the same cell once more.
+        for (name, text) in [(cell, "second edit"), (&*first, "third edit"), (cell, "fourth edit")]
+        {
+            done(&sandbox.run(&["edit", "a.msg.md", name, text]));
+            let sent = sent_of_file(&sandbox);
+            assert_eq!(sent.matches(" edit\"").count(), 1, "{cell}: {sent}");
+            assert!(sent.contains(text) && !sent.contains(old), "{cell}, {text}: {sent}");
+        }
+        assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
+    }
+}
+
+/// In files of earlier versions, several edits of a cell may be seen: the next one replaces them all.
+#[test]
+fn an_edit_replaces_all_edits_of_a_cell_that_are_seen() {
+    let sandbox = Sandbox::new();
+    let edits = "# %% [^5]\n\n[^5]: [markdown] edit_of=1\n\nfirst edit\n\n\
+        # %% [^6]\n\n[^6]: [markdown] edit_of=1\n\nsecond edit\n\n# %% [^1]";
+    let file = FILE.replace("# %% [^1]", edits);
+    sandbox.write("a.msg.md", file.replace("[^1]: [markdown]", "[^1]: [markdown] history=none"));
+    done(&sandbox.run(&["edit", "a.msg.md", "1", "third edit"]));
+    let sent = sent_of_file(&sandbox);
+    assert!(sent.contains("third edit"), "{sent}");
+    assert!(!sent.contains("first edit") && !sent.contains("second edit"), "{sent}");
+}
+
+#[test]
+fn an_edit_of_a_hidden_cell_stays_hidden_and_that_is_said() {
+    for cell in ["1", "2", "2.a.1", "3"] {
+        let sandbox = Sandbox::new();
+        sandbox.write("a.msg.md", with_call());
+        done(&sandbox.run(&["drop", "a.msg.md", cell]));
+        let run = sandbox.run(&["edit", "a.msg.md", cell, "new text"]);
+        let new = done(&run).to_string();
+        assert!(!sent_of_file(&sandbox).contains("new text"), "{cell}");
+        let told = format!("cell {cell} is hidden from the model, and so is the new one");
+        assert!(run.stderr.contains(&told), "{cell}: {}", run.stderr);
+        done(&sandbox.run(&["drop", "a.msg.md", &new, "--undo"]));
+        let sent = sent_of_file(&sandbox);
+        assert_eq!(sent.matches("new text").count(), 1, "{cell}: {sent}");
+        assert_eq!(sent.matches("\"role\":\"tool\"").count(), usize::from(cell != "2"), "{sent}");
+        // And the old one in its place.
+        done(&sandbox.run(&["drop", "a.msg.md", cell, "--undo"]));
+        let sent = sent_of_file(&sandbox);
+        assert!(!sent.contains("new text"), "{cell}: {sent}");
+        assert_eq!(sent.matches("\"role\":\"tool\"").count(), 1, "{cell}: {sent}");
+    }
+}
+
+#[test]
+fn a_cell_that_is_shown_again_is_seen_as_it_was_before() {
+    let sandbox = Sandbox::new();
+    let summary = "[^1]: [markdown] history=summary summary=\"about six\"";
+    let file = FILE.replace("[^1]: [markdown]", summary);
+    sandbox.write("a.msg.md", &file);
+    let before = sent_of_file(&sandbox);
+    assert!(before.contains("about six") && !before.contains("six times seven?"), "{before}");
+    for _ in 0..2 {
+        done(&sandbox.run(&["drop", "a.msg.md", "1"]));
+        assert!(!sent_of_file(&sandbox).contains("about six"));
+        assert!(!sent_of_file(&sandbox).contains("six times seven?"));
+        // Who sends it for once sends no more of it than before.
+        let args = ["context", "a.msg.md", "--agent", "coder", "--request", "-i", "1-"];
+        assert_eq!(sandbox.run(&args).stdout, before);
+        done(&sandbox.run(&["drop", "a.msg.md", "1", "--undo"]));
+        assert_eq!(sent_of_file(&sandbox), before);
+    }
+    assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
+    // What a person shows again by hand, and then hides, is all of it.
+    let shown = sandbox.read("a.msg.md").replace("history=\"summary\"", "history=\"include\"");
+    sandbox.write("a.msg.md", shown);
+    done(&sandbox.run(&["drop", "a.msg.md", "1"]));
+    done(&sandbox.run(&["drop", "a.msg.md", "1", "--undo"]));
+    assert!(sent_of_file(&sandbox).contains("six times seven?"));
 }
 
 #[test]
@@ -312,14 +427,65 @@ fn what_is_told_after_an_edit_works_for_every_kind_of_cell() {
         let request = server.request();
         assert!(request.contains("new text") && !request.contains(gone), "{cell}: {request}");
     }
-    // Nothing is to be done about instructions, and about the last answer.
+    // Nothing is to be asked after instructions, and after the last answer.
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", &file[..file.find("\n# %% [^5]").unwrap()]);
     for cell in ["0", "4"] {
         let run = sandbox.run(&["edit", "a.msg.md", cell, "x"]);
         done(&run);
-        assert_eq!(run.stderr, "", "{cell}");
+        let back = format!("to undo this: analects drop a.msg.md {cell} --undo\n");
+        assert_eq!(run.stderr, back);
     }
+}
+
+/// What is told to undo something.
+#[cfg(unix)]
+fn way_back(stderr: &str) -> String {
+    let line = stderr.lines().find(|line| line.contains("to undo this: "));
+    line.unwrap_or_else(|| panic!("no way back: {stderr}")).to_string()
+}
+
+#[test]
+#[cfg(unix)]
+fn the_way_back_after_edits_and_drops_leads_to_what_was_sent_before() {
+    let system = "# %%% [^0]\n\n[^0]: [system]\n\nBe brief.\n\n# %% [^1]";
+    for cell in ["0", "1", "2", "2.a.1", "3", "4"] {
+        let sandbox = Sandbox::new();
+        sandbox.write("a.msg.md", with_call().replace("# %% [^1]", system));
+        let mut sent = vec![sent_of_file(&sandbox)];
+        let mut ways = Vec::new();
+        for text in ["x", "y", "z"] {
+            let run = sandbox.run(&["edit", "a.msg.md", cell, text]);
+            done(&run);
+            ways.push(way_back(&run.stderr));
+            sent.push(sent_of_file(&sandbox));
+        }
+        for way in ways.iter().rev() {
+            sent.pop();
+            run_told(&sandbox, way);
+            assert_eq!(Some(&sent_of_file(&sandbox)), sent.last(), "{cell}: {way}");
+        }
+        let run = sandbox.run(&["drop", "a.msg.md", cell]);
+        done(&run);
+        assert_ne!(sent_of_file(&sandbox), sent[0], "{cell}");
+        run_told(&sandbox, &way_back(&run.stderr));
+        assert_eq!(sent_of_file(&sandbox), sent[0], "{cell}");
+    }
+}
+
+#[test]
+fn an_agent_is_not_dropped() {
+    let sandbox = Sandbox::new();
+    let agent = "# %% [^9]\n\n[^9]: [agent] name=\"x\" models=\"openai/tiny\"\n";
+    let file = format!("{FILE}\n{agent}");
+    sandbox.write("a.msg.md", &file);
+    let run = sandbox.run(&["drop", "a.msg.md", "9"]);
+    run.assert_failure(
+        1,
+        "analects: a.msg.md: cell 9 cannot be hidden: it defines an agent\n\
+         hint: name a message or an answer\n",
+    );
+    assert_eq!(sandbox.read("a.msg.md"), file);
 }
 
 #[test]

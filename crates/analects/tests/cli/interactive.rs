@@ -107,7 +107,7 @@ fn an_exchange_in_a_file_is_taken_back_and_the_file_copied() {
         press(PROMPT, "/undo\r"),
         press("goes on from cell", ""),
         press(PROMPT, "/undo\r"),
-        press("does not see these cells", ""),
+        press("goes on from its beginning", ""),
         press(PROMPT, "/undo\r"),
         press("nothing to take back", ""),
         press(PROMPT, "fourth\r"),
@@ -125,6 +125,44 @@ fn an_exchange_in_a_file_is_taken_back_and_the_file_copied() {
         sandbox.read("a.msg.md").contains("Three.") && !sandbox.read("a.msg.md").contains("fourth")
     );
     assert!(sandbox.read("a.fork-1.msg.md").contains("Four."));
+}
+
+/// Every way back that was told leads to all that was said there, whatever was taken back after that.
+#[test]
+fn what_is_taken_back_twice_comes_back_as_it_is_told() {
+    let answers = ["One.", "Two.", "Three."].map(|text| answer(&[text]));
+    let (sandbox, server) = sandbox(answers.to_vec());
+    let steps = vec![
+        press(PROMPT, "first\r"),
+        press("One.", ""),
+        press(PROMPT, "second\r"),
+        press("Two.", ""),
+        press(PROMPT, "/undo\r"),
+        press("to undo this: analects rewind", ""),
+        press(PROMPT, "/undo\r"),
+        press("to undo this: analects rewind", ""),
+        press(PROMPT, "third\r"),
+        press("Three.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    assert_eq!(code, 0, "{seen}");
+    let third = std::iter::from_fn(|| Some(server.request())).nth(2).unwrap();
+    assert!(third.contains("third") && !third.contains("first"), "{third}");
+    let told = |at: usize| -> String {
+        let words = seen.split("to undo this: analects rewind a.msg.md ").nth(at).unwrap();
+        words.chars().take_while(char::is_ascii_digit).collect()
+    };
+    let sent = |cell: &str| {
+        let run = sandbox.run(&["rewind", "a.msg.md", cell]);
+        assert_eq!(run.code, Some(0), "{cell}: {}", run.stderr);
+        let messages = sandbox.messages("a.msg.md").messages;
+        let shown = analects_core::chain(&messages).messages.into_iter();
+        let shown = shown.filter(|message| message.why_not_sent().is_none());
+        shown.map(|message| message.text()).collect::<Vec<String>>()
+    };
+    assert_eq!(sent(&told(1)), ["first", "One.", "second", "Two."]);
+    assert_eq!(sent(&told(2)), ["first", "One."]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use analects_core::{
 };
 
 use super::*;
+use crate::msgfile::choice::{Versions, shown};
 use crate::msgfile::messages::places;
 
 const SUMMARY: &str = "They spoke of rivers.";
@@ -165,9 +166,9 @@ fn an_edited_summary_takes_the_place_of_the_summary() {
     let again = edited(&after, &new, "Of brooks.");
     expected[0] = "Of brooks.".to_string();
     assert_eq!(texts(again.as_bytes()), expected);
-    // What was replaced cannot be edited, nor gone back to.
+    // Who edits what was replaced replaces that again; it is not gone back to.
     let (document, at) = (decode(after.as_str()), place(&after, &old));
-    assert!(edit_text(&document, at, "x").unwrap_err().to_string().contains("does not count"));
+    assert_eq!(texts(edited(&after, &old, "Of brooks.").as_bytes()), expected);
     assert!(rewind(&document, at).unwrap_err().to_string().contains("does not count"));
     // Undone, neither of them is seen, and neither can be edited.
     for file in [&after, &again] {
@@ -273,8 +274,11 @@ fn done(source: &str, deed: &Deed, said: &str) -> Option<(Vec<u8>, Option<usize>
     let count = document.cells().len();
     match deed {
         Deed::Edit(at) => {
-            let at = at % count;
-            edit_text(&document, at, said).ok().map(|edited| (edited.source, Some(at)))
+            // What was edited is hidden, and its edit is replaced.
+            let shown = shown(&document);
+            let touched = Versions::of(&document).current(at % count, |at| shown[at]);
+            let edited = edit_text(&document, at % count, said);
+            edited.ok().map(|edited| (edited.source, Some(touched)))
         }
         Deed::Drop(at) => {
             let at = at % count;

@@ -134,6 +134,7 @@ impl Choosing {
         }
         if let Some(document) = conversation.document() {
             check_asks(&choice, document)?;
+            cells::remark_chosen(path, document, &choice);
         }
         let explain = |error: ItemError| cells::explain(path, &error);
         conversation.choose(choice).map_err(explain)?;

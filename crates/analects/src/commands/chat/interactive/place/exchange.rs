@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use analects_core::{Block, Body, Content, Message, User};
-use analects_formats::msgfile::{self, Document};
+use analects_formats::msgfile::{self, Document, Rewound};
 
 use super::nothing_to_undo;
 use crate::commands::{cells, reading};
@@ -11,18 +11,22 @@ use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::{shell, ui};
 
-/// Goes back before the last question of a file. Where nothing comes before it, it is hidden from the model,
-/// and so is its answer.
+/// Goes back before the last question of a file. Where nothing comes before it, the file begins anew; whatever was
+/// said is still there to be gone back to.
 pub(super) fn undo_in_file(path: &Path, surroundings: &Surroundings) -> Result<(), Failure> {
     let document = reading::read(path)?;
     let exchange = last_exchange(&document).ok_or_else(nothing_to_undo)?;
     let file = shell::path(path);
+    let go_on = |rewound: Rewound, to: &str| {
+        let before = shell::word(&rewound.before);
+        ui::remark(&format!(
+            "the file goes on from {to}; to undo this: analects rewind {file} {before}"
+        ));
+    };
     if let Some(before) = exchange.before {
         let rewound = cells::rewind(path, &before, surroundings)?;
-        let (to, before) = (rewound.to, shell::word(&rewound.before));
-        ui::remark(&format!(
-            "the file goes on from cell {to}; to undo this: analects rewind {file} {before}"
-        ));
+        let to = format!("cell {}", rewound.to);
+        go_on(rewound, &to);
         return Ok(());
     }
     if exchange.is_summed_up {
@@ -32,22 +36,15 @@ pub(super) fn undo_in_file(path: &Path, surroundings: &Surroundings) -> Result<(
             failure.or_hint(format!("analects compact {file} --undo takes the summary back"))
         );
     }
-    let mut hidden = Vec::new();
-    for cell in exchange.cells.iter().rev() {
-        hidden.extend(cells::hide(path, cell, true, surroundings)?);
-    }
-    let hidden = hidden.join(", ");
-    ui::remark(&format!(
-        "the model does not see these cells any more: {hidden}; analects drop {file} CELL --undo shows one again"
-    ));
+    go_on(cells::rewind_to_start(path, surroundings)?, "its beginning");
     Ok(())
 }
 
 /// The last question of a file and what came after it.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Exchange {
-    /// The last first.
-    cells: Vec<String>,
+    /// The question itself.
+    question: String,
     /// Whether a compaction came after the question.
     is_summed_up: bool,
     /// What came before the question: a message, or the boundary of a compaction.
@@ -60,7 +57,7 @@ fn last_exchange(document: &Document) -> Option<Exchange> {
     let mut steps = msgfile::current_branch(document).into_iter();
     let is_found = steps.by_ref().any(|step| {
         exchange.is_summed_up |= matches!(step.message.body, Body::CompactBoundary(_));
-        exchange.cells.push(step.cell.name().into_owned());
+        exchange.question = step.cell.name().into_owned();
         is_question(&step.message)
     });
     exchange.before = steps.next().map(|step| step.cell.name().into_owned());
@@ -92,9 +89,9 @@ mod tests {
         last_exchange(&msgfile::decode(text.as_bytes()))
     }
 
-    fn of(cells: &[&str], before: Option<&str>) -> Option<Exchange> {
-        let cells = cells.iter().map(|cell| (*cell).to_string()).collect();
-        Some(Exchange { cells, is_summed_up: false, before: before.map(str::to_string) })
+    fn of(question: &str, before: Option<&str>) -> Option<Exchange> {
+        let (question, before) = (question.to_string(), before.map(str::to_string));
+        Some(Exchange { question, is_summed_up: false, before })
     }
 
     #[test]
@@ -102,17 +99,17 @@ mod tests {
         let talk =
             [cell("1", "", false), cell("2", "", true), cell("3", "", false), cell("4", "", true)]
                 .concat();
-        assert_eq!(last(&talk), of(&["4", "3"], Some("2")));
+        assert_eq!(last(&talk), of("3", Some("2")));
         let elsewhere = talk.clone() + &cell("5", "parent=2", false);
-        assert_eq!(last(&elsewhere), of(&["5"], Some("2")));
+        assert_eq!(last(&elsewhere), of("5", Some("2")));
         let rewound = talk.clone() + &cell("5", "history=none parent=2", true);
-        assert_eq!(last(&rewound), of(&["2", "1"], None));
+        assert_eq!(last(&rewound), of("1", None));
         assert_eq!(last("text\n"), None);
         for word in ["none", "exclude", "0", "false"] {
             let hidden = talk.replace("[^4]: [coder]", &format!("[^4]: [coder] history={word}"));
             let hidden = hidden + &cell("4.a", "name=\"w\"", true).replace("[coder]", "[tool]");
             let hidden = hidden + &cell("4.a.1", "", true).replace("[coder]", "[tool]");
-            assert_eq!(last(&hidden), of(&["3"], Some("2")), "{word}");
+            assert_eq!(last(&hidden), of("3", Some("2")), "{word}");
         }
     }
 
@@ -121,8 +118,8 @@ mod tests {
         let code = "# %% [^1]\n\n[^1]: [code]\n\n```python\nprint(1)\n```\n\n\
                     # %%% [^1.1]\n\n[^1.1]: [python]\n\nstdout> 1\n\n";
         let asked = cell("2", "", false) + &cell("3", "", true);
-        assert_eq!(last(&format!("{code}{asked}")), of(&["3", "2"], Some("1.1")));
-        assert_eq!(last(code), of(&["1.1", "1"], None));
+        assert_eq!(last(&format!("{code}{asked}")), of("2", Some("1.1")));
+        assert_eq!(last(code), of("1", None));
     }
 
     #[test]
@@ -135,13 +132,13 @@ mod tests {
         ];
         let compacted = compacted.concat();
         let talk = cell("7", "", false) + &cell("8", "", true);
-        assert_eq!(last(&format!("{compacted}{talk}")), of(&["8", "7"], Some("4")));
+        assert_eq!(last(&format!("{compacted}{talk}")), of("7", Some("4")));
         let tombstone = |name: &str, target: &str| {
             cell(name, &format!("target={target}"), true).replace("[coder]", "[tombstone]")
         };
         let undone = compacted.clone() + &tombstone("5", "4") + &tombstone("6", "3");
-        assert_eq!(last(&format!("{undone}{talk}")), of(&["8", "7"], Some("2")));
-        assert_eq!(last(&undone), of(&["2", "1"], None));
+        assert_eq!(last(&format!("{undone}{talk}")), of("7", Some("2")));
+        assert_eq!(last(&undone), of("1", None));
         assert!(last(&compacted).is_some_and(|it| it.is_summed_up && it.before.is_none()));
     }
 
@@ -150,7 +147,7 @@ mod tests {
         let talk = [cell("1", "", false), cell("2", "", true), cell("3", "", false)].concat();
         let side = cell("4", "agent_id=side", false) + &cell("5", "agent_id=side", true);
         let first = cell("0", "agent_id=side", false);
-        assert_eq!(last(&format!("{first}{talk}{side}")), of(&["3"], Some("2")));
+        assert_eq!(last(&format!("{first}{talk}{side}")), of("3", Some("2")));
         assert_eq!(last(&side), None);
     }
 }
