@@ -168,7 +168,7 @@ pub(crate) fn prepare(
     named: Option<u64>,
     counter: &mut Counter<'_>,
 ) -> Result<Prepared, NotNow> {
-    let decoded = conversation.messages();
+    let decoded = conversation.whole();
     let before = asked.count(&conversation.chain(&decoded), counter);
     let mut window = budget(asked.agent, asked.model).window;
     if trigger == CompactTrigger::Reactive {

@@ -19,6 +19,18 @@ pub trait Conversation {
         chain(&decoded.messages)
     }
 
+    /// Everything said so far that a summary may stand for: whatever is sent this time, and with the same ids as what
+    /// [`Conversation::compact`] compares it with.
+    fn whole(&self) -> Decoded {
+        self.messages()
+    }
+
+    /// Whether something is sent or kept back this time alone. A summary of it would stand for the whole in every
+    /// later call, and one of the whole would send what is kept back, so none is made.
+    fn is_chosen(&self) -> bool {
+        false
+    }
+
     /// Whether somebody's words wait for an answer, where they may be taken away while others are at work.
     fn has_question(&self) -> bool {
         true

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use analects_client::{ClientError, EventStream, cost};
-use analects_context::{Counter, Plan, TooLarge};
+use analects_context::{Counter, Fate, Plan, TooLarge};
 use analects_core::{
     ApiError, ApiErrorKind, CompactTrigger, Content, Delta, Fold, Message, MessageId, Problem,
     StreamEvent,
@@ -21,6 +21,9 @@ use crate::{Conversation, files, tools};
 
 /// How often a growing answer is brought to the disk.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
+
+/// Why no summary is made of a conversation of which a choice is sent.
+const CHOSEN: &str = "no summary is made while cells are chosen for one call";
 
 /// What a person may want to see of a turn while it goes on.
 #[derive(Debug)]
@@ -207,6 +210,12 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
         mut purse: Purse,
     ) -> Result<Input, StoreError> {
         let is_refused = trigger == CompactTrigger::Reactive;
+        if self.conversation.is_chosen() {
+            if is_refused || is_trimmed(&self.plan) {
+                (self.watch)(Seen::NotCompacted(CHOSEN));
+            }
+            return Ok(Input::NotCompacted(0.0));
+        }
         let refusal = self.error.as_ref().filter(|_| is_refused);
         let prepared = compaction::prepare(
             self.asked,
@@ -222,7 +231,7 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
                 if is_refused {
                     (self.watch)(Seen::NotCompacted(&why.to_string()));
                 }
-                return Ok(Input::Compacted(0.0));
+                return Ok(Input::NotCompacted(0.0));
             }
         };
         (self.watch)(Seen::Compacting(&trigger));
@@ -231,15 +240,18 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
         let kept = made.and_then(|made| Ok(made.keep(self.conversation)?));
         match kept {
             Ok(compacted) => (self.watch)(Seen::Compacted(&compacted)),
-            Err(NotCompacted::Store(error)) if !matches!(error, StoreError::Refused { .. }) => {
-                return Err(error);
+            // Somebody has changed it meanwhile.
+            Err(NotCompacted::Store(error @ StoreError::Refused { .. })) => {
+                (self.watch)(Seen::NotCompacted(&error.to_string()));
             }
+            Err(NotCompacted::Store(error)) => return Err(error),
             Err(not) => {
                 (self.watch)(Seen::NotCompacted(&not.to_string()));
                 if not.is_failed_attempt() {
                     let failed = analects_context::compaction_failed(&not.public_message());
                     self.conversation.add(vec![failed], Timestamp::now())?;
                 }
+                return Ok(Input::NotCompacted(purse.spent));
             }
         }
         Ok(Input::Compacted(purse.spent))
@@ -375,6 +387,11 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
         let answer = as_error_if_empty(answer, error.as_ref());
         Outcome { answer, error, stopped, ending, problems }
     }
+}
+
+/// Whether not everything fits.
+fn is_trimmed(plan: &Plan) -> bool {
+    plan.rows.iter().any(|row| row.fate == Fate::Dropped)
 }
 
 /// The error of a conversation that does not fit, however it is trimmed.

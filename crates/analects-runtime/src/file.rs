@@ -5,12 +5,13 @@ mod waiting;
 pub use waiting::WaitingCells;
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_context::{Calibration, FileFreshness};
 use analects_core::{
-    Agent, Block, Body, Content, Message, MessageId, Problem, Raw, SessionId, Source, User,
+    Agent, Block, Body, Content, History, Message, MessageId, Problem, Raw, SessionId, Source, User,
 };
 use analects_formats::Decoded;
 use analects_formats::msgfile::item::ItemError;
@@ -164,9 +165,13 @@ impl FileConversation {
     pub fn save_choice<E: From<StoreError> + From<ItemError>>(&mut self) -> Result<(), E> {
         let choice = self.choice.clone();
         self.try_edit(|document| {
+            choice.check_can_be_kept(document).map_err(E::from)?;
             let source = chosen(document, &choice)?;
-            Ok(Splice::whole(document.source(), source))
-        })
+            Ok::<_, E>(Splice::whole(document.source(), source))
+        })?;
+        // The file says it from now on.
+        self.choice = Choice::default();
+        Ok(())
     }
 
     /// Changes the file, as [`LockedFile::try_edit`] does.
@@ -375,6 +380,30 @@ impl Conversation for FileConversation {
         let source = chosen(document, &choice).unwrap_or_default();
         let messages = file_messages(&document.with_source(source), &self.path).messages;
         Decoded { messages, ..decoded }
+    }
+
+    /// What waits for another answer has no part in a summary that is made before. The cells that a choice leaves out
+    /// would have got ids, for it alone; in the file they have none.
+    fn whole(&self) -> Decoded {
+        let Some(document) = self.document() else { return Decoded::default() };
+        let mut decoded = file_messages(document, &self.path);
+        let later: HashSet<String> = match self.turn_of {
+            Some(_) => self.waiting(document).later.iter().map(|cell| cell.name().into()).collect(),
+            None => HashSet::new(),
+        };
+        if !later.is_empty() {
+            let session = msgfile::session_of(&self.path.to_string_lossy());
+            let names = msgfile::cell_names(document, &session);
+            let is_later = |id: &MessageId| names.get(id).is_some_and(|name| later.contains(name));
+            for message in decoded.messages.iter_mut().filter(|message| is_later(&message.id)) {
+                message.history = History::Exclude;
+            }
+        }
+        decoded
+    }
+
+    fn is_chosen(&self) -> bool {
+        !self.choice.is_empty()
     }
 
     fn has_question(&self) -> bool {

@@ -38,8 +38,10 @@ pub enum Input {
     /// Summaries of single messages were asked for: the message whose summary failed, if one did, and what
     /// they cost.
     Summarised(Option<MessageId>, f64),
-    /// A compaction came to its end: what it cost. Whether it worked out, the next plan shows.
+    /// The conversation may be another one after a compaction: what it cost. Whether it fits, the next plan shows.
     Compacted(f64),
+    /// A compaction came to nothing, and the conversation is as it was: what it cost.
+    NotCompacted(f64),
     /// The model answered, as well as it did.
     Answered(Answered),
     /// The answer is on disk.
@@ -195,10 +197,18 @@ impl Turn {
                     None => self.plan(),
                 }
             }
-            // If it did not work out, what is sent is trimmed; or it is refused again, for good.
             (State::Compacting, Input::Compacted(cost)) => {
                 self.spent += cost;
                 self.plan()
+            }
+            (State::Compacting, Input::NotCompacted(cost)) => {
+                self.spent += cost;
+                match self.compacted_after_refusal {
+                    // The same prompt would be refused again.
+                    true => self.go(State::Recording(After::Failed), Effect::Record),
+                    // What is sent is trimmed.
+                    false => self.plan(),
+                }
             }
             (State::Asking, Input::Answered(answered)) => self.answered(&answered),
             (State::Recording(after), Input::Recorded) => self.recorded(after),

@@ -54,6 +54,32 @@ fn a_full_context_is_compacted_once_before_a_question() {
 }
 
 #[test]
+fn what_was_refused_is_not_asked_again_as_it_is() {
+    let refused = Answered { is_too_long: true, failed: true, ..Answered::default() };
+    let inputs = [
+        Input::Reminded,
+        planned(),
+        Input::Answered(refused),
+        Input::NotCompacted(0.0),
+        Input::Recorded,
+    ];
+    let expected = [
+        Effect::Remind,
+        Effect::Plan,
+        Effect::Ask,
+        Effect::Compact(CompactTrigger::Reactive),
+        Effect::Record,
+        Effect::End(Ending::Failed),
+    ];
+    assert_eq!(effects(Limits::default(), inputs), expected);
+    // Where nothing was refused, it is asked, trimmed or not.
+    let full = || Input::Planned(Planned { fits: true, is_full: true, ..Planned::default() });
+    let inputs = [Input::Reminded, full(), Input::NotCompacted(0.0), full()];
+    let done = effects(Limits::default(), inputs);
+    assert_eq!(done.last(), Some(&Effect::Ask));
+}
+
+#[test]
 fn a_prompt_that_is_too_long_is_compacted_once_and_asked_again() {
     let refused =
         || Input::Answered(Answered { is_too_long: true, failed: true, ..Answered::default() });
@@ -241,12 +267,13 @@ proptest! {
 
     /// Inputs in any order never panic, and never bring a turn back to life.
     #[test]
-    fn any_inputs_in_any_order(choices in prop::collection::vec(0..7_usize, 0..40)) {
+    fn any_inputs_in_any_order(choices in prop::collection::vec(0..8_usize, 0..40)) {
         let inputs = [
             Input::Reminded,
             planned(),
             Input::Summarised(None, 0.0),
             Input::Compacted(0.0),
+            Input::NotCompacted(0.0),
             answered(),
             Input::Recorded,
             Input::ToolsRan(true),

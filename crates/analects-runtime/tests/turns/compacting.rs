@@ -88,6 +88,20 @@ async fn a_prompt_that_is_refused_as_too_long_is_compacted_and_sent_again() {
 }
 
 #[tokio::test]
+async fn a_refused_prompt_of_which_no_summary_can_be_made_is_not_sent_again() {
+    for place in Place::both() {
+        let server = Server::start(|_| Reply::too_long());
+        let turned = place.say(&server.model(), "the only question?").await;
+        assert_eq!(turned.outcome.ending, Ending::Failed);
+        assert!(turned.outcome.error.is_some());
+        assert!(turned.saw("NotCompacted"), "{:?}", turned.seen);
+        assert_eq!(server.asked().len(), 1);
+        // What failed is in the record, as after any other failure.
+        assert!(place.seen().iter().any(|text| text.contains("maximum context")));
+    }
+}
+
+#[tokio::test]
 async fn where_no_model_can_summarise_a_refused_prompt_the_last_resort_does() {
     for place in Place::both() {
         let server = Server::start(|question| {

@@ -122,6 +122,70 @@ fn a_file_shown_right_after_a_compaction_is_not_a_part_of_it() {
     }
 }
 
+/// A summary stands for all that was said, in every later call: it is not made of what one call sends.
+#[test]
+fn a_choice_for_one_call_makes_no_summary() {
+    let server = Server::new(vec![answer(&["Fine."]); 20]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    for choice in [["-e", "r2"], ["-i", "1-"]] {
+        sandbox.write("a.msg.md", talk(30));
+        let run = sandbox.run(&["chat", "a.msg.md", "Now?", choice[0], choice[1]]);
+        assert_eq!((run.code, &*run.stdout), (Some(0), "Fine.\n"), "{choice:?}: {}", run.stderr);
+        assert!(server.request().contains("Now?"), "{choice:?}");
+        let file = sandbox.read("a.msg.md");
+        assert!(!file.contains("[summary]") && !file.contains("compact"), "{choice:?}: {file}");
+        let told = "no summary is made while cells are chosen for one call";
+        assert!(run.stderr.contains(told), "{choice:?}: {}", run.stderr);
+    }
+    // A choice that is kept is the conversation.
+    sandbox.write("a.msg.md", talk(30));
+    let run = sandbox.run(&["chat", "a.msg.md", "Now?", "-e", "r2", "--save"]);
+    assert_eq!((run.code, &*run.stdout), (Some(0), "Fine.\n"), "{}", run.stderr);
+    assert!(run.stderr.contains("a summary stands for"), "{}", run.stderr);
+    let file = sandbox.read("a.msg.md");
+    assert!(file.contains("[summary]"), "{file}");
+}
+
+#[test]
+fn a_refused_prompt_of_chosen_cells_makes_no_summary() {
+    let refusal = "{\"error\":{\"message\":\"too long\",\"code\":\"context_length_exceeded\"}}";
+    let server = Server::new(vec![error("400 Bad Request", refusal), answer(&["Fine."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", talk(2));
+    let run = sandbox.run(&["chat", "a.msg.md", "Now?", "-e", "r1"]);
+    assert_eq!((run.code, &*run.stdout), (Some(5), ""), "{}", run.stderr);
+    let file = sandbox.read("a.msg.md");
+    assert!(!file.contains("[summary]"), "{file}");
+    assert!(run.stderr.contains("no summary is made"), "{}", run.stderr);
+}
+
+/// What waits for another agent has no part in a summary, and does not keep it from being made.
+#[test]
+fn what_waits_for_another_agent_without_an_id_is_no_change_of_the_file() {
+    let head = HEAD.replace("600", "900").replace(
+        "agents:\n",
+        "agents:\n  u: {models: [openai/other], context_window: 9000, max_output_tokens: 100}\n",
+    );
+    let server = Server::new(vec![answer(&["They spoke of rivers."]); 20]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let waiting = "# %% [^x]\n\n[^x]: [markdown] agent=t\n\nMine?\n\n# %%\n\nLater?\n\n\
+        # %% [^y]\n\n[^y]: [markdown] agent=u\n\nYours?\n\n# %%\n\nLast?\n";
+    let file = format!("{head}{}{waiting}", talk(24).replace(HEAD, ""));
+    sandbox.write("a.msg.md", file);
+    let run = sandbox.run(&["chat", "a.msg.md"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(!run.stderr.contains("was changed"), "{}", run.stderr);
+    assert!(run.stderr.contains("a summary stands for"), "{}", run.stderr);
+    let mut requests = std::iter::from_fn(|| Some(server.request()));
+    let asked = requests.find(|request| request.contains("Mine?")).unwrap();
+    assert!(asked.contains("They spoke of rivers.") && !asked.contains("Later?"), "{asked}");
+    // Nothing that waited is lost.
+    let text = sandbox.read("a.msg.md");
+    for word in ["Later?", "Yours?", "Last?"] {
+        assert_eq!(text.matches(word).count(), 1, "{word}: {text}");
+    }
+}
+
 /// What is sent after a summary is what waits then, and no question for somebody else.
 #[test]
 #[cfg(unix)]

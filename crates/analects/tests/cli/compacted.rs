@@ -72,6 +72,53 @@ fn an_edit_above_what_is_kept_moves_nothing() {
 }
 
 #[test]
+fn what_a_summary_stands_for_is_not_changed_in_silence() {
+    let told = |cell: &str| {
+        format!(
+            "a summary stands for cell {cell}, and the model sees only that; \
+             analects compact a.msg.md --undo brings back what it stands for\n"
+        )
+    };
+    let sandbox = compacted();
+    let before = seen(&sandbox);
+    for args in [
+        &["drop", "a.msg.md", "r0"][..],
+        &["drop", "a.msg.md", "r0", "--undo"],
+        &["edit", "a.msg.md", "r0", "x"],
+    ] {
+        let run = sandbox.run(args);
+        done(&run);
+        assert!(run.stderr.contains(&told("r0")), "{args:?}: {}", run.stderr);
+        assert_eq!(seen(&sandbox), before);
+    }
+    // Of what is kept, nothing is said.
+    for args in [&["drop", "a.msg.md", "r5"][..], &["edit", "a.msg.md", "r5", "x"]] {
+        let run = sandbox.run(args);
+        done(&run);
+        assert!(!run.stderr.contains("a summary"), "{args:?}: {}", run.stderr);
+    }
+    for (choice, words) in [("-i", "cell r1"), ("-e", "cell r1")] {
+        let server = Server::new(vec![answer(&["Fine."])]);
+        let sandbox = compacted().with_server(&server.base_url);
+        let run = sandbox.run(&["chat", "a.msg.md", "Now?", choice, "r1,r5"]);
+        assert_eq!(done(&run), "Fine.");
+        let told = format!("a summary stands for {words}, and the model sees only that");
+        assert!(run.stderr.contains(&told), "{choice}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn the_summary_is_not_left_out_for_good() {
+    let server = Server::new(vec![answer(&["Fine."])]);
+    let sandbox = compacted().with_server(&server.base_url);
+    let summary = of_role(&sandbox, "summary");
+    let run = sandbox.run(&["chat", "a.msg.md", "Now?", "-e", &summary, "--save"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("it is the summary of a compaction"), "{}", run.stderr);
+    assert!(seen(&sandbox).contains("They spoke of rivers."));
+}
+
+#[test]
 fn the_first_kept_question_and_the_summary_can_be_edited() {
     let sandbox = compacted();
     let (name, text) = first_kept(&sandbox);
