@@ -109,7 +109,7 @@ fn remark_summed_up(path: &Path, cells: &[String]) {
     let cells = match cells {
         [] => return,
         [one] => format!("cell {one}"),
-        [some @ ..] if some.len() < NAMED => format!("cells {}", some.join(", ")),
+        some if some.len() < NAMED => format!("cells {}", some.join(", ")),
         [first, .., last] => format!("cells from {first} to {last}"),
     };
     ui::remark(&format!(

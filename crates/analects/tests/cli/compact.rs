@@ -179,9 +179,11 @@ fn what_waits_for_another_agent_without_an_id_is_no_change_of_the_file() {
     let mut requests = std::iter::from_fn(|| Some(server.request()));
     let asked = requests.find(|request| request.contains("Mine?")).unwrap();
     assert!(asked.contains("They spoke of rivers.") && !asked.contains("Later?"), "{asked}");
-    // Nothing that waited is lost.
+    // Nothing that waited is lost, nor taken for a part of what the summary stands for.
     let text = sandbox.read("a.msg.md");
     for word in ["Later?", "Yours?", "Last?"] {
+        let mut asked = requests.by_ref().filter(|request| request.contains(word));
+        assert!(asked.next().is_some(), "{word}");
         assert_eq!(text.matches(word).count(), 1, "{word}: {text}");
     }
 }
