@@ -129,7 +129,10 @@ fn a_choice_for_one_call_makes_no_summary() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     for choice in [["-e", "r2"], ["-i", "1-"]] {
         sandbox.write("a.msg.md", talk(30));
-        let run = sandbox.run(&["chat", "a.msg.md", "Now?", choice[0], choice[1]]);
+        let args = ["chat", "a.msg.md", "Now?", choice[0], choice[1]];
+        let shown = sandbox.run(&[&args[..], &["--dry-run"]].concat());
+        assert!(!shown.stderr.contains("summarise"), "{choice:?}: {}", shown.stderr);
+        let run = sandbox.run(&args);
         assert_eq!((run.code, &*run.stdout), (Some(0), "Fine.\n"), "{choice:?}: {}", run.stderr);
         assert!(server.request().contains("Now?"), "{choice:?}");
         let file = sandbox.read("a.msg.md");

@@ -166,7 +166,9 @@ fn print(
     for id in &plan.needs_summary {
         ui::remark(&format!("warning: chat would ask for a summary of {} first", name(id)));
     }
-    if asked.would_compact(&plan, chain, calibration) {
+    // Of what is chosen for one call no summary is made.
+    let is_for_once = !call.choosing.choice().is_empty() && !call.choosing.save;
+    if !is_for_once && asked.would_compact(&plan, chain, calibration) {
         let dropped = plan.rows.iter().any(|row| row.fate == Fate::Dropped);
         let why = if dropped { "not everything fits" } else { "the context is nearly full" };
         ui::remark(&format!("warning: {why}; chat would summarise the conversation first"));
