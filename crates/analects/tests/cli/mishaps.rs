@@ -98,6 +98,30 @@ fn an_answer_that_broke_off_is_asked_for_again() {
 }
 
 #[test]
+fn the_half_of_an_earlier_answer_stays_where_a_later_question_fails() {
+    for place in [&FILE[..], &STORE] {
+        let hang = vec![stream_head(), piece("half one"), server::Step::Hang];
+        let (sandbox, server) = sandbox(vec![hang, refused(), answer(&["Now."])]);
+        let steps = vec![
+            press(PROMPT, "first\r"),
+            press("half one", CTRL_C),
+            press("interrupted", ""),
+            press(PROMPT, "second\r"),
+            press("no such key", ""),
+            press("your prompt is kept: /retry asks it again, /undo takes it back", ""),
+            press(PROMPT, "/retry\r"),
+            press("Now.", ""),
+            press(PROMPT, CTRL_D),
+        ];
+        let Some((seen, code)) = session(&sandbox, place, steps) else { return };
+        assert_eq!(code, 0, "{seen}");
+        let requests: Vec<String> = (0..3).map(|_| server.request()).collect();
+        let request = &requests[2];
+        assert!(request.contains("half one") && request.contains("second"), "{request}");
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_not_called_empty() {
     let not_text = "cp a.msg.md good; printf '\\377' >> a.msg.md";
     let no_file = "mv a.msg.md good; mkdir a.msg.md";

@@ -271,11 +271,12 @@ impl Running<'_> {
             return failure;
         }
         let (place, surroundings) = (&self.session.place, self.surroundings);
-        if place.has_broken_answer(surroundings).unwrap_or(false) {
-            return failure.and_hint(ways::RETRY_BROKEN);
+        // The half of an answer may be that to an earlier question.
+        if place.is_unanswered(surroundings).unwrap_or(false) {
+            return failure.and_hint(&format!("your prompt is kept: {}", ways::RETRY));
         }
-        match place.is_unanswered(surroundings) {
-            Ok(true) => failure.and_hint(&format!("your prompt is kept: {}", ways::RETRY)),
+        match place.has_broken_answer(surroundings) {
+            Ok(true) => failure.and_hint(ways::RETRY_BROKEN),
             _ => failure,
         }
     }
