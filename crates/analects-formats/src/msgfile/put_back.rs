@@ -111,6 +111,8 @@ const LONG: usize = 12;
 /// Where it cannot be known whose words the last ones are, they count as typed: words that stand there twice are
 /// better than words that are lost.
 pub fn typed_below<'t>(text: &'t str, whole: &str) -> Option<&'t str> {
+    // Where an answer begins with blank lines, only its final form says how many of them are its own.
+    let (text, whole) = (from_first_word(text), from_first_word(whole));
     if is_beginning(text, whole) {
         return Some("");
     }
@@ -141,6 +143,12 @@ pub fn typed_below<'t>(text: &'t str, whole: &str) -> Option<&'t str> {
     }
     let is_common = same.iter().any(|line| !line.trim_end().is_empty());
     (is_common || is_begun).then(|| typed(&text[at - fence_of(&same, rest)..]))
+}
+
+/// A text without the blank lines at its beginning.
+fn from_first_word(text: &str) -> &str {
+    let blank = text.split_inclusive('\n').take_while(|line| line.trim().is_empty());
+    &text[blank.map(str::len).sum()..]
 }
 
 /// What a person has typed below an answer that was `grown` when they read it; `None` if it was not.
@@ -259,6 +267,11 @@ mod tests {
         // A line that has come to its end goes on with nothing.
         assert_eq!(typed_below("one (really?)", "one\n"), None);
         assert_eq!(typed_below("one\n\nNext?", "one\n"), Some("Next?"));
+        // Blank lines above the first word.
+        assert_eq!(typed_below("one\ntw\nNext?", "\n\none\ntwo"), Some("tw\nNext?"));
+        assert_eq!(typed_below("\r\none\ntw", "one\ntwo"), Some(""));
+        assert_eq!(typed_below("one\ntw", " \n\r\none\ntwo"), Some(""));
+        assert_eq!(typed_below("One\ntw", "\none\ntwo"), None);
         assert_eq!(typed_below("one\nNobody?", "one\nNo"), Some("Nobody?"));
     }
 

@@ -46,6 +46,7 @@ mod outside_edits;
 #[cfg(target_os = "linux")]
 mod power;
 mod pseudo_terminal;
+mod put_back;
 mod ready;
 mod recording;
 mod rendering;

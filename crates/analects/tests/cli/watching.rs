@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use crate::sandbox::{Run, Sandbox, skip};
 use crate::server::{Server, Step, answer, done, error, piece, stream_head};
 
-const AGENT: &str = "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n";
+pub const AGENT: &str = "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n";
 
 /// A command that watches a file, and is ended with the test.
-struct Watching(Option<Child>);
+pub struct Watching(Option<Child>);
 
 impl Watching {
-    fn start(sandbox: &Sandbox, more: &[&str]) -> Watching {
+    pub fn start(sandbox: &Sandbox, more: &[&str]) -> Watching {
         let args = [&["chat", "--watch", "a.msg.md"], more].concat();
         let mut child = sandbox.spawn(&args);
         // The first line says that it listens.
@@ -29,7 +29,7 @@ impl Watching {
     }
 
     /// Presses Ctrl-C, and waits for the end.
-    fn stop(mut self) -> Run {
+    pub fn stop(mut self) -> Run {
         let child = self.0.take().unwrap();
         let pid = child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
@@ -46,7 +46,7 @@ impl Drop for Watching {
     }
 }
 
-fn sandbox_with(server: &Server) -> Sandbox {
+pub fn sandbox_with(server: &Server) -> Sandbox {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", AGENT);
     sandbox
@@ -58,13 +58,13 @@ fn save_by_rename(sandbox: &Sandbox, text: &str) {
     std::fs::rename(sandbox.path(".a.swp"), sandbox.path("a.msg.md")).unwrap();
 }
 
-fn save_in_place(sandbox: &Sandbox, text: &str) {
+pub fn save_in_place(sandbox: &Sandbox, text: &str) {
     sandbox.write("a.msg.md", format!("{}\n# %%\n\n{text}\n", sandbox.read("a.msg.md")));
 }
 
 /// Waits until nothing has been asked for as long as it takes to look several times.
 #[track_caller]
-fn nothing_more_is_asked(server: &Server) {
+pub fn nothing_more_is_asked(server: &Server) {
     let request = server.request_within(Duration::from_millis(2500));
     assert_eq!(request, None);
 }

@@ -310,3 +310,20 @@ fn a_question_that_code_of_a_growing_answer_hides_is_a_question_when_it_is_put_b
     let back = String::from_utf8(splice.apply(document.source())).unwrap();
     assert_eq!(back, format!("{question}{whole}{next}"));
 }
+
+#[test]
+fn an_answer_that_begins_with_blank_lines_is_put_back() {
+    let question = "# %% [^1]\n\n[^1]: [markdown]\n\nq\n\n";
+    for first in ["\n", "\n\n", "\r\n\r\n", "  \n"] {
+        let whole =
+            format!("# %%% [^2]\n\n[^2]: [a] stored=\"lines=4\"\n\n{first}one\ntwo\nthree\n");
+        let complete = decode(format!("{question}{whole}\n# %%\n"));
+        let growing = format!("# %%% [^2]\n\n[^2]: [a] status=\"streaming\"\n\n{first}one\ntw");
+        for typed in ["\n\n# %%\n\nNext?\n", "o\n\nNext?\n"] {
+            let document = decode(format!("{question}{growing}{typed}"));
+            let splice = put_back(&document, &complete).unwrap();
+            let back = String::from_utf8(splice.apply(document.source())).unwrap();
+            assert_eq!(back, format!("{question}{whole}\n# %%\n\nNext?\n"), "{first:?} {typed:?}");
+        }
+    }
+}
