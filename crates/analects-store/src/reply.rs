@@ -124,9 +124,13 @@ impl Reply {
         let Growth::End(growing) = &mut self.growth else { return None };
         growing.is_untouched(vfs, path).then_some(())?;
         let result = growing.handle.write_all(self.waiting.as_bytes());
-        growing.length += self.waiting.len() as u64;
         // Even a write that failed may have written the beginning.
-        self.written.push_str(&self.waiting);
+        let there = match result {
+            Ok(()) => &self.waiting,
+            Err(_) => growing.keep_whole_characters(&self.waiting),
+        };
+        growing.length += there.len() as u64;
+        self.written.push_str(there);
         self.lengths.push(self.written.len());
         // A full disk, perhaps. The end tries again, and reports the error.
         result.ok()
@@ -314,5 +318,21 @@ impl Growing {
             return false;
         };
         now.length == self.length && now.identity == ours.identity
+    }
+
+    /// What a write that failed has written of `text`. The file is cut so that it ends with a whole character:
+    /// nobody could write to it any more, and a reader would take it for something else than text.
+    fn keep_whole_characters<'t>(&mut self, text: &'t str) -> &'t str {
+        let Ok(tail) = self.handle.read_from(self.length) else { return "" };
+        // Somebody else has written, too.
+        if !text.as_bytes().starts_with(&tail) {
+            return "";
+        }
+        let whole = &text[..text.floor_char_boundary(tail.len())];
+        if whole.len() < tail.len() {
+            // What cannot be cut off is told by whoever reads the file next.
+            let _ = self.handle.truncate(self.length + whole.len() as u64);
+        }
+        whole
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::sandbox::{Run, Sandbox, skip};
-use crate::server::{Server, answer};
+use crate::server::{Server, Step, answer, done, piece, stream_head};
 
 fn is_root() -> bool {
     Path::new("/proc/self").metadata().is_ok_and(|facts| facts.uid() == 0)
@@ -117,6 +117,40 @@ fn an_answer_for_which_there_is_no_room_was_at_least_shown() {
         assert_eq!(sandbox.texts("disk/a.msg.md")[0], "Tell me all");
         assert_eq!(sandbox.run(&["check", "disk/a.msg.md"]).code, Some(0));
     }
+}
+
+#[test]
+fn a_disk_that_is_full_in_the_middle_of_a_character_leaves_a_file_that_can_be_written_to() {
+    const SIZE: usize = 48 * 1024;
+    let line = format!("{}\n", "漢字と仮名の長い答え".repeat(30));
+    let script = (0..60).flat_map(|_| [piece(&line), Step::Pause(10)]);
+    let script: Vec<Step> = [stream_head()].into_iter().chain(script).chain([done()]).collect();
+    // Each character has three bytes, so that the disk is full between two of them for one prompt only.
+    let mut cut = 0;
+    for prompt in ["Tell me", "Tell me.", "Tell me.."] {
+        let server = Server::new(vec![script.clone(), answer(&["better"])]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        let disk = sandbox.path("disk");
+        std::fs::create_dir(&disk).unwrap();
+        let Some(_mounted) = Mounted::tmpfs(&disk, &SIZE.to_string()) else {
+            return skip("disk::characters", "a tmpfs cannot be mounted here");
+        };
+        let run = sandbox.run(&["chat", "disk/a.msg.md", "-m", "openai/tiny", prompt]);
+        assert_eq!((run.code, &*run.stdout), (Some(1), &*line.repeat(60)), "{}", run.stderr);
+        assert!(run.stderr.contains("no space left on device"), "{}", run.stderr);
+        assert!(run.stderr.contains("analects drop disk/a.msg.md 3"), "{}", run.stderr);
+        // All that there was room for, but for half a character.
+        let file = sandbox.read("disk/a.msg.md");
+        assert!((SIZE - 2..=SIZE).contains(&file.len()), "{}", file.len());
+        cut += usize::from(file.len() < SIZE);
+        assert!(works("mount", &["-o", "remount,size=1m", disk.to_str().unwrap()]));
+        assert_eq!(sandbox.run(&["check", "disk/a.msg.md"]).code, Some(0));
+        let run = sandbox.run(&["drop", "disk/a.msg.md", "3"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let run = sandbox.run(&["chat", "disk/a.msg.md"]);
+        assert_eq!((run.code, &*run.stdout), (Some(0), "better\n"), "{}", run.stderr);
+    }
+    assert_eq!(cut, 2);
 }
 
 /// Runs the command where some calls of the system fail: `CALL:error=ERROR`, also for the n-th only.
