@@ -59,7 +59,8 @@ pub use messages::{
 };
 pub use meta::Meta;
 pub use put_back::{
-    changed_half, is_same_text, put_back, put_back_lost, typed_behind, typed_below,
+    PutBack, changed_half, gone_answers, is_same_text, put_back, put_back_lost, typed_behind,
+    typed_below,
 };
 pub use scan::Section;
 pub use show::{

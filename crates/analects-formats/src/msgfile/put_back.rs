@@ -1,18 +1,34 @@
 //! Putting an answer back over which somebody has saved what they knew of it while it grew, or nothing of it.
 
+use std::collections::HashSet;
+
 use super::edit::typed_cell;
 use super::{Cell, CellKind, Document, NewCell, Splice, answer_behind, complete_answer, role};
 
+/// A change that puts an answer back.
+#[derive(Debug)]
+pub struct PutBack {
+    /// The change.
+    pub splice: Splice,
+    /// Whether all that stands in the answer's cell is the answer's own. Else a person has typed below it, or it is
+    /// the beginning of another answer that begins with the same words.
+    pub is_exact: bool,
+}
+
 /// Puts an answer back that somebody has saved over with the form that it had while it grew, if there is such a
 /// one: an editor that read the file too early does not know what it takes away. `complete` is the file as it was
-/// when the answer was complete; what a person has typed below the answer since becomes a cell of its own.
-pub fn put_back(document: &Document, complete: &Document) -> Option<Splice> {
-    half_answers(document, complete).find_map(|(growing, whole)| {
-        let below = typed_below_cell(growing, whole)?;
+/// when the answer was complete; what a person has typed below the answer since becomes a cell of its own. Those
+/// that are `gone` are not looked for: what has their name is something else.
+pub fn put_back(document: &Document, complete: &Document, gone: &[String]) -> Option<PutBack> {
+    let mut halves = half_answers(document, complete, gone);
+    halves.find_map(|Half { growing, whole, below, .. }| {
+        let below = below?;
+        let is_exact = below.is_empty();
         if document.line_end() != complete.line_end() {
             // An editor has changed the line ends of the file.
             let cells: Vec<NewCell> = whole.parts().map(NewCell::of).collect();
-            return Some(complete_answer(document, growing, &cells, &below));
+            let splice = complete_answer(document, growing, &cells, &below);
+            return Some(PutBack { splice, is_exact });
         }
         let is_last = growing.span().end == document.source().len();
         let mut bytes = answer_text(whole).to_vec();
@@ -22,29 +38,92 @@ pub fn put_back(document: &Document, complete: &Document) -> Option<Splice> {
         if !is_last {
             bytes.extend_from_slice(complete.line_end().as_bytes());
         }
-        Some(Splice { at: growing.span(), bytes })
+        Some(PutBack { splice: Splice { at: growing.span(), bytes }, is_exact })
     })
 }
 
 /// The name of an answer that stands in the file as it was while it grew, and that cannot be put back, since
 /// somebody has changed its text.
-pub fn changed_half(document: &Document, complete: &Document) -> Option<String> {
-    let mut halves = half_answers(document, complete);
-    let changed = halves.find(|(growing, whole)| typed_below_cell(*growing, *whole).is_none());
-    changed.map(|(growing, _)| growing.name().into_owned())
+pub fn changed_half(document: &Document, complete: &Document, gone: &[String]) -> Option<String> {
+    let mut halves = half_answers(document, complete, gone);
+    let changed = halves.find(|half| half.below.is_none() && half.is_known);
+    changed.map(|half| half.growing.name().into_owned())
+}
+
+/// The names of the answers of `complete` that are not in the file any more, in whatever form.
+pub fn gone_answers(document: &Document, complete: &Document) -> Vec<String> {
+    let there: HashSet<&str> = output_ids(document).collect();
+    output_ids(complete).filter(|id| !there.contains(id)).map(str::to_string).collect()
+}
+
+fn output_ids(document: &Document) -> impl Iterator<Item = &str> {
+    let outputs = document.cells().filter(|cell| cell.kind() == CellKind::Output);
+    outputs.filter_map(Cell::id)
+}
+
+/// An answer as it was while it grew.
+struct Half<'a> {
+    growing: Cell<'a>,
+    /// What it was when it was complete.
+    whole: Cell<'a>,
+    /// What a person has typed below it; `None` if it cannot be put back.
+    below: Option<String>,
+    /// Whether it is known to be the same answer, and not another one that has got its name.
+    is_known: bool,
 }
 
 /// The answers that are as they were while they grew, each with what it was when it was complete.
 fn half_answers<'a>(
     document: &'a Document,
     complete: &'a Document,
-) -> impl Iterator<Item = (Cell<'a>, Cell<'a>)> {
+    gone: &[String],
+) -> impl Iterator<Item = Half<'a>> {
     let is_growing = |cell: &Cell<'_>| cell.attribute("status").as_deref() == Some("streaming");
     document.cells().filter(is_growing).filter_map(move |growing| {
-        let whole = complete.cell(growing.id()?).filter(|cell| !is_growing(cell))?;
-        let is_same = whole.kind() == CellKind::Output && whole.type_word() == growing.type_word();
-        is_same.then_some((growing, whole))
+        let id = growing.id().filter(|id| gone.iter().all(|gone| gone != id))?;
+        let whole = complete.cell(id).filter(|cell| !is_growing(cell))?;
+        is_by_the_same(whole, growing).then(|| Half::of(growing, whole))
     })
+}
+
+impl<'a> Half<'a> {
+    fn of(growing: Cell<'a>, whole: Cell<'a>) -> Half<'a> {
+        let below = typed_below_cell(growing, whole);
+        let (now, then) = (question_above(growing), question_above(whole));
+        let text = |question: Cell<'a>| question.content();
+        let is_same = match (now, then) {
+            (Some(now), Some(then)) => is_same_text(&text(now), &text(then)),
+            (now, then) => now.is_none() && then.is_none(),
+        };
+        if is_same {
+            return Half { growing, whole, below, is_known: true };
+        }
+        // The name may be that of an answer that was removed, with its question. If only the question was changed,
+        // then all that is there is the answer's, or so much that an answer to another question would not say it.
+        let is_named_alike = now.and_then(Cell::id) == then.and_then(Cell::id);
+        let grown = growing.content().trim().len();
+        let is_own = |below: &String| match below.len() {
+            0 => grown > 0,
+            typed => grown.saturating_sub(typed) >= MUCH,
+        };
+        let is_known = is_named_alike && grown > 0 && below.is_some();
+        let is_own = |below: &String| is_known && is_own(below);
+        Half { growing, whole, below: below.filter(is_own), is_known }
+    }
+}
+
+/// So many bytes of an answer are not the beginning of another one by chance.
+const MUCH: usize = 80;
+
+/// Whether two cells are answers of the same agent.
+fn is_by_the_same(one: Cell<'_>, other: Cell<'_>) -> bool {
+    one.kind() == CellKind::Output && one.type_word() == other.type_word()
+}
+
+/// The question that an answer follows.
+fn question_above(answer: Cell<'_>) -> Option<Cell<'_>> {
+    let mut before = answer.document.cells().take(answer.at);
+    before.rfind(|cell| cell.is_question())
 }
 
 /// What a person has typed below an answer in the cell in which it grew.
@@ -68,8 +147,7 @@ fn typed_below_cell(growing: Cell<'_>, whole: Cell<'_>) -> Option<String> {
 pub fn put_back_lost(document: &Document, complete: &Document) -> Option<Splice> {
     let is_first = |cell: &Cell<'_>| cell.is_answer() && cell.attribute("part").is_none();
     let answer = complete.cells().rfind(is_first).filter(|cell| role(*cell) == "reply")?;
-    let mut before = complete.cells().take(answer.at);
-    let question = before.rfind(|cell| cell.is_question())?;
+    let question = question_above(answer)?;
     // Another answer may have got its name.
     let is_other = |cell: Cell<'_>| cell.is_prompt() || cell.type_word() != answer.type_word();
     let is_gone = document.cell(answer.id()?).is_none_or(is_other);

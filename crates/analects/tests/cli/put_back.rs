@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::server::{Server, Step, answer, done, piece, stream_head};
-use crate::watching::{Watching, sandbox_with, save_in_place};
+use crate::watching::{AGENT, Watching, nothing_more_is_asked, sandbox_with, save_in_place};
 
 #[test]
 fn an_answer_that_begins_with_a_blank_line_is_put_back() {
@@ -27,5 +27,42 @@ fn an_answer_that_begins_with_a_blank_line_is_put_back() {
         assert_eq!(sandbox.texts("a.msg.md"), texts);
         let run = watching.stop();
         assert!(run.stderr.contains("saved over the last answer"), "{}", run.stderr);
+    }
+}
+
+/// Somebody else's answer, of which only the beginning came before they were killed, under the name that an answer had
+/// which was removed with its question.
+#[test]
+fn what_is_left_of_another_answer_with_the_name_of_one_that_was_removed_is_left_alone() {
+    // Either the removal is seen, or the two differ in their questions only.
+    for is_seen in [true, false] {
+        for left in ["Sure!\n\nRome is old.\nAnd has seven hills.\n", "Sure!\n"] {
+            let other = vec![stream_head(), piece(left), Step::Hang];
+            let ours = answer(&["Sure!\n\nParis is the capital.\nIt is large."]);
+            let server = Server::new(vec![ours, other, answer(&["Milan is new."])]);
+            let sandbox = sandbox_with(&server);
+            let watching = Watching::start(&sandbox, &[]);
+            save_in_place(&sandbox, "Paris?");
+            sandbox.wait_for("a.msg.md", "\nIt is large.\n\n# %%\n");
+            sandbox.write("a.msg.md", AGENT);
+            server.request();
+            if is_seen {
+                nothing_more_is_asked(&server);
+            }
+            let question = if is_seen { "Paris?" } else { "Rome?" };
+            let mut other = sandbox.spawn(&["chat", "a.msg.md", question]);
+            sandbox.wait_for("a.msg.md", left);
+            other.kill().unwrap();
+            other.wait().unwrap();
+            server.request();
+            let file = sandbox.read("a.msg.md");
+            assert!(file.contains("[^2] ") || file.contains("[^2]:"), "{file}");
+            save_in_place(&sandbox, "And Milan?");
+            sandbox.wait_for("a.msg.md", "\nMilan is new.\n\n# %%\n");
+            let texts = [question, left.trim_end(), "And Milan?", "Milan is new."];
+            assert_eq!(sandbox.texts("a.msg.md"), texts, "{is_seen}");
+            let run = watching.stop();
+            assert!(!run.stderr.contains("put back"), "{}", run.stderr);
+        }
     }
 }

@@ -5,7 +5,9 @@ use analects_core::{
     Raw, SessionId, Summary, Tombstone, chain,
 };
 
-use crate::msgfile::{self, Document, add_messages, decode, messages, put_back};
+use crate::msgfile::{
+    self, Document, add_messages, changed_half, decode, gone_answers, messages, put_back,
+};
 
 /// Ids that can be told apart.
 struct Numbers(u32);
@@ -244,7 +246,7 @@ fn an_answer_is_put_back_where_its_growing_form_was_saved_over_it() {
     let complete = decode(format!("{question}{whole}\n# %%\n"));
     let put = |file: &str| {
         let document = decode(file);
-        let splice = put_back(&document, &complete)?;
+        let splice = put_back(&document, &complete, &[])?.splice;
         Some(String::from_utf8(splice.apply(document.source())).unwrap())
     };
     let ready = format!("{question}{whole}\n# %%\n");
@@ -274,7 +276,7 @@ fn an_answer_with_thoughts_is_put_back_whole() {
     let complete = decode(format!("{question}{whole}\n# %%\n"));
     let growing = "# %%% [^2]\n\n[^2]: [a] status=\"streaming\"\n\none t";
     let document = decode(format!("{question}{growing}"));
-    let splice = put_back(&document, &complete).unwrap();
+    let splice = put_back(&document, &complete, &[]).unwrap().splice;
     let back = String::from_utf8(splice.apply(document.source())).unwrap();
     assert_eq!(back, format!("{question}{whole}\n# %%\n"));
 }
@@ -290,7 +292,7 @@ fn an_answer_is_put_back_with_the_line_ends_of_the_file() {
     {
         let crlf = |text: &str| text.replace('\n', "\r\n");
         let document = decode(crlf(&format!("{question}{growing}{typed}")));
-        let splice = put_back(&document, &complete).unwrap();
+        let splice = put_back(&document, &complete, &[]).unwrap().splice;
         let back = String::from_utf8(splice.apply(document.source())).unwrap();
         let (above, below) =
             (crlf(&format!("{question}{head}")), crlf(&format!("\n\n# %%\n{below}")));
@@ -306,7 +308,7 @@ fn a_question_that_code_of_a_growing_answer_hides_is_a_question_when_it_is_put_b
     let next = "\n# %%\n\nNext?\n\n```\nmine\n```\n\nwhy?\n";
     let complete = decode(format!("{question}{whole}\n# %%\n"));
     let document = decode(format!("{question}{growing}{next}"));
-    let splice = put_back(&document, &complete).unwrap();
+    let splice = put_back(&document, &complete, &[]).unwrap().splice;
     let back = String::from_utf8(splice.apply(document.source())).unwrap();
     assert_eq!(back, format!("{question}{whole}{next}"));
 }
@@ -321,9 +323,60 @@ fn an_answer_that_begins_with_blank_lines_is_put_back() {
         let growing = format!("# %%% [^2]\n\n[^2]: [a] status=\"streaming\"\n\n{first}one\ntw");
         for typed in ["\n\n# %%\n\nNext?\n", "o\n\nNext?\n"] {
             let document = decode(format!("{question}{growing}{typed}"));
-            let splice = put_back(&document, &complete).unwrap();
+            let splice = put_back(&document, &complete, &[]).unwrap().splice;
             let back = String::from_utf8(splice.apply(document.source())).unwrap();
             assert_eq!(back, format!("{question}{whole}\n# %%\n\nNext?\n"), "{first:?} {typed:?}");
         }
     }
+}
+
+#[test]
+fn an_answer_to_another_question_that_has_got_its_name_is_left_alone() {
+    let file = |question: &str, answer: &str| {
+        decode(format!("# %%\n\n{question}\n\n# %%% [^2]\n\n[^2]: [a]{answer}"))
+    };
+    let complete = file("Paris?", "\n\nSure!\n\nParis is large.");
+    let growing = |text: &str| format!(" status=\"streaming\"\n\n{text}");
+    for (question, text, is_exact) in [
+        ("Paris?", "", Some(true)),
+        ("Paris?", "Sure!\n\nPar", Some(true)),
+        ("Paris?  ", "Sure!\n\nMine?", Some(false)),
+        // The question was changed, and nothing else.
+        ("Paris, I said?", "Sure!\n\nPar", Some(true)),
+        ("Rome?", "", None),
+        ("Rome?", "Sure!\n\nRome is old.", None),
+    ] {
+        let document = file(question, &growing(text));
+        let put = |gone: &[String]| put_back(&document, &complete, gone).map(|put| put.is_exact);
+        assert_eq!(put(&[]), is_exact, "{question:?} {text:?}");
+        assert_eq!(put(&["2".to_string()]), None);
+        assert_eq!(changed_half(&document, &complete, &["2".to_string()]), None);
+    }
+    // Nobody knows whether this is the answer, or another one.
+    let document = file("Rome?", &growing("Sure!\n\nRome is old."));
+    assert_eq!(changed_half(&document, &complete, &[]), Some("2".to_string()));
+    let document = file("Rome?", &growing("Rome is old."));
+    assert_eq!(changed_half(&document, &complete, &[]), None);
+    // So many words are the answer's.
+    let long = "Many words ".repeat(10);
+    let complete = file("Paris?", &format!("\n\n{long}\nParis is large."));
+    let document = file("Paris, I said?", &growing(&format!("{long}\n\nMine?")));
+    assert!(put_back(&document, &complete, &[]).is_some());
+    // A question with a name is known by it.
+    let document = decode(format!(
+        "# %% [^1]\n\n[^1]: [markdown]\n\nRome?\n\n# %%% [^2]\n\n[^2]: [a]{}\n",
+        growing("Many")
+    ));
+    assert!(put_back(&document, &complete, &[]).is_none());
+}
+
+#[test]
+fn answers_that_are_gone_are_known() {
+    let complete =
+        decode("# %%\n\nq\n\n# %%% [^2]\n\n[^2]: [a]\n\none\n\n# %%% [^3]\n\n[^3]: [b]\n\ntwo\n");
+    assert_eq!(gone_answers(&complete, &complete), [] as [&str; 0]);
+    let growing = decode("# %%% [^2]\n\n[^2]: [a] status=\"streaming\"\n\n# %% [^3]\n\nmine\n");
+    assert_eq!(gone_answers(&growing, &complete), ["3"]);
+    // A cell without name, at that place, is another one.
+    assert_eq!(gone_answers(&decode("# %%\n\n# %%\n\nq\n"), &complete), ["2", "3"]);
 }

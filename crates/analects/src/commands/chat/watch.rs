@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use analects_formats::msgfile::{Document, Kind, Splice, changed_half, put_back, put_back_lost};
+use analects_formats::msgfile::{
+    Document, Kind, PutBack, Splice, changed_half, gone_answers, put_back, put_back_lost,
+};
 use analects_store::vfs::{Disk, Facts, Vfs};
 use analects_store::{LockedFile, StoreError, read_message_file};
 use notify::{Event, RecursiveMode, Watcher};
@@ -103,6 +105,9 @@ struct Answered {
     document: Document,
     /// When the answer came. It is cleared when the answer was put back once.
     at: Option<Instant>,
+    /// The names of answers that were not in the file when it was saved later: a person has taken them away, and
+    /// what has such a name now is something else.
+    gone: Vec<String>,
     /// Whether it was told that it cannot be put back.
     is_told: bool,
 }
@@ -113,16 +118,42 @@ impl Answered {
         let is_recent = self.at.is_some_and(|at| at.elapsed() < JUST);
         put_back_lost(document, &self.document).filter(|_| is_recent)
     }
+
+    /// The change that puts an answer back of which only the beginning is in the file.
+    fn put_back(&self, document: &Document) -> Option<PutBack> {
+        put_back(document, &self.document, &self.gone)
+    }
+
+    /// The name of an answer of which a changed half is in the file.
+    fn changed_half(&self, document: &Document) -> Option<String> {
+        changed_half(document, &self.document, &self.gone)
+    }
+
+    /// Takes note of the answers that are gone.
+    fn see_gone(&mut self, document: &Document) {
+        // An empty file is one that is being written.
+        if !document.source().is_empty() {
+            self.gone.extend(gone_answers(document, &self.document));
+            self.gone.sort_unstable();
+            self.gone.dedup();
+        }
+    }
 }
 
 /// The change that puts an answer back: the earliest one that is lost, and which of the last ones that is, if all of
 /// it is lost.
 fn to_put_back(answered: &[Answered], document: &Document) -> Option<(Option<usize>, Splice)> {
     // Files after later answers also hold the earlier ones, as they are by now.
-    let grown = answered.iter().rev().find_map(|one| put_back(document, &one.document));
+    let mut grown = answered.iter().rev().filter_map(|one| one.put_back(document));
+    // Of two answers that had the same name, one may only begin with the same words.
+    let first = grown.next();
+    let grown = match first {
+        Some(PutBack { is_exact: false, .. }) => grown.find(|other| other.is_exact).or(first),
+        exact => exact,
+    };
     let mut all = answered.iter().enumerate();
     grown
-        .map(|splice| (None, splice))
+        .map(|put_back| (None, put_back.splice))
         .or_else(|| all.find_map(|(at, one)| Some((Some(at), one.put_back_lost(document)?))))
 }
 
@@ -233,17 +264,21 @@ impl Watch<'_> {
         for at in self.answered.iter_mut().filter_map(|earlier| earlier.at.as_mut()) {
             *at += began.elapsed();
         }
-        self.answered.push(Answered { document, at: Some(Instant::now()), is_told: false });
+        let (at, gone) = (Some(Instant::now()), Vec::new());
+        self.answered.push(Answered { document, at, gone, is_told: false });
         let too_many = self.answered.len().saturating_sub(MAX_ANSWERED);
         self.answered.drain(..too_many);
     }
 
     /// Puts an answer back if somebody has saved over it what it was while it grew, or before; whether that was so.
     fn put_back(&mut self, document: &Document) -> bool {
-        let is_changed = |one: &Answered| changed_half(document, &one.document).is_some();
-        if to_put_back(&self.answered, document).is_none() && !self.answered.iter().any(is_changed)
-        {
-            return false;
+        if to_put_back(&self.answered, document).is_none() {
+            for one in &mut self.answered {
+                one.see_gone(document);
+            }
+            if !self.answered.iter().any(|one| one.changed_half(document).is_some()) {
+                return false;
+            }
         }
         // Somebody who writes to the file right now may be the one whose answer grows there.
         let places = &self.call.surroundings.places;
@@ -274,11 +309,11 @@ impl Watch<'_> {
 
     /// Says once that an answer of which only a changed half is in the file cannot be put back.
     fn tell_changed(&mut self, document: &Document) {
-        let changed = |one: &Answered| changed_half(document, &one.document);
+        let changed = |one: &Answered| one.changed_half(document);
         let Some(name) = self.answered.iter().rev().find_map(changed) else { return };
         let is_told = self.answered.iter().any(|one| one.is_told && changed(one).is_some());
         for one in &mut self.answered {
-            one.is_told |= changed_half(document, &one.document).is_some();
+            one.is_told |= one.changed_half(document).is_some();
         }
         if !is_told {
             ui::remark(&format!(
@@ -337,4 +372,37 @@ impl Watch<'_> {
 fn questions(document: &Document) -> Questions {
     let open = document.unanswered().into_iter();
     open.map(|cell| (cell.name().into_owned(), cell.content().into_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    //! Which of several answers is put back.
+
+    use analects_formats::msgfile::decode;
+
+    use super::*;
+
+    #[test]
+    fn the_answer_that_fits_is_put_back_before_one_that_only_begins_alike() {
+        let file = |answer: &str| {
+            let above = "# %%\n\nAgain?\n\n# %%% [^2]\n\n[^2]: [a]";
+            decode(format!("{above}{answer}"))
+        };
+        let answered = |text: &str| {
+            let document = file(&format!("\n\nSure!\n\n{text}\n"));
+            Answered { document, at: None, gone: Vec::new(), is_told: false }
+        };
+        let all = [answered("The old one\nhas two lines."), answered("Another one\nhas two, too.")];
+        for (grown, whole) in [
+            ("The old one\nhas", "The old one\nhas two lines."),
+            ("Another one\nhas", "Another one\nhas two, too."),
+            ("", "Another one\nhas two, too."),
+        ] {
+            let document = file(&format!(" status=\"streaming\"\n\nSure!\n\n{grown}"));
+            let (_, splice) = to_put_back(&all, &document).unwrap();
+            let back = decode(splice.apply(document.source()));
+            let texts: Vec<String> = back.cells().map(|cell| cell.content().into_owned()).collect();
+            assert_eq!(texts, ["Again?", &format!("Sure!\n\n{whole}"), ""]);
+        }
+    }
 }
