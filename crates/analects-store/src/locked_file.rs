@@ -90,6 +90,7 @@ pub struct LockedFile {
     kept: Vec<PathBuf>,
     /// The length beyond which the file grows in place.
     large: usize,
+    places: Places,
     _lock: Lock,
 }
 
@@ -146,14 +147,22 @@ impl LockedFile {
         redo.complete(&*vfs, &path)?;
         let kept = clear_up(&*vfs, &path);
         let (document, seen) = read_when_filled(&*vfs, &path)?;
-        if seen.is_some() {
-            // A rename would get around a write protection that somebody meant.
-            vfs.open(&path, Open::Append).map_err(to("write to", &name))?;
+        let file = LockedFile {
+            vfs,
+            name,
+            path,
+            document,
+            seen,
+            is_sure: true,
+            redo,
+            kept,
+            large: LARGE,
+            places: places.clone(),
+            _lock: lock,
+        };
+        if file.exists() {
+            file.check_not_protected(&file.path)?;
         }
-        let large = LARGE;
-        let is_sure = true;
-        let file =
-            LockedFile { vfs, name, path, document, seen, is_sure, redo, kept, large, _lock: lock };
         file.check_writable()?;
         Ok(file)
     }
@@ -248,6 +257,32 @@ impl LockedFile {
         Reply::start(self, |_| None, make)
     }
 
+    /// Goes where a symbolic link leads that somebody has put in the place of the file: to replace it would take the
+    /// link away, and leave what it leads to as it was. Where the *name* of the file leads does not matter: the
+    /// conversation is in the file that was opened.
+    fn follow_link(&mut self) -> Result<(), StoreError> {
+        if self.vfs.read_link(&self.path).is_err() {
+            return Ok(());
+        }
+        let path = real_path(&*self.vfs, &self.path)?;
+        let lock = Lock::take(&*self.vfs, &self.places, &path, Duration::ZERO)?;
+        let lock = lock.ok_or(StoreError::Locked { path: self.name.clone() })?;
+        if self.vfs.facts(&path).is_ok() {
+            self.check_not_protected(&path)?;
+        }
+        self.redo = Redo::of(&*self.vfs, &self.places, &path)?;
+        self.redo.complete(&*self.vfs, &path)?;
+        self.kept.extend(clear_up(&*self.vfs, &path));
+        (self.path, self._lock, self.is_sure) = (path, lock, false);
+        Ok(())
+    }
+
+    /// A rename would get around a write protection that somebody meant.
+    fn check_not_protected(&self, path: &Path) -> Result<(), StoreError> {
+        self.vfs.open(path, Open::Append).map_err(to("write to", &self.name))?;
+        Ok(())
+    }
+
     /// Writes a change in the way that suits it; `false` if somebody else wrote meanwhile.
     fn write(&mut self, splice: &Splice) -> Result<bool, StoreError> {
         let source = self.document.source();
@@ -283,6 +318,7 @@ impl LockedFile {
     /// first emptied it: then we wait a moment, since what we put in its place would cut the
     /// editor's text off.
     fn read_settled(&mut self) -> Result<(), StoreError> {
+        self.follow_link()?;
         let is_trusted = self.is_sure && self.document.source().len() > self.large;
         if is_trusted && self.seen.is_some() && self.vfs.facts(&self.path).ok() == self.seen {
             return Ok(());

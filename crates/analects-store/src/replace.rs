@@ -76,6 +76,10 @@ impl Swap<'_> {
 
     /// Looks at the file that came out: it must hold what we read, also after a while.
     fn look(&self) -> Result<bool, StoreError> {
+        if self.vfs.read_link(self.aside).is_ok() {
+            // A link that somebody put in the place of the file, and that leads to what we read.
+            return self.swap_back();
+        }
         let came_out = self.vfs.open(self.aside, Open::Read).and_then(|mut old| {
             let facts = old.facts()?;
             let is_ours = old.beyond(self.before)?.is_some_and(|more| more.is_empty());
@@ -143,6 +147,9 @@ impl Swap<'_> {
 
     /// Without a swap, an editor that saves between the comparison and the rename loses that save.
     fn rename(&self) -> Result<bool, StoreError> {
+        if self.vfs.read_link(self.path).is_ok() {
+            return Ok(false);
+        }
         match read(self.vfs, self.path) {
             Ok(text) if text == self.before => {}
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -255,6 +262,18 @@ mod tests {
 
     use super::*;
     use crate::vfs::Disk;
+
+    #[test]
+    fn a_link_that_takes_the_place_of_a_file_before_the_swap_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, real) = (folder.path().join("talk.msg.md"), folder.path().join("real.msg.md"));
+        std::fs::write(&real, "old").unwrap();
+        symlink("real.msg.md", &path).unwrap();
+        assert!(!replace(&Disk, &path, b"new", Some(b"old")).unwrap());
+        assert_eq!(std::fs::read_link(&path).unwrap(), Path::new("real.msg.md"));
+        assert_eq!(std::fs::read_to_string(&real).unwrap(), "old");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
 
     #[test]
     fn a_pipe_a_link_and_a_folder_beside_a_file_are_left_alone() {

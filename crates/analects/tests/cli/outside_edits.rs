@@ -276,3 +276,58 @@ fn a_question_with_code_below_an_older_part_of_an_answer_with_code_is_a_question
         assert_eq!(sandbox.texts("a.msg.md"), texts, "{}", sandbox.read("a.msg.md"));
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_symbolic_link_that_takes_the_place_of_the_file_stays_and_the_answer_goes_where_it_leads() {
+    use std::os::unix::fs::symlink;
+    for is_copy in [false, true] {
+        let (sandbox, _server, child) = begin("# %%\n\nWhy?\n");
+        std::fs::create_dir(sandbox.path("real")).unwrap();
+        if is_copy {
+            std::fs::copy(sandbox.path("a.msg.md"), sandbox.path("real/a.msg.md")).unwrap();
+            symlink("real/a.msg.md", sandbox.path("link")).unwrap();
+            std::fs::rename(sandbox.path("link"), sandbox.path("a.msg.md")).unwrap();
+        } else {
+            std::fs::rename(sandbox.path("a.msg.md"), sandbox.path("real/a.msg.md")).unwrap();
+            symlink("real/a.msg.md", sandbox.path("a.msg.md")).unwrap();
+        }
+        assert_eq!(finish(child), "");
+        let link = std::fs::read_link(sandbox.path("a.msg.md")).unwrap();
+        assert_eq!(link, std::path::Path::new("real/a.msg.md"));
+        assert_eq!(sandbox.texts("real/a.msg.md"), ["Why?", ANSWER], "{is_copy}");
+        let file = sandbox.read("real/a.msg.md");
+        assert!(!file.contains("streaming"), "{file}");
+        for folder in ["", "real"] {
+            let names = std::fs::read_dir(sandbox.path(folder)).unwrap();
+            let mut names = names.map(|entry| entry.unwrap().file_name());
+            assert!(names.all(|name| !name.to_string_lossy().starts_with('.')), "{folder}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_name_that_leads_elsewhere_by_now_leaves_the_answer_where_its_question_is() {
+    use std::os::unix::fs::symlink;
+    let script = vec![
+        stream_head(),
+        piece("The first half\n"),
+        Step::Pause(700),
+        piece("and the second half."),
+        done(),
+    ];
+    let server = Server::new(vec![script]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    for name in ["one.msg.md", "two.msg.md"] {
+        sandbox.write(name, "# %%\n\nWhy?\n");
+    }
+    symlink("one.msg.md", sandbox.path("a.msg.md")).unwrap();
+    let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny"]);
+    sandbox.wait_for("a.msg.md", "The first half\n");
+    symlink("two.msg.md", sandbox.path("link")).unwrap();
+    std::fs::rename(sandbox.path("link"), sandbox.path("a.msg.md")).unwrap();
+    assert_eq!(finish(child), "");
+    assert_eq!(sandbox.texts("one.msg.md"), ["Why?", ANSWER]);
+    assert_eq!(sandbox.texts("two.msg.md"), ["Why?"]);
+}
