@@ -307,7 +307,7 @@ impl LockedFile {
         if !replace(&*self.vfs, &self.path, &bytes, before)? {
             return Ok(false);
         }
-        self.document.update(bytes);
+        self.document.update_within_section(bytes);
         (self.seen, self.is_sure) = (self.vfs.facts(&self.path).ok(), false);
         Ok(true)
     }
@@ -337,13 +337,18 @@ impl LockedFile {
                 }
                 read => {
                     let (found, facts) = read?;
+                    let was_plain = self.document.kind() == Kind::Plain;
                     match found {
                         Found::Grown(more) if more.is_empty() => {}
                         Found::Grown(more) => self.document.extend(&more),
-                        Found::Other(bytes) => self.document.update(bytes),
+                        Found::Other(bytes) => self.document.update_within_section(bytes),
                     }
                     (self.seen, self.is_sure) = (Some(facts), true);
-                    return self.check_writable();
+                    self.check_writable()?;
+                    if self.document.kind() == Kind::Plain && !was_plain {
+                        return Err(StoreError::NotAMessageFile { path: self.name.clone() });
+                    }
+                    return Ok(());
                 }
             }
         }

@@ -208,7 +208,8 @@ impl Reply {
                 }
             };
             let Some(line) = residue else { return (splice, name) };
-            let bytes = document.with_source(splice.apply(document.source()));
+            let bytes = splice.apply(document.source());
+            let bytes = document.with_source_within_section(bytes);
             let bytes = msgfile::add_residue(&bytes, &line);
             (Splice::whole(document.source(), bytes), name)
         };

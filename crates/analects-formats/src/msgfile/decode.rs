@@ -10,7 +10,7 @@ use super::edit::leading_number;
 use super::encode::{open_fence, unescape};
 use super::line::{is_blank, is_blank_line, metadata_of};
 use super::scan::{self, line_text, lines};
-use super::{Document, Frontmatter, Kind, Meta, frontmatter, glance};
+use super::{Document, Frontmatter, Kind, Meta, Section, frontmatter, glance};
 
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -64,6 +64,49 @@ impl Document {
         self.source = source;
         if !is_same {
             self.read_on(same);
+        }
+    }
+
+    /// The same for a file of which it is known where its messages are: if the new source does not say so, since
+    /// somebody is just changing the frontmatter or the heading of the section, then they are where they were.
+    pub fn update_within_section(&mut self, source: Vec<u8>) {
+        let known = self.known_section();
+        self.update(source);
+        self.keep_section(known);
+    }
+
+    /// Another source of such a file, read so.
+    pub fn with_source_within_section(&self, source: Vec<u8>) -> Document {
+        let mut document = self.with_source(source);
+        document.keep_section(self.known_section());
+        document
+    }
+
+    fn known_section(&self) -> Option<(String, Section)> {
+        let name = self.front.message_section.clone();
+        name.zip(self.scan.section).filter(|_| self.kind == Kind::Section)
+    }
+
+    fn keep_section(&mut self, known: Option<(String, Section)>) {
+        if let Some((name, section)) = known.filter(|_| self.scan.section.is_none()) {
+            self.read_section(name, section);
+        }
+    }
+
+    /// Reads the cells of a section that the source does not name any more, or that has lost its heading. Without
+    /// any, the file is what it says.
+    fn read_section(&mut self, name: String, known: Section) {
+        let mut scan = scan::scan(&self.source, self.body, Some(&name));
+        if scan.section.is_none() {
+            scan = scan::scan(&self.source, self.body, None);
+            let first = scan.cells.first().map(|cell| Span::new(cell.start, cell.start));
+            scan.section = first.map(|heading| Section { heading, ..known });
+        }
+        if scan.section.is_some() {
+            self.kind = Kind::Section;
+            self.front.message_section = Some(name);
+            self.scan = scan;
+            (self.largest_id, self.numbers) = (OnceLock::new(), OnceLock::new());
         }
     }
 

@@ -331,3 +331,70 @@ fn a_name_that_leads_elsewhere_by_now_leaves_the_answer_where_its_question_is() 
     assert_eq!(sandbox.texts("one.msg.md"), ["Why?", ANSWER]);
     assert_eq!(sandbox.texts("two.msg.md"), ["Why?"]);
 }
+
+/// A plain Markdown file with a section for messages.
+const SECTION: &str = "---\ntitle: x\nmessage_section: Discussion\n---\n\n# Notes\n\n## Discussion\n\n### %%\n\nWhy?\n";
+
+#[test]
+fn a_section_that_is_not_named_while_an_answer_comes_gets_it_once_and_in_its_place() {
+    let changes = [
+        ("title: x", "title: \"x"),
+        ("message_section: Discussion\n", ""),
+        ("message_section: Discussion", "message_section: [Disc"),
+        ("---\n\n", "\n\n"),
+        ("## Discussion", "## Talk"),
+        ("## Discussion\n\n", ""),
+        ("message_section: Discussion", "message_section: Notes"),
+        ("message_section: Discussion", "message_section: Talk"),
+    ];
+    for (from, to) in changes {
+        // In some of them, the person also goes on typing.
+        let typed = if to.is_empty() { "\n\n### %%\n\nNext?\n" } else { "" };
+        let script = [
+            stream_head(),
+            piece("The first half\n"),
+            Step::Pause(500),
+            piece("and the second half."),
+            done(),
+        ];
+        let server = Server::new(vec![script.to_vec()]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("a.md", SECTION);
+        let child = sandbox.spawn(&["chat", "a.md", "-m", "openai/tiny"]);
+        sandbox.wait_for("a.md", "The first half\n");
+        let file = sandbox.read("a.md");
+        let edited = format!("{}{typed}", file.replacen(from, to, 1));
+        assert_ne!(edited, file);
+        sandbox.write("a.md", &edited);
+        assert_eq!(finish(child), "", "{from:?}");
+        let file = sandbox.read("a.md");
+        assert_eq!(file.matches("half").count(), 2, "{from:?}: {file}");
+        assert_eq!(file.matches(" %%%").count(), 1, "{from:?}: {file}");
+        assert!(!file.contains("streaming") && !file.contains("asked="), "{from:?}: {file}");
+        let (above, _) = edited.split_once("### %%% ").unwrap();
+        assert!(file.starts_with(above), "{from:?}: {file}");
+        // When it is mended, all is as it was.
+        let mended = format!("{SECTION}{}", &file[file.find("Why?\n").unwrap() + 5..]);
+        sandbox.write("a.md", mended);
+        let mut texts = vec!["Why?", ANSWER];
+        texts.extend((!typed.is_empty()).then_some("Next?"));
+        assert_eq!(sandbox.texts("a.md"), texts, "{from:?}: {file}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_message_file_any_more_gets_no_answer() {
+    let script =
+        [stream_head(), piece("The first half\n"), Step::Pause(500), piece("and more"), done()];
+    let server = Server::new(vec![script.to_vec()]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.md", SECTION);
+    let child = sandbox.spawn(&["chat", "a.md", "-m", "openai/tiny"]);
+    sandbox.wait_for("a.md", "The first half\n");
+    sandbox.write("a.md", "# Only notes\n");
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_ne!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("a.md: not a message file"), "{stderr}");
+    assert_eq!(sandbox.read("a.md"), "# Only notes\n");
+}

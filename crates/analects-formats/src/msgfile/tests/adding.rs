@@ -380,3 +380,38 @@ fn answers_that_are_gone_are_known() {
     // A cell without name, at that place, is another one.
     assert_eq!(gone_answers(&decode("# %%\n\n# %%\n\nq\n"), &complete), ["2", "3"]);
 }
+
+#[test]
+fn a_section_that_is_not_named_any_more_is_where_it_was() {
+    let file = "---\nmessage_section: Talk\n---\n\n# %% quoted\n\n## Talk\n\n### %% [^1]\n\n[^1]: [markdown]\n\none\n";
+    let ids = |document: &Document| -> Vec<String> {
+        document.cells().filter_map(|cell| Some(cell.id()?.to_string())).collect()
+    };
+    let mut document = msgfile::decode_named(file, "x.md");
+    for (from, to, level) in [
+        ("message_section: Talk", "message_section: [Talk", 2),
+        ("## Talk", "# Other", 2),
+        ("## Talk", "#### Talk", 4),
+        ("one", "two", 2),
+    ] {
+        let changed = file.replace(from, to);
+        document.update_within_section(changed.clone().into_bytes());
+        assert_eq!(
+            (document.kind(), ids(&document)),
+            (msgfile::Kind::Section, vec!["1".to_string()])
+        );
+        assert_eq!(document.section().map(|section| section.level), Some(level), "{to}");
+        assert_eq!(document.source(), changed.as_bytes());
+        let other =
+            document.with_source_within_section(b"## Talk\n\n### %% [^2]\n\n[^2]:\n".to_vec());
+        assert_eq!(ids(&other), ["2"]);
+        document.update_within_section(file.as_bytes().to_vec());
+        assert_eq!(document.section(), msgfile::decode_named(file, "x.md").section());
+    }
+    // Without any cell, it is what it says.
+    document.update_within_section(b"# Notes\n".to_vec());
+    assert_eq!(document.kind(), msgfile::Kind::Plain);
+    // A file that was none before does not become one.
+    document.update_within_section(b"# Talk\n\n# %%\n\none\n".to_vec());
+    assert_eq!(document.kind(), msgfile::Kind::Plain);
+}
