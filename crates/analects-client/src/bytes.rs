@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::path::Path;
+use std::pin::pin;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use analects_core::{ApiError, ApiErrorKind};
 
@@ -48,6 +49,12 @@ pub(crate) struct Limits {
     pub left: usize,
 }
 
+/// A clock that rings so late was not heard: the process was stopped, as by Ctrl-Z, or the machine slept.
+const LATE: Duration = Duration::from_millis(500);
+
+/// How long it takes until what has come is looked at.
+const ONCE_MORE: Duration = Duration::from_millis(100);
+
 impl Limits {
     /// Runs out at the first byte's deadline or, after that byte, when nothing came for too long.
     pub async fn watch<T>(&self, work: impl Future<Output = T>) -> Result<T, ClientError> {
@@ -55,8 +62,19 @@ impl Limits {
             Some(_) => (Wait::FirstByte, self.first_byte),
             None => (Wait::Idle, self.idle),
         };
-        let end = self.deadline.unwrap_or_else(|| Instant::now() + self.idle);
-        let in_time = timeout_at(end, work).await;
+        let mut end = self.deadline.unwrap_or_else(|| Instant::now() + self.idle);
+        let mut work = pin!(work);
+        loop {
+            if let Ok(done) = timeout_at(end, &mut work).await {
+                return Ok(done);
+            }
+            // Whoever was stopped meanwhile has heard nothing, and what came has yet to be looked at.
+            if end.elapsed() < LATE {
+                break;
+            }
+            end = Instant::now() + limit;
+        }
+        let in_time = timeout(ONCE_MORE, work).await;
         in_time.map_err(|_| ClientError::TimedOut { url: self.url.clone(), wait, limit })
     }
 }

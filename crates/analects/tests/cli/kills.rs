@@ -159,3 +159,35 @@ fn an_editor_that_saves_meanwhile_loses_nothing() {
     assert!(child.wait().unwrap().success());
     assert_eq!(sandbox.texts("a.msg.md"), ["tell me, please", "one two"]);
 }
+
+/// A process that is stopped, as by Ctrl-Z, hears nothing, however much is sent to it.
+#[cfg(unix)]
+#[test]
+fn a_stop_that_is_longer_than_the_patience_costs_nothing_that_came_meanwhile() {
+    for begun in [&[piece("one\n")][..], &[]] {
+        let mut sandbox = Sandbox::new();
+        let go = Step::Until(sandbox.path("go"));
+        let rest = [go, piece("two\n"), piece("three\n"), done()];
+        let server = Server::new(vec![[&[stream_head()], begun, &rest].concat()]);
+        sandbox.set_server(&server.base_url);
+        let child =
+            sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "--timeout", "1", "go"]);
+        server.request();
+        if !begun.is_empty() {
+            sandbox.wait_for("a.msg.md", "\none\n");
+        }
+        let pid = child.id().to_string();
+        let signal = |name: &str| {
+            assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+        };
+        signal("-STOP");
+        sandbox.write("go", "");
+        std::thread::sleep(std::time::Duration::from_millis(2500));
+        signal("-CONT");
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), &*stderr), (Some(0), ""));
+        let text = if begun.is_empty() { "two\nthree\n" } else { "one\ntwo\nthree\n" };
+        assert_eq!(output.stdout, text.as_bytes());
+    }
+}
