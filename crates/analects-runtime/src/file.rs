@@ -43,6 +43,8 @@ pub struct FileConversation {
     asked: OnceCell<AskedCells>,
     /// Those of them that somebody changed while they were being answered.
     changed: Vec<String>,
+    /// What the file would hold if the last answer could have been written to its end.
+    unwritten: Option<Box<Document>>,
 }
 
 /// The cells that are being answered.
@@ -89,7 +91,13 @@ impl FileConversation {
             turn_of: None,
             asked: OnceCell::new(),
             changed: Vec::new(),
+            unwritten: None,
         })
+    }
+
+    /// What the file would hold if the last answer could have been written to its end; `None` if it was.
+    pub fn take_unwritten(&mut self) -> Option<Document> {
+        self.unwritten.take().map(|document| *document)
     }
 
     /// What the file holds; nothing while an answer is being written.
@@ -446,7 +454,11 @@ impl Conversation for FileConversation {
             }
             (cells, residue)
         };
-        let file = reply.finish_behind(|document| asked.place(document), cells)?;
+        let mut finished = reply.finish_behind(|document| asked.place(document), cells);
+        if let Err(StoreError::Unfinished { whole, .. }) = &mut finished {
+            self.unwritten = whole.take();
+        }
+        let file = finished?;
         self.changed = changed.into_iter().map(|known| known.name).collect();
         self.state = State::Resting(Box::new(file));
         Ok(())

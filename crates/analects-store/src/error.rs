@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use analects_core::Problem;
+use analects_formats::msgfile::Document;
 use analects_formats::msgfile::item::Conflict;
 use thiserror::Error;
 
@@ -107,6 +108,16 @@ pub enum StoreError {
         /// What it holds.
         problem: Box<Problem>,
     },
+    /// The end of an answer could not be written.
+    #[error("{error}")]
+    Unfinished {
+        /// Why not.
+        error: Box<StoreError>,
+        /// Whether the beginning of the answer is in the file.
+        is_begun: bool,
+        /// What the file would hold with all of the answer, as it was when it was last read.
+        whole: Option<Box<Document>>,
+    },
     /// The operating system said no.
     #[error("{}: cannot {action}: {source}", path.display())]
     Io {
@@ -152,6 +163,13 @@ impl StoreError {
                 "use at most 100 letters, digits, '-', '_' and '.', and no '.' first".to_string(),
             ),
             StoreError::NotWritable { problem, .. } => problem.hint.clone(),
+            StoreError::Unfinished { error, is_begun, .. } => {
+                let what = match is_begun {
+                    true => "only a part of the answer is in the file",
+                    false => "the answer is not in the file",
+                };
+                Some(error.hint().map_or(what.to_string(), |hint| format!("{hint}; {what}")))
+            }
             StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("free some space; nothing that was in the file is lost".to_string())
             }

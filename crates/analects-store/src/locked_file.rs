@@ -337,17 +337,8 @@ impl LockedFile {
                 }
                 read => {
                     let (found, facts) = read?;
-                    let was_plain = self.document.kind() == Kind::Plain;
-                    match found {
-                        Found::Grown(more) if more.is_empty() => {}
-                        Found::Grown(more) => self.document.extend(&more),
-                        Found::Other(bytes) => self.document.update_within_section(bytes),
-                    }
+                    self.take(found)?;
                     (self.seen, self.is_sure) = (Some(facts), true);
-                    self.check_writable()?;
-                    if self.document.kind() == Kind::Plain && !was_plain {
-                        return Err(StoreError::NotAMessageFile { path: self.name.clone() });
-                    }
                     return Ok(());
                 }
             }
@@ -355,8 +346,35 @@ impl LockedFile {
         Err(StoreError::Changing { path: self.name.clone() })
     }
 
+    /// Takes what was found for what the file holds. If nobody could write to that, then what was known is still
+    /// known, for whoever has to say what the file should hold.
+    fn take(&mut self, found: Found) -> Result<(), StoreError> {
+        let (Found::Grown(new) | Found::Other(new)) = &found;
+        if str::from_utf8(new).is_err() {
+            let source = found.after(self.document.source());
+            return self.check(&self.document.with_source(source));
+        }
+        match found {
+            Found::Grown(more) if more.is_empty() => {}
+            Found::Grown(more) => self.document.extend(&more),
+            Found::Other(bytes) if self.document.kind() == Kind::Section => {
+                let document = self.document.with_source_within_section(bytes);
+                if document.kind() == Kind::Plain {
+                    return Err(StoreError::NotAMessageFile { path: self.name.clone() });
+                }
+                self.document = document;
+            }
+            Found::Other(bytes) => self.document.update(bytes),
+        }
+        self.check_writable()
+    }
+
     fn check_writable(&self) -> Result<(), StoreError> {
-        match self.document.why_not_writable().map(Box::new) {
+        self.check(&self.document)
+    }
+
+    fn check(&self, document: &Document) -> Result<(), StoreError> {
+        match document.why_not_writable().map(Box::new) {
             Some(problem) => Err(StoreError::NotWritable { path: self.name.clone(), problem }),
             None => Ok(()),
         }
@@ -376,6 +394,14 @@ impl Found {
         match file.beyond(known)? {
             Some(more) => Ok(Found::Grown(more)),
             None => file.read_from(0).map(Found::Other),
+        }
+    }
+
+    /// All that the file holds, where it held what is known before.
+    fn after(self, known: &[u8]) -> Vec<u8> {
+        match self {
+            Found::Grown(more) => [known, &more].concat(),
+            Found::Other(bytes) => bytes,
         }
     }
 }

@@ -213,8 +213,16 @@ impl Reply {
             let bytes = msgfile::add_residue(&bytes, &line);
             (Splice::whole(document.source(), bytes), name)
         };
-        put(&mut file, &mut place, somebody_writes)?;
-        Ok(file)
+        match put(&mut file, &mut place, somebody_writes) {
+            Ok(()) => Ok(file),
+            Err(error) => {
+                let document = file.document();
+                let whole = place(document).0.apply(document.source());
+                let whole = Some(Box::new(document.with_source_within_section(whole)));
+                let is_begun = !written.trim().is_empty();
+                Err(StoreError::Unfinished { error: Box::new(error), is_begun, whole })
+            }
+        }
     }
 }
 

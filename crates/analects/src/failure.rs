@@ -149,6 +149,12 @@ impl From<NotAttached> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
+        let hint = error.hint();
+        if let StoreError::Unfinished { error, .. } = error {
+            // It was shown before anybody tried to write it.
+            let failure = Failure { hint, ..Failure::from(*error) };
+            return failure.and_hint("all that came was printed");
+        }
         let kind = match &error {
             StoreError::NotFound { .. }
             | StoreError::NoSession { .. }
@@ -170,7 +176,7 @@ impl From<StoreError> for Failure {
             StoreError::Io { path, .. } | StoreError::NotFound { path } => Some(path.clone()),
             _ => None,
         };
-        Failure { path, ..Failure::new(kind, message, error.hint()) }
+        Failure { path, ..Failure::new(kind, message, hint) }
     }
 }
 

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use super::edit::typed_cell;
-use super::{Cell, CellKind, Document, NewCell, Splice, answer_behind, complete_answer, role};
+use super::{
+    Cell, CellKind, Document, History, NewCell, Splice, answer_behind, complete_answer, role,
+};
 
 /// A change that puts an answer back.
 #[derive(Debug)]
@@ -80,7 +82,9 @@ fn half_answers<'a>(
 ) -> impl Iterator<Item = Half<'a>> {
     let is_growing = |cell: &Cell<'_>| cell.attribute("status").as_deref() == Some("streaming");
     document.cells().filter(is_growing).filter_map(move |growing| {
-        let id = growing.id().filter(|id| gone.iter().all(|gone| gone != id))?;
+        // What a person has hidden stays hidden.
+        let is_shown = growing.own_history().is_none_or(|history| history == History::Include);
+        let id = growing.id().filter(|id| is_shown && gone.iter().all(|gone| gone != id))?;
         let whole = complete.cell(id).filter(|cell| !is_growing(cell))?;
         is_by_the_same(whole, growing).then(|| Half::of(growing, whole))
     })

@@ -299,7 +299,8 @@ fn answer_all_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Fai
     Ok(())
 }
 
-/// Gets one answer in a file. `after` is what the file holds then, also if the answer broke off.
+/// Gets one answer in a file. `after` is what the file holds then, also if the answer broke off, or what it would hold
+/// if the answer could have been written to its end.
 fn take_turn(
     call: Call<'_>,
     path: &Path,
@@ -357,15 +358,21 @@ fn take_turn_of(
     let done = ask(&who, manner, serving.as_ref(), &mut conversation, &path.to_string_lossy());
     remark_changed(path, &conversation);
     // Where the answer could not be written to its end, what came of it is in the file.
-    *after = conversation.into_document().or_else(|| read_message_file(path).ok());
-    done.map_err(|failure| {
+    let whole = conversation.take_unwritten();
+    let now = conversation.into_document().or_else(|| read_message_file(path).ok());
+    let done = done.map_err(|failure| {
         let again = format!("analects chat {} asks it again", shell::path(path));
         let failure = local::explain(failure.ask_again_with(again), serving.as_ref());
-        match after {
-            Some(document) => if_it_broke_off(failure, path, document, broken.as_deref()),
-            None => failure,
+        match &now {
+            // Nothing can be hidden in a file that nobody can write to.
+            Some(document) if document.is_utf8() => {
+                if_it_broke_off(failure, path, document, broken.as_deref())
+            }
+            _ => failure,
         }
-    })?;
+    });
+    *after = whole.or(now);
+    done?;
     Ok(true)
 }
 

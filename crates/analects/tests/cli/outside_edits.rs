@@ -398,3 +398,56 @@ fn a_file_that_is_no_message_file_any_more_gets_no_answer() {
     assert!(stderr.contains("a.md: not a message file"), "{stderr}");
     assert_eq!(sandbox.read("a.md"), "# Only notes\n");
 }
+
+#[cfg(unix)]
+#[test]
+fn where_the_end_of_an_answer_cannot_be_written_that_is_said() {
+    use std::path::Path;
+    let utf16 =
+        |text: String| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
+    let folder = |path: &Path| {
+        std::fs::remove_file(path).unwrap();
+        std::fs::create_dir(path).unwrap();
+    };
+    let renamed = |path: &Path| {
+        let folder = path.parent().unwrap();
+        std::fs::rename(folder, folder.with_file_name("other")).unwrap();
+    };
+    let latin = |path: &Path| {
+        let text = std::fs::read_to_string(path).unwrap().replace("Why?", "Why @?");
+        let bytes = text.bytes().map(|byte| if byte == b'@' { 0xe9 } else { byte });
+        std::fs::write(path, bytes.collect::<Vec<u8>>()).unwrap();
+    };
+    let other = |path: &Path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        std::fs::write(path, [&b"\xff\xfe"[..], &utf16(text)].concat()).unwrap();
+    };
+    let cases: [(&dyn Fn(&Path), i32, &str); 4] = [
+        (&folder, 1, "not a regular file"),
+        (&renamed, 3, "not found"),
+        (&latin, 1, "not UTF-8"),
+        (&other, 1, "not UTF-8"),
+    ];
+    for (change, code, why) in cases {
+        let script = [
+            stream_head(),
+            piece("The first half\n"),
+            Step::Pause(700),
+            piece("and the second half."),
+            done(),
+        ];
+        let server = Server::new(vec![script.to_vec()]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        std::fs::create_dir(sandbox.path("in")).unwrap();
+        sandbox.write("in/a.msg.md", "# %%\n\nWhy?\n");
+        let child = sandbox.spawn(&["chat", "in/a.msg.md", "-m", "openai/tiny"]);
+        sandbox.wait_for("in/a.msg.md", "The first half\n");
+        change(&sandbox.path("in/a.msg.md"));
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{stderr}");
+        assert_eq!(output.stdout, format!("{ANSWER}\n").as_bytes());
+        let said = "only a part of the answer is in the file; all that came was printed\n";
+        assert!(stderr.contains(why) && stderr.ends_with(said), "{stderr}");
+    }
+}

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use crate::sandbox::{Sandbox, skip};
 use crate::server::{Server, Step, answer, done, piece, stream_head};
 use crate::watching::{AGENT, Watching, nothing_more_is_asked, sandbox_with, save_in_place};
 
@@ -65,4 +66,54 @@ fn what_is_left_of_another_answer_with_the_name_of_one_that_was_removed_is_left_
             assert!(!run.stderr.contains("put back"), "{}", run.stderr);
         }
     }
+}
+
+#[test]
+fn an_answer_that_could_not_be_written_to_its_end_is_put_back() {
+    let slow = vec![stream_head(), piece("slow\n"), Step::Pause(800), piece("ly"), done()];
+    let server = Server::new(vec![slow, answer(&["next"])]);
+    let sandbox = sandbox_with(&server);
+    let watching = Watching::start(&sandbox, &[]);
+    save_in_place(&sandbox, "first?");
+    sandbox.wait_for("a.msg.md", "\nslow\n");
+    // Something else takes the file's place while the answer ends.
+    std::fs::rename(sandbox.path("a.msg.md"), sandbox.path("away")).unwrap();
+    std::fs::create_dir(sandbox.path("a.msg.md")).unwrap();
+    server.request();
+    nothing_more_is_asked(&server);
+    std::fs::remove_dir(sandbox.path("a.msg.md")).unwrap();
+    std::fs::rename(sandbox.path("away"), sandbox.path("a.msg.md")).unwrap();
+    sandbox.wait_for("a.msg.md", "\nslow\nly\n\n# %%\n");
+    save_in_place(&sandbox, "second?");
+    sandbox.wait_for("a.msg.md", "\nnext\n\n# %%\n");
+    assert_eq!(sandbox.texts("a.msg.md"), ["first?", "slow\nly", "second?", "next"]);
+    let run = watching.stop();
+    assert!(run.stderr.contains("only a part of the answer is in the file"), "{}", run.stderr);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_for_which_the_disk_had_no_room_is_put_back_when_there_is() {
+    let test = "an_answer_for_which_the_disk_had_no_room_is_put_back_when_there_is";
+    let line = "A line of a long answer.\n".repeat(40);
+    let long = (0..40).flat_map(|_| [piece(&line), Step::Pause(10)]);
+    let long = [stream_head()].into_iter().chain(long).chain([piece("The end."), done()]).collect();
+    let server = Server::new(vec![long, answer(&["too many"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let Some(_disk) = crate::disk::Mounted::tmpfs(&sandbox.path(""), "256k") else {
+        return skip(test, "a tmpfs cannot be mounted here");
+    };
+    sandbox.write("a.msg.md", AGENT);
+    let watching = Watching::start(&sandbox, &[]);
+    sandbox.write("ballast", vec![0; 192 * 1024]);
+    save_in_place(&sandbox, "question?");
+    server.request();
+    nothing_more_is_asked(&server);
+    assert!(sandbox.read("a.msg.md").contains("status=\"streaming\""));
+    std::fs::remove_file(sandbox.path("ballast")).unwrap();
+    sandbox.wait_for("a.msg.md", "\nThe end.\n\n# %%\n");
+    assert_eq!(sandbox.texts("a.msg.md"), ["question?", &format!("{}The end.", line.repeat(40))]);
+    let run = watching.stop();
+    assert_eq!(run.stderr.matches("no space left").count(), 1, "{}", run.stderr);
+    assert!(run.stderr.contains("could not be written, and is in the file now"), "{}", run.stderr);
 }

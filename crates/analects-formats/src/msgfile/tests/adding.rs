@@ -266,6 +266,8 @@ fn an_answer_is_put_back_where_its_growing_form_was_saved_over_it() {
     assert_eq!(put(&format!("{question}{}", growing.replace("[a]", "[b]"))), None);
     assert_eq!(put(&format!("{question}{}", growing.replace("[^2]", "[^3]"))), None);
     assert_eq!(put(&format!("{question}{whole}")), None);
+    let hidden = growing.replace("streaming\"", "streaming\" history=\"none\"");
+    assert_eq!(put(&format!("{question}{hidden}")), None);
 }
 
 #[test]

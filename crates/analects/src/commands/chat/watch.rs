@@ -82,7 +82,7 @@ enum Looked {
     Nothing,
     /// The file was written to, and is looked at again: somebody may have saved it meanwhile.
     Wrote,
-    /// Somebody else writes to it, and it is looked at again after a while.
+    /// Nobody can write to it now, or somebody else does, and it is looked at again after a while.
     Locked,
 }
 
@@ -222,8 +222,8 @@ impl Watch<'_> {
     fn look(&mut self, facts: Option<Facts>) -> Result<Looked, Failure> {
         // A file that is not there is being put there, or comes back.
         let (Some(_), Some(document)) = (facts, self.read()) else { return Ok(Looked::Nothing) };
-        if self.put_back(&document) {
-            return Ok(Looked::Wrote);
+        if let Some(looked) = self.put_back(&document) {
+            return Ok(looked);
         }
         let questions = questions(&document);
         let is_old = self
@@ -241,6 +241,11 @@ impl Watch<'_> {
         }
         let (mut after, began) = (None, Instant::now());
         let done = take_turn(self.call, self.path, Said::default(), &mut after).map(drop);
+        // Of an answer that broke off, something may have come.
+        let came = |document: &Document| self::questions(document) != questions;
+        if let Some(document) = after.filter(came) {
+            self.keep(document, began);
+        }
         match done.map_err(|failure| self.call.surroundings.explain(failure)) {
             Ok(()) => self.told = None,
             Err(failure) => {
@@ -248,11 +253,6 @@ impl Watch<'_> {
                     return Ok(Looked::Locked);
                 }
             }
-        }
-        // Of an answer that broke off, something may have come.
-        let came = |document: &Document| self::questions(document) != questions;
-        if let Some(document) = after.filter(came) {
-            self.keep(document, began);
         }
         self.asked = Some((questions, self.facts()));
         Ok(Looked::Wrote)
@@ -270,19 +270,29 @@ impl Watch<'_> {
         self.answered.drain(..too_many);
     }
 
-    /// Puts an answer back if somebody has saved over it what it was while it grew, or before; whether that was so.
-    fn put_back(&mut self, document: &Document) -> bool {
+    /// Puts an answer back if somebody has saved over it what it was while it grew, or before, or if it could not be
+    /// written to its end.
+    fn put_back(&mut self, document: &Document) -> Option<Looked> {
         if to_put_back(&self.answered, document).is_none() {
             for one in &mut self.answered {
                 one.see_gone(document);
             }
             if !self.answered.iter().any(|one| one.changed_half(document).is_some()) {
-                return false;
+                return None;
             }
         }
         // Somebody who writes to the file right now may be the one whose answer grows there.
         let places = &self.call.surroundings.places;
-        let Ok(mut file) = LockedFile::open(self.path, places) else { return false };
+        let mut file = match LockedFile::open(self.path, places) {
+            Ok(file) => file,
+            Err(error) if error.is_locked() => return None,
+            Err(error) => {
+                self.tell(error.into());
+                return Some(Looked::Locked);
+            }
+        };
+        let facts = self.facts();
+        let nobody_saved = self.asked.as_ref().is_some_and(|(_, after)| *after == facts);
         let (answered, mut found) = (&self.answered, None);
         let edited = file.edit(|document| {
             let lost = to_put_back(answered, document);
@@ -291,20 +301,21 @@ impl Watch<'_> {
         });
         if let Err(error) = edited {
             self.tell(error.into());
-            return false;
+            return Some(Looked::Locked);
         }
         let Some(found) = found else {
             self.tell_changed(file.document());
-            return false;
+            return None;
         };
         if let Some(lost) = found.and_then(|at| self.answered.get_mut(at)) {
             lost.at = None;
         }
-        ui::remark(&format!(
-            "{}: an older text was saved over the last answer, which is put back",
-            self.path.display()
-        ));
-        true
+        let what = match nobody_saved {
+            true => "the end of the last answer could not be written, and is in the file now",
+            false => "an older text was saved over the last answer, which is put back",
+        };
+        ui::remark(&format!("{}: {what}", self.path.display()));
+        Some(Looked::Wrote)
     }
 
     /// Says once that an answer of which only a changed half is in the file cannot be put back.
