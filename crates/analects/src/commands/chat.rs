@@ -1,5 +1,6 @@
 //! `chat`: says something, asks a model, and keeps both.
 
+mod arrived;
 mod asking;
 mod choosing;
 mod dry_run;
@@ -11,7 +12,7 @@ mod watch;
 mod who;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use analects_core::{Agent, Body};
 use analects_formats::msgfile::{self, Cell, Choice, Document, Kind, current_branch, frontmatter};
@@ -27,11 +28,12 @@ use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::ways::{HIDE_TO_ASK, PROMPT_IS_KEPT};
 use crate::{local, shell, ui, writing};
+pub use arrived::Arrived;
 use asking::ask;
 pub use asking::in_words;
 use choosing::{Choosing, check_asks};
 pub use interactive::{Place, Session};
-pub use kept::Kept;
+use kept::Kept;
 pub use manner::{LimitArgs, Manner, vocabulary};
 use waiting::{Course, Turn};
 pub use who::{Wanted, Who};
@@ -228,7 +230,7 @@ pub struct Said {
     /// Files that the model is to see.
     pub files: Vec<PathBuf>,
     /// What of it is in the conversation.
-    pub kept: Kept,
+    pub arrived: Arrived,
 }
 
 impl Said {
@@ -243,11 +245,11 @@ impl Said {
     fn into(self, conversation: &mut dyn Conversation) -> Result<(), Failure> {
         for file in &self.files {
             attach_file(conversation, file, Timestamp::now())?;
-            self.kept.add_file();
+            self.arrived.add_file();
         }
         if let Some(prompt) = self.prompt {
             conversation.say(&prompt, Timestamp::now())?;
-            self.kept.add_prompt();
+            self.arrived.add_prompt();
         }
         Ok(())
     }
@@ -291,10 +293,25 @@ fn chat_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> 
 
 /// Gets the answers to all that waits in a file: one after the other, where it is meant for several agents.
 fn answer_all_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> {
-    let mut course = call.course();
-    let mut goes_on = take_turn_of(&mut course, call, path, said, &mut None)?;
-    while goes_on && course.goes_on() {
-        goes_on = take_turn_of(&mut course, call, path, Said::default(), &mut None)?;
+    let (mut course, mut kept) = (call.course(), Kept::default());
+    let mut said = Some(said);
+    while said.is_some() || course.goes_on() {
+        let (mut after, began) = (None, Instant::now());
+        let said = said.take().unwrap_or_default();
+        let taken = take_turn_of(&mut course, call, path, said, &mut after);
+        let is_first = kept.is_empty();
+        if let Some(document) = after {
+            kept.keep(document, began);
+        }
+        // An older text that an editor saves while one agent answers takes away what another has said.
+        let put_back = match is_first {
+            true => Ok(()),
+            false => kept.put_all_back(path, &call.surroundings.places),
+        };
+        if !taken? {
+            break;
+        }
+        put_back?;
     }
     Ok(())
 }
@@ -458,7 +475,7 @@ fn keep_prompt(
         return Ok(failure);
     };
     conversation.say(&prompt, Timestamp::now())?;
-    said.kept.add_prompt();
+    said.arrived.add_prompt();
     let (path, file) = (path.display(), shell::path(path));
     let kept = format!("{PROMPT_IS_KEPT}{path}: analects chat {file} -m MODEL asks it");
     Ok(failure.and_hint(&kept))

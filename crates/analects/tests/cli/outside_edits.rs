@@ -422,7 +422,8 @@ fn where_the_end_of_an_answer_cannot_be_written_that_is_said() {
         let text = std::fs::read_to_string(path).unwrap();
         std::fs::write(path, [&b"\xff\xfe"[..], &utf16(text)].concat()).unwrap();
     };
-    let cases: [(&dyn Fn(&Path), i32, &str); 4] = [
+    type Case<'a> = (&'a dyn Fn(&Path), i32, &'a str);
+    let cases: [Case<'_>; 4] = [
         (&folder, 1, "not a regular file"),
         (&renamed, 3, "not found"),
         (&latin, 1, "not UTF-8"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::sandbox::{Sandbox, skip};
 use crate::server::{Server, Step, answer, done, piece, stream_head};
-use crate::watching::{AGENT, Watching, nothing_more_is_asked, sandbox_with, save_in_place};
+use crate::watching::{AGENT, TWO, Watching, nothing_more_is_asked, sandbox_with, save_in_place};
 
 #[test]
 fn an_answer_that_begins_with_a_blank_line_is_put_back() {
@@ -116,4 +116,38 @@ fn an_answer_for_which_the_disk_had_no_room_is_put_back_when_there_is() {
     let run = watching.stop();
     assert_eq!(run.stderr.matches("no space left").count(), 1, "{}", run.stderr);
     assert!(run.stderr.contains("could not be written, and is in the file now"), "{}", run.stderr);
+}
+
+/// Without a watch, the call itself looks after the answers that it got before.
+#[test]
+fn an_older_text_saved_while_another_agent_answers_takes_nothing_away() {
+    // As it was while the first answer grew, before it began, and with a half that was changed.
+    for (is_half, changed) in [(true, None), (false, None), (true, Some("once"))] {
+        let one = vec![stream_head(), piece("one\ntw"), Step::Pause(700), piece("o"), done()];
+        let two = vec![stream_head(), piece("three\n"), Step::Pause(1500), piece("four"), done()];
+        let server = Server::new(vec![one, two, answer(&["too many"])]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("a.msg.md", TWO);
+        let child = sandbox.spawn(&["chat", "a.msg.md"]);
+        sandbox.wait_for("a.msg.md", "\none\ntw");
+        let old = if is_half { sandbox.read("a.msg.md") } else { TWO.to_string() };
+        assert_eq!(is_half, old.contains("status=\"streaming\""), "{old}");
+        sandbox.wait_for("a.msg.md", "\nthree\n");
+        sandbox.write(
+            "a.msg.md",
+            changed.map_or(old.clone(), |word| old.replace("\none", &format!("\n{word}"))),
+        );
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            (output.status.code(), &*output.stdout),
+            (Some(0), &b"one\ntwo\nthree\nfour\n"[..])
+        );
+        let first = if changed.is_some() { "once\ntw" } else { "one\ntwo" };
+        let texts = ["first?", first, "second?", "three\nfour"];
+        assert_eq!(sandbox.texts("a.msg.md"), texts, "{}", sandbox.read("a.msg.md"));
+        let said = if changed.is_some() { "so it is not put back" } else { "which is put back" };
+        assert_eq!(stderr.matches(said).count(), 1, "{stderr}");
+        assert_eq!(sandbox.read("a.msg.md").contains("streaming"), changed.is_some());
+    }
 }

@@ -491,7 +491,7 @@ fn a_question_with_code_typed_into_an_older_text_takes_no_answer_away() {
 }
 
 /// A file with a question for each of two agents.
-const TWO: &str = "---\nagents:\n  a:\n    models: [openai/ma]\n  b:\n    models: [openai/mb]\n---\n\n\
+pub const TWO: &str = "---\nagents:\n  a:\n    models: [openai/ma]\n  b:\n    models: [openai/mb]\n---\n\n\
                    # %% [^1]\n\n[^1]: [markdown] agent=a\n\nfirst?\n\n\
                    # %% [^2]\n\n[^2]: [markdown] agent=b\n\nsecond?\n";
 

@@ -19,8 +19,7 @@ use std::path::{Path, PathBuf};
 use analects_runtime::NotAttached;
 use analects_store::FileState;
 
-use super::kept::Kept;
-use super::{Call, Choosing, Manner, Said, Wanted, Who, choosing};
+use super::{Arrived, Call, Choosing, Manner, Said, Wanted, Who, choosing};
 use crate::config::{Config, POINTERS};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
@@ -205,15 +204,15 @@ impl Running<'_> {
             self.report(failure.or_hint("put it back, or send this again to begin a new one"));
             return Next::Prompt(as_line(prompt));
         }
-        let (kept, files) = (Kept::default(), self.session.files.clone());
-        let said = Said { prompt: Some(prompt.to_string()), files, kept: kept.clone() };
+        let (arrived, files) = (Arrived::default(), self.session.files.clone());
+        let said = Said { prompt: Some(prompt.to_string()), files, arrived: arrived.clone() };
         let done = self.ask(said);
         interrupt::rest();
         // What is shown already is not shown once more with the next prompt.
-        self.session.files.drain(..kept.files());
+        self.session.files.drain(..arrived.files());
         let Err(failure) = done else { return Next::Prompt(String::new()) };
         self.report(failure);
-        if kept.has_prompt() {
+        if arrived.has_prompt() {
             return Next::Prompt(String::new());
         }
         self.leave_out_files();
@@ -256,9 +255,9 @@ impl Running<'_> {
     fn ask(&self, said: Said) -> Result<(), Failure> {
         let Session { config, choosing, manner, place, .. } = &self.session;
         let (surroundings, wanted) = (self.surroundings, self.wanted());
-        let (kept, is_new) = (said.kept.clone(), said.prompt.is_some());
+        let (arrived, is_new) = (said.arrived.clone(), said.prompt.is_some());
         let done = place.ask(Call { surroundings, config, wanted, choosing, manner }, said);
-        done.map_err(|failure| match is_new && !kept.has_prompt() {
+        done.map_err(|failure| match is_new && !arrived.has_prompt() {
             true => failure,
             false => self.with_way_on(failure),
         })

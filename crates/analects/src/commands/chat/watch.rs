@@ -7,13 +7,12 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use analects_formats::msgfile::{
-    Document, Kind, PutBack, Splice, changed_half, gone_answers, put_back, put_back_lost,
-};
+use analects_formats::msgfile::{Document, Kind};
 use analects_store::vfs::{Disk, Facts, Vfs};
 use analects_store::{LockedFile, StoreError, read_message_file};
 use notify::{Event, RecursiveMode, Watcher};
 
+use super::kept::{Kept, SAVED_OVER};
 use super::{Call, Said, misplaced_question, take_turn};
 use crate::commands::reading;
 use crate::failure::Failure;
@@ -25,13 +24,6 @@ const SETTLE: Duration = Duration::from_millis(300);
 /// How often the file is looked at without a hint: where hints come, they are only late by a bug or an
 /// overflow; where none come, this is all there is.
 const LOOK: Duration = Duration::from_millis(500);
-
-/// For how long a file without the last answer is taken for an older text, and not for one from which a person
-/// has taken the answer away.
-const JUST: Duration = Duration::from_secs(5);
-
-/// How many answers are kept to be put back.
-const MAX_ANSWERED: usize = 8;
 
 /// What wakes the watch.
 enum Wake {
@@ -52,7 +44,7 @@ pub fn watch(call: Call<'_>, path: &Path, settle: Option<Duration>) -> Result<()
     ui::remark(&format!("{}: waiting for questions; Ctrl-C ends", path.display()));
     let settle = settle.unwrap_or(SETTLE);
     let mut watch =
-        Watch { call, path, wakes, settle, asked: None, answered: Vec::new(), told: None };
+        Watch { call, path, wakes, settle, asked: None, kept: Kept::default(), told: None };
     watch.run()
 }
 
@@ -94,67 +86,10 @@ struct Watch<'a> {
     /// The questions that were asked last, and what the file looked like after that. They are asked again
     /// only if somebody has saved the file since.
     asked: Option<(Questions, Option<Facts>)>,
-    /// The file as it was after each of the last answers, which an editor may save over with an older text.
-    answered: Vec<Answered>,
+    /// The last answers, which an editor may save over with an older text.
+    kept: Kept,
     /// What was wrong with the file, so that it is told once.
     told: Option<String>,
-}
-
-/// A file after an answer.
-struct Answered {
-    document: Document,
-    /// When the answer came. It is cleared when the answer was put back once.
-    at: Option<Instant>,
-    /// The names of answers that were not in the file when it was saved later: a person has taken them away, and
-    /// what has such a name now is something else.
-    gone: Vec<String>,
-    /// Whether it was told that it cannot be put back.
-    is_told: bool,
-}
-
-impl Answered {
-    /// The change that puts the answer back, if it was taken away by a save that knew nothing of it.
-    fn put_back_lost(&self, document: &Document) -> Option<Splice> {
-        let is_recent = self.at.is_some_and(|at| at.elapsed() < JUST);
-        put_back_lost(document, &self.document).filter(|_| is_recent)
-    }
-
-    /// The change that puts an answer back of which only the beginning is in the file.
-    fn put_back(&self, document: &Document) -> Option<PutBack> {
-        put_back(document, &self.document, &self.gone)
-    }
-
-    /// The name of an answer of which a changed half is in the file.
-    fn changed_half(&self, document: &Document) -> Option<String> {
-        changed_half(document, &self.document, &self.gone)
-    }
-
-    /// Takes note of the answers that are gone.
-    fn see_gone(&mut self, document: &Document) {
-        // An empty file is one that is being written.
-        if !document.source().is_empty() {
-            self.gone.extend(gone_answers(document, &self.document));
-            self.gone.sort_unstable();
-            self.gone.dedup();
-        }
-    }
-}
-
-/// The change that puts an answer back: the earliest one that is lost, and which of the last ones that is, if all of
-/// it is lost.
-fn to_put_back(answered: &[Answered], document: &Document) -> Option<(Option<usize>, Splice)> {
-    // Files after later answers also hold the earlier ones, as they are by now.
-    let mut grown = answered.iter().rev().filter_map(|one| one.put_back(document));
-    // Of two answers that had the same name, one may only begin with the same words.
-    let first = grown.next();
-    let grown = match first {
-        Some(PutBack { is_exact: false, .. }) => grown.find(|other| other.is_exact).or(first),
-        exact => exact,
-    };
-    let mut all = answered.iter().enumerate();
-    grown
-        .map(|put_back| (None, put_back.splice))
-        .or_else(|| all.find_map(|(at, one)| Some((Some(at), one.put_back_lost(document)?))))
 }
 
 /// The names and texts of cells that wait for an answer.
@@ -244,7 +179,7 @@ impl Watch<'_> {
         // Of an answer that broke off, something may have come.
         let came = |document: &Document| self::questions(document) != questions;
         if let Some(document) = after.filter(came) {
-            self.keep(document, began);
+            self.kept.keep(document, began);
         }
         match done.map_err(|failure| self.call.surroundings.explain(failure)) {
             Ok(()) => self.told = None,
@@ -258,79 +193,38 @@ impl Watch<'_> {
         Ok(Looked::Wrote)
     }
 
-    /// Keeps the file as it is after an answer that was asked for at `began`.
-    fn keep(&mut self, document: Document, began: Instant) {
-        // Nobody looked at the file while this one came.
-        for at in self.answered.iter_mut().filter_map(|earlier| earlier.at.as_mut()) {
-            *at += began.elapsed();
-        }
-        let (at, gone) = (Some(Instant::now()), Vec::new());
-        self.answered.push(Answered { document, at, gone, is_told: false });
-        let too_many = self.answered.len().saturating_sub(MAX_ANSWERED);
-        self.answered.drain(..too_many);
-    }
-
     /// Puts an answer back if somebody has saved over it what it was while it grew, or before, or if it could not be
     /// written to its end.
     fn put_back(&mut self, document: &Document) -> Option<Looked> {
-        if to_put_back(&self.answered, document).is_none() {
-            for one in &mut self.answered {
-                one.see_gone(document);
-            }
-            if !self.answered.iter().any(|one| one.changed_half(document).is_some()) {
-                return None;
-            }
+        if !self.kept.is_missed(document) {
+            return None;
         }
         // Somebody who writes to the file right now may be the one whose answer grows there.
         let places = &self.call.surroundings.places;
-        let mut file = match LockedFile::open(self.path, places) {
-            Ok(file) => file,
-            Err(error) if error.is_locked() => return None,
-            Err(error) => {
-                self.tell(error.into());
-                return Some(Looked::Locked);
-            }
-        };
         let facts = self.facts();
         let nobody_saved = self.asked.as_ref().is_some_and(|(_, after)| *after == facts);
-        let (answered, mut found) = (&self.answered, None);
-        let edited = file.edit(|document| {
-            let lost = to_put_back(answered, document);
-            found = lost.as_ref().map(|(at, _)| *at);
-            lost.map_or(Splice::nothing(), |(_, splice)| splice)
-        });
-        if let Err(error) = edited {
-            self.tell(error.into());
-            return Some(Looked::Locked);
-        }
-        let Some(found) = found else {
-            self.tell_changed(file.document());
-            return None;
-        };
-        if let Some(lost) = found.and_then(|at| self.answered.get_mut(at)) {
-            lost.at = None;
-        }
         let what = match nobody_saved {
             true => "the end of the last answer could not be written, and is in the file now",
-            false => "an older text was saved over the last answer, which is put back",
+            false => SAVED_OVER,
         };
-        ui::remark(&format!("{}: {what}", self.path.display()));
-        Some(Looked::Wrote)
-    }
-
-    /// Says once that an answer of which only a changed half is in the file cannot be put back.
-    fn tell_changed(&mut self, document: &Document) {
-        let changed = |one: &Answered| one.changed_half(document);
-        let Some(name) = self.answered.iter().rev().find_map(changed) else { return };
-        let is_told = self.answered.iter().any(|one| one.is_told && changed(one).is_some());
-        for one in &mut self.answered {
-            one.is_told |= one.changed_half(document).is_some();
-        }
-        if !is_told {
-            ui::remark(&format!(
-                "{}: answer {name} was complete; half of it was saved over it and changed, so it is not put back",
-                self.path.display()
-            ));
+        let opened = LockedFile::open(self.path, places);
+        let done = opened.and_then(|mut file| match self.kept.put_back(&mut file)? {
+            true => {
+                ui::remark(&format!("{}: {what}", self.path.display()));
+                Ok(Some(Looked::Wrote))
+            }
+            false => {
+                self.kept.tell_changed(self.path, file.document());
+                Ok(None)
+            }
+        });
+        match done {
+            Ok(looked) => looked,
+            Err(error) if error.is_locked() => None,
+            Err(error) => {
+                self.tell(error.into());
+                Some(Looked::Locked)
+            }
         }
     }
 
@@ -383,37 +277,4 @@ impl Watch<'_> {
 fn questions(document: &Document) -> Questions {
     let open = document.unanswered().into_iter();
     open.map(|cell| (cell.name().into_owned(), cell.content().into_owned())).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    //! Which of several answers is put back.
-
-    use analects_formats::msgfile::decode;
-
-    use super::*;
-
-    #[test]
-    fn the_answer_that_fits_is_put_back_before_one_that_only_begins_alike() {
-        let file = |answer: &str| {
-            let above = "# %%\n\nAgain?\n\n# %%% [^2]\n\n[^2]: [a]";
-            decode(format!("{above}{answer}"))
-        };
-        let answered = |text: &str| {
-            let document = file(&format!("\n\nSure!\n\n{text}\n"));
-            Answered { document, at: None, gone: Vec::new(), is_told: false }
-        };
-        let all = [answered("The old one\nhas two lines."), answered("Another one\nhas two, too.")];
-        for (grown, whole) in [
-            ("The old one\nhas", "The old one\nhas two lines."),
-            ("Another one\nhas", "Another one\nhas two, too."),
-            ("", "Another one\nhas two, too."),
-        ] {
-            let document = file(&format!(" status=\"streaming\"\n\nSure!\n\n{grown}"));
-            let (_, splice) = to_put_back(&all, &document).unwrap();
-            let back = decode(splice.apply(document.source()));
-            let texts: Vec<String> = back.cells().map(|cell| cell.content().into_owned()).collect();
-            assert_eq!(texts, ["Again?", &format!("Sure!\n\n{whole}"), ""]);
-        }
-    }
 }
