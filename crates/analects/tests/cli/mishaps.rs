@@ -300,7 +300,7 @@ fn a_prompt_that_is_too_large_can_be_taken_back() {
         press(PROMPT, format!("\u{1b}[200~{pasted}\u{1b}[201~\r")),
         press("your prompt is kept: /retry asks it again, /undo takes it back", ""),
         press(PROMPT, "/undo\r"),
-        press("does not see these cells", ""),
+        press("goes on from its beginning", ""),
         press(PROMPT, "short\r"),
         press("Fine.", ""),
         press(PROMPT, CTRL_D),
