@@ -7,8 +7,7 @@ use analects_context::{
     attachments, summary_request,
 };
 use analects_core::{
-    Agent, AttachmentKind, Body, Chain, CompactTrigger, Fold, Message, MessageId, Request,
-    StopReason,
+    Agent, AttachmentKind, Body, Chain, CompactTrigger, Fold, Message, Request, StopReason,
 };
 use analects_formats::Decoded;
 use analects_store::{OsIds, StoreError};
@@ -373,14 +372,10 @@ fn writer<'a>(asked: &Asked<'a>, tokens: u64, window: u64) -> (&'a Model, Agent)
 /// Asks for the summary of one message of which nothing else may be sent.
 pub(crate) async fn summary_of(
     asked: &Asked<'_>,
-    conversation: &dyn Conversation,
-    id: &MessageId,
+    message: &Message,
     counter: &mut Counter<'_>,
     purse: &mut Purse,
 ) -> Result<String, ClientError> {
-    let decoded = conversation.messages();
-    let missing = || ClientError::Unsupported("the message to summarise is gone");
-    let message = decoded.messages.iter().find(|message| message.id == *id).ok_or_else(missing)?;
     let reserved = budget(asked.agent, asked.model).reserved.max(1);
     let request = summary_request(&asked.model.name, reserved, message);
     let answer = answer(asked.client, asked.model, request, counter, purse).await?;

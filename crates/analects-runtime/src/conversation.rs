@@ -31,6 +31,11 @@ pub trait Conversation {
         false
     }
 
+    /// Whether what was chosen cannot be told any more from what was not, since it moved meanwhile. Then nothing is sent.
+    fn is_choice_lost(&self) -> bool {
+        false
+    }
+
     /// Whether somebody's words wait for an answer, where they may be taken away while others are at work.
     fn has_question(&self) -> bool {
         true
@@ -69,10 +74,11 @@ pub trait Conversation {
         message.to_string()
     }
 
-    /// Keeps the summary of a message of which nothing else may be sent.
+    /// Keeps the summary of a message of which nothing else may be sent. If it says something else by now, nothing is
+    /// changed: [`StoreError::Refused`].
     fn summarise(
         &mut self,
-        message: &MessageId,
+        message: &Message,
         summary: &str,
         now: Timestamp,
     ) -> Result<(), StoreError>;

@@ -171,7 +171,7 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
             needs_summary: self.plan.needs_summary.clone(),
             is_full,
             fits: self.plan.ready().is_ok(),
-            is_gone: had_question && !has_question,
+            is_gone: had_question && !has_question || self.conversation.is_choice_lost(),
             least_cost: least_cost(self.asked.model, self.plan.count),
         })
     }
@@ -184,13 +184,11 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
         for id in messages {
             let name = self.conversation.name_of(id);
             (self.watch)(Seen::Summarising(&name));
-            let asked = compaction::summary_of(
-                self.asked,
-                &*self.conversation,
-                id,
-                &mut self.counter,
-                &mut purse,
-            );
+            let mut all = self.conversation.messages().messages.into_iter();
+            let Some(message) = all.find(|message| message.id == *id) else {
+                return Ok(Input::Summarised(Some(id.clone()), purse.spent));
+            };
+            let asked = compaction::summary_of(self.asked, &message, &mut self.counter, &mut purse);
             let summary = match self.stop.unless(asked).await {
                 None => return Ok(Input::Stopped),
                 Some(Ok(summary)) => summary,
@@ -199,7 +197,13 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
                     return Ok(Input::Summarised(Some(id.clone()), purse.spent));
                 }
             };
-            self.conversation.summarise(id, &summary, Timestamp::now())?;
+            match self.conversation.summarise(&message, &summary, Timestamp::now()) {
+                Err(StoreError::Refused { why, .. }) => {
+                    self.error = Some(changed_meanwhile(why));
+                    return Ok(Input::Summarised(Some(id.clone()), purse.spent));
+                }
+                kept => kept?,
+            }
         }
         Ok(Input::Summarised(None, purse.spent))
     }
@@ -369,7 +373,7 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
     fn end(self, ending: Ending) -> Outcome {
         let error = match (&ending, self.error) {
             (Ending::TooLarge, _) => self.plan.too_large.map(not_sent),
-            (Ending::Gone, _) => Some(question_gone()),
+            (Ending::Gone, _) => Some(gone(self.conversation.is_choice_lost())),
             (Ending::TooMany(_) | Ending::TooCostly { .. } | Ending::PriceUnknown, _) => {
                 Some(over_limit(&ending, self.asked.limits.cost))
             }
@@ -400,11 +404,25 @@ fn not_sent(too_large: TooLarge) -> ClientError {
     ClientError::NotSent { error, hint: too_large.hint() }
 }
 
-/// The error of a question that is not there any more.
-fn question_gone() -> ClientError {
-    let text = "the question was taken away before it was asked";
-    let hint = "if it is to be asked, write it again";
+/// The error of a question, or of chosen cells, that are not there any more.
+fn gone(is_choice: bool) -> ClientError {
+    let (text, hint) = match is_choice {
+        true => (
+            "cells that were chosen by their places moved before they were sent",
+            "choose them again, where they are now",
+        ),
+        false => (
+            "the question was taken away before it was asked",
+            "if it is to be asked, write it again",
+        ),
+    };
     ClientError::NotSent { error: ApiError::new(ApiErrorKind::BadRequest, text), hint }
+}
+
+/// The error of a message that somebody changed while its summary was made.
+fn changed_meanwhile(why: String) -> ClientError {
+    let hint = "ask again";
+    ClientError::NotSent { error: ApiError::new(ApiErrorKind::BadRequest, why), hint }
 }
 
 /// The error of a message of which only a summary may be sent.

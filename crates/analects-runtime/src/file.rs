@@ -16,7 +16,8 @@ use analects_core::{
 use analects_formats::Decoded;
 use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{
-    self, Attribute, Cell, CellKind, Choice, Document, NewCell, Splice, is_same_text, list_of,
+    self, Attribute, Cell, CellKind, Choice, Document, NewCell, Splice, find_cells, is_same_text,
+    list_of,
 };
 use analects_store::{LockedFile, OsIds, Places, Reply, ShownFiles, StoreError, read_picture};
 use jiff::Timestamp;
@@ -37,6 +38,8 @@ pub struct FileConversation {
     calibration: Calibration,
     /// Which cells are sent this time.
     choice: Choice,
+    /// What the cells say that are chosen by their places.
+    placed: Vec<String>,
     /// Whom the cells are meant for that are asked, if others are left for later: these are not sent.
     turn_of: Option<Option<String>>,
     /// What is being answered, as it was sent.
@@ -88,6 +91,7 @@ impl FileConversation {
             state: State::Resting(Box::new(file)),
             calibration: Calibration::default(),
             choice: Choice::default(),
+            placed: Vec::new(),
             turn_of: None,
             asked: OnceCell::new(),
             changed: Vec::new(),
@@ -149,6 +153,7 @@ impl FileConversation {
             let asked = document.unanswered().first().map(|cell| list_of(&[*cell]));
             let choice = Choice { asked, ..choice };
             chosen(document, &choice)?;
+            self.placed = placed(document, &choice);
             self.choice = choice;
         }
         Ok(())
@@ -271,6 +276,15 @@ fn chosen(document: &Document, choice: &Choice) -> Result<Vec<u8>, ItemError> {
     msgfile::set_attributes(document, &choice.changes(document)?)
 }
 
+/// What the cells say that a choice names by their places, which are others when a cell is typed above them.
+fn placed(document: &Document, choice: &Choice) -> Vec<String> {
+    let lists = choice.include.iter().chain(&choice.exclude).chain(&choice.asked);
+    let places = lists.filter_map(|list| find_cells(document, list).ok()).flatten();
+    let cells: Vec<Cell<'_>> = document.cells().collect();
+    let cells = places.filter_map(|at| cells.get(at)).filter(|cell| cell.id().is_none());
+    cells.map(|cell| cell.content().into_owned()).collect()
+}
+
 /// Those of the cells that were asked that do not say any more what they said.
 fn changed_since(document: &Document, asked: &[Known]) -> Vec<Known> {
     let is_same = |known: &&Known| known.find(document).is_some_and(|cell| known.is_said_by(&cell));
@@ -385,7 +399,10 @@ impl Conversation for FileConversation {
         choice.exclude.extend((!later.is_empty()).then(|| list_of(&later)));
         // Places of problems are those of the file as it is. Where the choice cannot be made any more,
         // nothing is sent: it may be there to keep something back.
-        let source = chosen(document, &choice).unwrap_or_default();
+        let source = match self.is_choice_lost() {
+            true => Vec::new(),
+            false => chosen(document, &choice).unwrap_or_default(),
+        };
         let messages = file_messages(&document.with_source(source), &self.path).messages;
         Decoded { messages, ..decoded }
     }
@@ -412,6 +429,11 @@ impl Conversation for FileConversation {
 
     fn is_chosen(&self) -> bool {
         !self.choice.is_empty()
+    }
+
+    fn is_choice_lost(&self) -> bool {
+        let is_lost = |document| placed(document, &self.choice) != self.placed;
+        !self.choice.is_empty() && self.document().is_some_and(is_lost)
     }
 
     fn has_question(&self) -> bool {
@@ -500,13 +522,19 @@ impl Conversation for FileConversation {
 
     fn summarise(
         &mut self,
-        message: &MessageId,
+        message: &Message,
         summary: &str,
         _: Timestamp,
     ) -> Result<(), StoreError> {
         let session = msgfile::session_of(&self.path.to_string_lossy());
         let path = self.path.clone();
         self.file()?.try_edit(|document| {
+            let now = file_messages(document, &path).messages;
+            if !now.iter().any(|now| now.id == message.id && now.body == message.body) {
+                let why = "it was changed while its summary was being written".into();
+                return Err(StoreError::Refused { path: path.clone(), why });
+            }
+            let message = &message.id;
             let name = msgfile::cell_of(document, &session, message);
             let cell = name.and_then(|name| document.cells().position(|cell| cell.name() == name));
             let cell = cell.ok_or_else(|| StoreError::NoMessage {

@@ -315,11 +315,11 @@ impl Conversation for StoredConversation {
 
     fn summarise(
         &mut self,
-        message: &MessageId,
+        message: &Message,
         summary: &str,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let (from, to) = (Some(message.clone()), Some(message.clone()));
+        let (from, to) = (Some(message.id.clone()), Some(message.id.clone()));
         let body = Summary { text: summary.into(), from, to, count: Some(1) };
         self.append(vec![Message::new("", Body::Summary(body))], now)
     }

@@ -373,3 +373,54 @@ fn a_new_file_becomes_a_message_file_by_force_on_a_terminal_too() {
     assert!(converse(&sandbox, &command, vec![press("> ", "\u{4}")]).is_some());
     assert!(!sandbox.path("new.msg.md").exists());
 }
+
+/// A file of which a cell needs a summary, so that it is read again before it is sent.
+#[cfg(unix)]
+const WITH_SUMMARY: &str = "---\nagents:\n  tiny: {models: [openai/tiny]}\n---\n\n\
+    # %%\n\nSECRET\n\n# %% [^9]\n\n[^9]: [markdown] history=summary\n\nthe price is 10\n\n\
+    # %%% [^10]\n\n[^10]: [tiny]\n\nok\n\n";
+
+/// What is told and sent if somebody changes the file while the summary is asked for.
+#[cfg(unix)]
+fn changed_while_summarised(args: &[&str], change: (&str, &str)) -> (String, Vec<String>, String) {
+    use crate::server::{Step, stream_head};
+    let mut sandbox = Sandbox::new();
+    let waits = [stream_head(), Step::Until(sandbox.path("go"))];
+    let summary = [&waits[..], &answer(&["In short."])[1..]].concat();
+    let server = Server::new(vec![summary, answer(&["Yes."])]);
+    sandbox.set_server(&server.base_url);
+    sandbox.write("a.msg.md", WITH_SUMMARY);
+    let child = sandbox.spawn(&[&["chat", "a.msg.md"], args].concat());
+    server.request();
+    let file = sandbox.read("a.msg.md");
+    assert!(file.contains(change.0), "{file}");
+    sandbox.write("a.msg.md", file.replace(change.0, change.1));
+    sandbox.write("go", "");
+    let output = child.wait_with_output().unwrap();
+    let within = std::time::Duration::from_millis(200);
+    let sent = std::iter::from_fn(|| server.request_within(within)).collect();
+    (String::from_utf8(output.stderr).unwrap(), sent, sandbox.read("a.msg.md"))
+}
+
+#[test]
+#[cfg(unix)]
+fn cells_that_are_left_out_by_their_places_stay_out_when_these_move() {
+    let typed = ("# %%\n\nSECRET", "# %%\n\nNew.\n\n# %%\n\nSECRET");
+    let (told, sent, file) = changed_while_summarised(&["-e", "1", "What now?"], typed);
+    assert!(sent.is_empty(), "{sent:?}");
+    assert!(told.contains("not sent: cells that were chosen by their places moved"), "{told}");
+    assert!(file.contains("What now?") && file.contains("New."), "{file}");
+    // What is named by its id may move.
+    let (told, sent, _) = changed_while_summarised(&["-e", "10", "What now?"], typed);
+    assert!(sent.len() == 1 && !sent[0].contains("\"ok\""), "{sent:?} {told}");
+    assert!(sent[0].contains("New.") && sent[0].contains("SECRET"), "{sent:?}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_cell_does_not_get_the_summary_of_what_it_said_before() {
+    let (told, sent, file) = changed_while_summarised(&["What now?"], ("is 10", "is 20"));
+    assert!(sent.is_empty(), "{sent:?}");
+    assert!(told.contains("it was changed while its summary was being written"), "{told}");
+    assert!(!file.contains("In short.") && file.contains("the price is 20"), "{file}");
+}

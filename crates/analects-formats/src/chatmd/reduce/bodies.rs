@@ -210,8 +210,11 @@ impl Reducer<'_> {
     /// around them: only so can they be told apart again.
     fn joined(&mut self, blocks: Vec<Block>) -> Vec<Block> {
         let mut said: Vec<Block> = Vec::new();
+        // Texts in a row, of which each is as it would be alone.
+        let mut row: Vec<String> = Vec::new();
         for block in blocks {
             let Some(text) = block.text() else {
+                self.end_row(&mut row, &mut said);
                 said.push(block);
                 continue;
             };
@@ -222,19 +225,25 @@ impl Reducer<'_> {
                     "beside other blocks, blank lines around it or an open code block are not kept",
                 );
             }
-            match said.last().and_then(Block::text) {
-                _ if alone.is_empty() => {}
-                Some(before) => {
-                    self.lose("text", "two texts in a row become one");
-                    said.pop();
-                    let end = if before.ends_with('\r') { "\r\n\r\n" } else { "\n\n" };
-                    // What closed a code block of its own may open one behind a list.
-                    said.push(Block::from_text(piece(&format!("{before}{end}{alone}"))));
-                }
-                None => said.push(Block::from_text(alone)),
-            }
+            row.extend(Some(alone).filter(|alone| !alone.is_empty()));
         }
+        self.end_row(&mut row, &mut said);
         said
+    }
+
+    /// Joins the texts of a row.
+    fn end_row(&mut self, row: &mut Vec<String>, said: &mut Vec<Block>) {
+        let mut texts = row.drain(..);
+        let Some(mut joined) = texts.next() else { return };
+        let mut is_one = true;
+        for text in texts {
+            self.lose("text", "two texts in a row become one");
+            joined.push_str(if joined.ends_with('\r') { "\r\n\r\n" } else { "\n\n" });
+            joined.push_str(&text);
+            is_one = false;
+        }
+        // What closed a code block of its own may open one behind a list.
+        said.push(Block::from_text(if is_one { joined } else { piece(&joined) }));
     }
 
     /// JSON has parts for texts and pictures, and keeps every part that it does not know.
