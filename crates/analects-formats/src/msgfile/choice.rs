@@ -205,19 +205,22 @@ pub fn check_can_be_hidden(document: &Document, at: usize) -> Result<(), ItemErr
 pub fn reveal(document: &Document, at: usize) -> Vec<Attribute> {
     let (families, versions) = (Families::of(document), Versions::of(document));
     let top = families.top[at];
+    // A call is not seen without its reply, nor a result without its call.
+    let meant: Vec<usize> =
+        std::iter::successors(Some(at), |below| families.above[*below]).collect();
     let of_it = |other: &usize| families.top[*other] == top;
     let says_no = |other: &usize| families.own[*other] == Some(History::Exclude);
     let is_meant = |other: &usize| {
         let all = versions.all(*other);
         let is_only = || all.iter().all(says_no) && versions.newest(&all) == Some(*other);
-        *other == at || (!all.contains(&at) && is_only())
+        meant.contains(other) || (!all.iter().any(|at| meant.contains(at)) && is_only())
     };
     let cells = (0..families.len()).filter(of_it).filter(says_no).filter(is_meant);
     let mut changes: Vec<Attribute> = cells.flat_map(|at| families.showing(at)).collect();
     if !changes.is_empty() {
         // Also one that only its call hides, which is shown now.
-        let others = versions.all(at).into_iter();
-        let others = others.filter(|other| *other != at && !says_no(other));
+        let others = meant.iter().flat_map(|at| versions.all(*at));
+        let others = others.filter(|other| !meant.contains(other) && !says_no(other));
         changes.extend(others.flat_map(|other| families.hiding_version(other)));
     }
     changes

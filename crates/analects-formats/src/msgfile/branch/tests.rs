@@ -1,9 +1,10 @@
 //! Rewinding, forking and editing, to the byte and as the model sees it.
 
 use analects_core::{History, Json, chain};
+use proptest::prelude::*;
 
 use super::*;
-use crate::msgfile::{decode, messages, session_of};
+use crate::msgfile::{decode, hide, messages, reveal, session_of};
 
 const FILE: &str = "---\ntitle: x\n---\n\npreamble\n\n\
     # %% [^1]\n\n[^1]: [markdown]\n\nweather?\n\n\
@@ -301,4 +302,62 @@ fn what_is_no_text_cannot_be_edited() {
     assert!(error(raw, "1").contains("no text"));
     let thought = "# %%% [^1]\n\n[^1]: [a] reasoning=1\n\nhm\n";
     assert!(error(thought, "1").contains("a thought"));
+}
+
+/// Something that somebody does to the versions of a cell.
+#[derive(Debug, Clone)]
+enum Deed {
+    Edit(usize),
+    Drop(usize),
+    Show(usize),
+}
+
+fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+    let deed = prop_oneof![
+        (0_usize..20).prop_map(Deed::Edit),
+        (0_usize..20).prop_map(Deed::Drop),
+        (0_usize..20).prop_map(Deed::Show),
+    ];
+    prop::collection::vec(deed, 1..9)
+}
+
+proptest! {
+    /// Whatever is edited, hidden and shown again: of the versions of a cell one is seen at most, an edit is seen if
+    /// what it replaces was, and what is shown again is seen.
+    #[test]
+    fn of_the_versions_of_a_cell_one_is_seen(deeds in deeds()) {
+        let mut source = FILE.as_bytes().to_vec();
+        for deed in deeds {
+            let document = decode(source.clone());
+            let (count, before) = (document.cells().len(), shown(&document));
+            let versions = Versions::of(&document);
+            match deed {
+                Deed::Edit(at) => {
+                    let old = versions.current(at % count, |at| before[at]);
+                    let Ok(edited) = edit_text(&document, at % count, "new") else { continue };
+                    source = edited.source;
+                    let after = decode(source.clone());
+                    let new = after.cell(&edited.new).unwrap().at;
+                    prop_assert_eq!(shown(&after)[new], before[old], "{:?} in {:?}", deed, document);
+                    prop_assert_eq!(edited.is_hidden, !before[old]);
+                }
+                Deed::Drop(at) => {
+                    source = set_attributes(&document, &hide(&document, at % count)).unwrap();
+                    prop_assert!(!shown(&decode(source.clone()))[at % count]);
+                }
+                Deed::Show(at) => {
+                    source = set_attributes(&document, &reveal(&document, at % count)).unwrap();
+                    prop_assert!(shown(&decode(source.clone()))[at % count]);
+                }
+            }
+            let after = decode(source.clone());
+            let (versions, seen) = (Versions::of(&after), shown(&after));
+            for at in 0..after.cells().len() {
+                let all = versions.all(at);
+                let count = all.iter().filter(|at| seen[**at]).count();
+                let text = String::from_utf8_lossy(&source);
+                prop_assert!(count <= 1, "{:?} of cell {} in {}", all, at, text);
+            }
+        }
+    }
 }

@@ -45,7 +45,7 @@ impl Versions {
     }
 
     /// All versions of a cell, in the order of the file.
-    pub(super) fn all(&self, at: usize) -> Vec<usize> {
+    pub(in crate::msgfile) fn all(&self, at: usize) -> Vec<usize> {
         let mut first = at;
         // What is edited stands below, so this ends.
         while let Some(old) = self.old.get(&first) {
