@@ -174,6 +174,15 @@ impl FileFreshness {
         Some(&self.files.get(path)?.facts)
     }
 
+    /// Takes over what is known elsewhere, which is newer.
+    pub fn take_over(&mut self, newer: &FileFreshness) {
+        for (path, known) in &newer.files {
+            self.files.insert(path.clone(), known.clone());
+            self.conflicts.remove(path);
+        }
+        self.conflicts.extend(newer.conflicts.iter().cloned());
+    }
+
     /// Forgets the files that the model does not see any more.
     pub fn retain(&mut self, mut is_seen: impl FnMut(&str) -> bool) {
         self.files.retain(|path, _| is_seen(path));

@@ -435,8 +435,21 @@ impl<'a> Cell<'a> {
         let word = self.word();
         let is_event = agents::is_event(&word) || (word == "block" && self.is_foreign_record());
         let answers = self.kind() == CellKind::Output && !is_event;
-        let is_hidden = self.own_history() == Some(History::Exclude);
-        answers && !silent && !is_hidden && !self.is_failed()
+        answers && !silent && !self.is_failed() && !self.is_hidden()
+    }
+
+    /// Whether it, or what it belongs to, says that the model does not see it.
+    fn is_hidden(self) -> bool {
+        let cells = std::iter::successors(Some(self), |cell| cell.whole());
+        cells.into_iter().any(|cell| cell.own_history() == Some(History::Exclude))
+    }
+
+    /// The cell above that it is a part of, or a call or a result of.
+    fn whole(self) -> Option<Cell<'a>> {
+        let part = self.attribute("part");
+        let above = || self.id().and_then(|id| id.rsplit_once('.')).map(|(of, _)| of.to_string());
+        let name = part.or_else(above).filter(|_| self.kind() == CellKind::Output)?;
+        self.document.cell(&name).filter(|whole| whole.at < self.at)
     }
 
     /// Whether it holds a whole message that no cell can say, and that is no answer: a change of the state, for

@@ -19,6 +19,8 @@ use crate::{Conversation, Notes};
 
 /// The entry of `extra` that holds the name under which a model was asked, such as `openai/tiny`.
 const AGENT_MODEL: &str = "agent_model";
+/// The configured agent that an answer is by.
+const AGENT: &str = "agent";
 /// The author of recorded answers.
 pub const RECORDED: &str = "replay";
 
@@ -38,6 +40,7 @@ pub struct StoredConversation {
     name: ChainName,
     so_far: Loaded,
     agent: Agent,
+    is_configured: bool,
     /// The state as it is to be, once something is written.
     wanted: Option<SessionState>,
 }
@@ -49,7 +52,14 @@ impl StoredConversation {
         name: ChainName,
     ) -> Result<StoredConversation, StoreError> {
         let so_far = load(&*store, &name)?;
-        Ok(StoredConversation { store, name, so_far, agent: Agent::default(), wanted: None })
+        Ok(StoredConversation {
+            store,
+            name,
+            so_far,
+            agent: Agent::default(),
+            is_configured: false,
+            wanted: None,
+        })
     }
 
     /// Starts a session that works in a folder. Nothing is written before somebody says something.
@@ -60,7 +70,14 @@ impl StoredConversation {
     ) -> StoredConversation {
         let mut so_far = Loaded::default();
         so_far.state.cwd = Some(folder.to_string_lossy().into_owned());
-        StoredConversation { store, name, so_far, agent: Agent::default(), wanted: None }
+        StoredConversation {
+            store,
+            name,
+            so_far,
+            agent: Agent::default(),
+            is_configured: false,
+            wanted: None,
+        }
     }
 
     /// Loads a session that may be a new one: where nothing was ever said, it is to work in this folder.
@@ -83,6 +100,11 @@ impl StoredConversation {
         self.agent = agent.clone();
     }
 
+    /// Notes that the agent is a configured one, which goes on with the conversation until another is named.
+    pub fn set_configured(&mut self, is_configured: bool) {
+        self.is_configured = is_configured;
+    }
+
     /// The session's name.
     pub fn name(&self) -> &ChainName {
         &self.name
@@ -96,15 +118,24 @@ impl StoredConversation {
     /// The names under which models were asked before, the last one first: those that answered, then one that did
     /// not. Errors are no answers. Of answers that a summary stands for, the last one's is in the state.
     pub fn models(&self) -> impl Iterator<Item = String> {
+        let asked_as = |answer: &Message| answer.extra.get(AGENT_MODEL)?.as_string();
         let answered = self.answers().filter_map(asked_as);
         let noted = [ANSWERS, ASKED].into_iter().filter_map(|of| self.so_far.state.models.get(of));
         answered.chain(noted.cloned())
     }
 
-    /// Who gave the last answer that is seen, and the name under which its model was asked.
-    pub fn last_answerer(&self) -> Option<(String, String)> {
-        let answer = self.answers().find(|answer| answer.author.is_some())?;
-        Some((answer.author.clone()?, asked_as(answer)?))
+    /// The names that models have in answers from elsewhere, the last one first.
+    pub fn foreign_models(&self) -> impl Iterator<Item = String> {
+        let is_foreign = |answer: &&Message| {
+            answer.extra.get(AGENT_MODEL).is_none() && answer.author.as_deref() != Some(RECORDED)
+        };
+        self.answers().filter(is_foreign).filter_map(|answer| answer.model.clone())
+    }
+
+    /// The configured agent that gave the last answer that is seen, if one did.
+    pub fn last_agent(&self) -> Option<String> {
+        let answer = self.answers().find(|answer| answer.extra.get(AGENT_MODEL).is_some())?;
+        answer.extra.get(AGENT)?.as_string()
     }
 
     /// The answers that are seen, the last one first.
@@ -203,14 +234,6 @@ impl StoredConversation {
     }
 }
 
-/// The name under which the model of an answer can be asked again: the one under which it was, or, of an answer from
-/// elsewhere, the one that it has there. A recorded answer was nobody's.
-fn asked_as(answer: &Message) -> Option<String> {
-    let noted = answer.extra.get(AGENT_MODEL).and_then(Raw::as_string);
-    let is_recorded = answer.author.as_deref() == Some(RECORDED);
-    noted.or_else(|| answer.model.clone().filter(|_| !is_recorded).map(|model| model.to_string()))
-}
-
 /// Whether the person said it.
 fn is_said(message: &Message) -> bool {
     let is_result = |block: &Block| matches!(block, Block::ToolResult(_));
@@ -276,6 +299,9 @@ impl Conversation for StoredConversation {
         answer.author = Some(self.agent.name.clone());
         if let Some(model) = self.agent.models.first().cloned() {
             answer.extra.push(AGENT_MODEL, Raw::string(&model));
+            if self.is_configured {
+                answer.extra.push(AGENT, Raw::string(&self.agent.name));
+            }
             if !answer.is_api_error_message {
                 self.note_model(ANSWERS, &model);
             }
@@ -349,8 +375,12 @@ impl Conversation for StoredConversation {
             state.token_budget_state = Some(notes.calibration.to_raw());
         }
         if before.files != notes.files {
+            // What was seen on another branch is known there.
+            let known = state.extra.get(FILES).map(FileFreshness::from_snapshot);
+            let mut files = known.unwrap_or_default();
+            files.take_over(&notes.files);
             state.extra.remove(FILES);
-            state.extra.push(FILES, notes.files.snapshot());
+            state.extra.push(FILES, files.snapshot());
         }
         self.wanted = Some(state);
     }

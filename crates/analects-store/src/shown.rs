@@ -29,22 +29,37 @@ impl ShownFiles {
 
     /// Whether a file was shown. What cannot be read says nothing.
     pub fn contains(&self, name: &str) -> bool {
-        let read = || Disk.open(&self.path, Open::Read).ok()?.read_from(0).ok();
-        let noted = read().unwrap_or_default();
         let line = line(name);
-        noted.split(|byte| *byte == b'\n').any(|noted| noted == line.as_bytes())
+        self.noted().split(|byte| *byte == b'\n').any(|noted| noted == line.as_bytes())
+    }
+
+    fn noted(&self) -> Vec<u8> {
+        let read = || Disk.open(&self.path, Open::Read).ok()?.read_from(0).ok();
+        read().unwrap_or_default()
     }
 
     /// Notes that a file was shown.
     pub fn add(&self, name: &str) -> Result<(), StoreError> {
-        if self.contains(name) {
-            return Ok(());
+        match self.contains(name) {
+            true => Ok(()),
+            // A line that a kill cut off is none.
+            false => self.append(format!("\n{}\n", line(name)).as_bytes()),
         }
+    }
+
+    /// Notes that the same files were shown as in the conversation that this one is a copy of.
+    pub fn take_over(&self, original: &ShownFiles) -> Result<(), StoreError> {
+        match original.noted() {
+            noted if noted.is_empty() => Ok(()),
+            noted => self.append(&noted),
+        }
+    }
+
+    fn append(&self, bytes: &[u8]) -> Result<(), StoreError> {
         create_private_folder(&Disk, folder_of(&self.path))?;
         let written = || {
             let mut file = Disk.open(&self.path, Open::Private)?;
-            // A line that a kill cut off is none.
-            file.write_all(format!("\n{}\n", line(name)).as_bytes())
+            file.write_all(bytes)
         };
         written().map_err(to("write", &self.path))
     }
@@ -73,6 +88,9 @@ mod tests {
             assert!(one.contains(name), "{name}");
         }
         assert!(!one.contains("notes") && !one.contains("lines") && !one.contains(""));
-        assert!(!ShownFiles::of(Path::new("/talks/two.msg.md"), &places).contains("notes.txt"));
+        let two = ShownFiles::of(Path::new("/talks/two.msg.md"), &places);
+        assert!(!two.contains("notes.txt"));
+        two.take_over(&one).unwrap();
+        assert!(two.contains("notes.txt") && two.contains("论 语") && !two.contains("lines"));
     }
 }

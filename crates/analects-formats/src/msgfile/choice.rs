@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use analects_core::{History, nearest};
 
-use super::compaction::Compaction;
+use super::compaction::{Compaction, renamed};
 use super::item::{ItemError, ItemErrorKind};
 use super::{Attribute, Cell, Document, place_in, roles};
 
@@ -215,13 +215,23 @@ pub fn reveal(document: &Document, at: usize) -> Vec<Attribute> {
         let is_only = || all.iter().all(says_no) && versions.newest(&all) == Some(*other);
         meant.contains(other) || (!all.iter().any(|at| meant.contains(at)) && is_only())
     };
-    let cells = (0..families.len()).filter(of_it).filter(says_no).filter(is_meant);
+    // What was hidden beside it was hidden for itself.
+    let is_below = |other: &usize| {
+        std::iter::successors(Some(*other), |below| families.above[*below]).any(|it| it == at)
+    };
+    let is_near = |other: &usize| meant.contains(other) || is_below(other);
+    let cells = (0..families.len()).filter(of_it).filter(says_no).filter(is_near).filter(is_meant);
     let mut changes: Vec<Attribute> = cells.flat_map(|at| families.showing(at)).collect();
     if !changes.is_empty() {
         // Also one that only its call hides, which is shown now.
         let others = meant.iter().flat_map(|at| versions.all(*at));
         let others = others.filter(|other| !meant.contains(other) && !says_no(other));
-        changes.extend(others.flat_map(|other| families.hiding_version(other)));
+        for other in others {
+            changes.extend(families.hiding_version(other));
+            // A compaction goes by the version that is seen.
+            let name = document.cells().nth(at).map(|cell| cell.name().into_owned());
+            changes.extend(name.into_iter().flat_map(|name| renamed(document, other, &name)));
+        }
     }
     changes
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use analects_formats::msgfile::item::{ItemError, ItemErrorKind};
 use analects_formats::msgfile::{
-    self, Choice, Document, Edited, Rewound, Splice, find_cells, find_one,
+    self, Choice, Document, Edited, Kind, Rewound, Splice, find_cells, find_one,
 };
-use analects_store::create_file;
+use analects_store::{ShownFiles, StoreError, create_file};
 
 use super::reading;
 use crate::failure::Failure;
@@ -177,6 +177,9 @@ pub fn fork(
     surroundings: &Surroundings,
 ) -> Result<PathBuf, Failure> {
     let document = reading::read(path)?;
+    if document.kind() == Kind::Plain {
+        return Err(StoreError::NotAMessageFile { path: path.to_path_buf() }.into());
+    }
     let in_file = |error: ItemError| explain(path, &error);
     let (mut summary, mut earlier) = (None, None);
     let bytes = match at {
@@ -196,7 +199,13 @@ pub fn fork(
     if let (Some(summary), Ok(())) = (summary, &done) {
         remark_uncounted_cell(&summary, earlier.as_deref());
     }
-    done.map(|()| copy)
+    done?;
+    // Files beside the one are beside the other.
+    if copy.parent() == path.parent() {
+        let shown = |path| ShownFiles::of(path, &surroundings.places);
+        shown(&copy).take_over(&shown(path))?;
+    }
+    Ok(copy)
 }
 
 fn write_copy(

@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use analects_core::{Agent, Body};
-use analects_formats::msgfile::{self, Cell, Choice, Document, Kind, current_branch, frontmatter};
+use analects_formats::msgfile::{
+    self, Cell, Choice, Document, Kind, Step, current_branch, frontmatter,
+};
 use analects_runtime::{Conversation, FileConversation, StoredConversation, attach_file, attached};
 use analects_store::{ChainName, StoreError, read_message_file};
 use jiff::Timestamp;
@@ -236,8 +238,8 @@ pub struct Said {
 impl Said {
     /// Refuses files that cannot be shown, before anything is written because of them.
     fn check(&self, conversation: &Path) -> Result<(), Failure> {
-        let folder = conversation.parent().unwrap_or(Path::new("."));
-        self.files.iter().try_for_each(|file| attached(folder, file).map(drop))?;
+        let folder = dry_run::folder_of(conversation);
+        self.files.iter().try_for_each(|file| attached(&folder, file).map(drop))?;
         Ok(())
     }
 
@@ -572,7 +574,9 @@ fn go_on_with(
     }
     let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
     choosing.tune(&mut who.agent);
-    conversation.set_agent(&who.agent);
+    let models = if who.is_recording() { Vec::new() } else { vec![who.asked_as.clone()] };
+    conversation.set_agent(&Agent { models, ..who.agent.clone() });
+    conversation.set_configured(who.is_configured);
     said.into(&mut conversation)?;
     let name = conversation.name().session.to_string();
     let done = ask(&who, manner, serving.as_ref(), &mut conversation, &name);
@@ -611,7 +615,9 @@ fn broken_answer(document: &Document) -> Option<Cell<'_>> {
     if !document.mentions("streaming") && !document.mentions("interrupted") {
         return None;
     }
-    let mut branch = current_branch(document).into_iter();
+    // What a summary stands for is over.
+    let is_summed_up = |step: &Step<'_>| matches!(step.message.body, Body::CompactBoundary(_));
+    let mut branch = current_branch(document).into_iter().take_while(|step| !is_summed_up(step));
     let last = branch.find(|step| matches!(step.message.body, Body::Assistant(_)))?.cell;
     let says = |key: &str, value: &str| last.attribute(key).as_deref() == Some(value);
     let is_broken = says("status", "streaming") || says("stop_reason", "interrupted");

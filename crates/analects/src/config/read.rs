@@ -141,12 +141,12 @@ impl Reader<'_> {
     ) -> Result<(), Failure> {
         self.refuse_for_projects(key, value)?;
         let hint = match nearest(key.get_ref(), known.iter().copied()) {
-            _ if is_secret(key, value) => {
+            Some(near) => format!("did you mean {near}?"),
+            None if is_secret(key, value) => {
                 "keys are read from the environment only, so take it out of the file: analects config \
                  show has the names of the variables"
                     .to_string()
             }
-            Some(near) => format!("did you mean {near}?"),
             None => format!("expected one of {}", known.join(", ")),
         };
         let place = self.place(key.span().start);
@@ -322,7 +322,7 @@ fn number(value: &DeValue<'_>) -> Option<f64> {
 /// Whether somebody keeps a key for a provider there.
 fn is_secret(key: &Key<'_>, value: &Value<'_>) -> bool {
     let name = key.get_ref().to_lowercase();
-    let is_named = ["key", "token", "secret"].iter().any(|word| name.contains(word));
+    let is_named = ["key", "token", "secret"].iter().any(|word| name.ends_with(word));
     let inside = value.get_ref().as_table();
     is_named || inside.is_some_and(|table| table.iter().any(|(key, value)| is_secret(key, value)))
 }

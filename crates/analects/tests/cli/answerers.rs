@@ -82,7 +82,8 @@ fn an_agent_that_is_not_configured_any_more_is_missed_aloud() {
     sandbox.configure("config.toml", "");
     let run = sandbox.run(&["chat", "-c", "two?"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let told = "warning: the agent coder, which answered last, is not configured here: openai/tiny answers without";
+    let told =
+        "warning: the agent coder, which answered last, is not configured here: its model answers";
     assert!(run.stderr.contains(told), "{}", run.stderr);
 }
 
@@ -111,4 +112,57 @@ fn an_agent_whose_answer_was_nothing_but_a_call_goes_on() {
         sandbox.run(args);
         assert_eq!(json(&server.request())["model"], "two", "{args:?}");
     }
+}
+
+#[test]
+fn an_agent_goes_on_with_the_model_that_answered_and_a_dry_run_names_it() {
+    let server = Server::new(vec![answer(&["Yes."]); 3]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let models = "models = [\"groq/rhyme\", \"openai/rhyme\"]";
+    sandbox.configure(
+        "config.toml",
+        &format!("[agents.poet]\n{models}\nsystem_prompt = \"Rhyme.\"\n"),
+    );
+    let told = "warning: poet: groq/rhyme is passed over (no key";
+    let calls: [&[&str]; 3] =
+        [&["chat", "--agent", "poet", "one?"], &["chat", "-c", "two?"], &["chat", "-c", "three?"]];
+    for (at, args) in calls.into_iter().enumerate() {
+        let dry = sandbox.run(&[args, &["--dry-run"]].concat());
+        assert!(dry.stdout.contains(&server.base_url), "{args:?}: {} {}", dry.stdout, dry.stderr);
+        let run = sandbox.run(args);
+        assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+        assert_eq!(run.stderr.contains(told), at == 0, "{args:?}: {}", run.stderr);
+        let sent = json(&server.request());
+        assert_eq!(
+            (&sent["model"], &sent["messages"][0]["content"]),
+            (&"rhyme".into(), &"Rhyme.".into())
+        );
+    }
+}
+
+#[test]
+fn a_model_that_answered_for_itself_does_not_become_an_agent_of_its_name() {
+    let server = Server::new(vec![answer(&["Yes."]); 2]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.configure(
+        "config.toml",
+        "[agents.tiny]\nmodels = [\"openai/tiny\"]\nsystem_prompt = \"I am tiny.\"\n",
+    );
+    for args in [&["chat", "-m", "openai/tiny", "one?"][..], &["chat", "-c", "two?"]] {
+        assert_eq!(sandbox.run(args).code, Some(0));
+        assert!(!server.request().contains("I am tiny."), "{args:?}");
+    }
+}
+
+#[test]
+fn a_session_from_elsewhere_is_answered_by_the_default_where_its_model_cannot_be() {
+    let server = Server::new(vec![answer(&["Yes."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.configure("config.toml", "[models]\ndefault = \"openai/tiny\"\n");
+    let lines = "{\"type\":\"user\",\"content\":\"one?\"}\n\
+                 {\"type\":\"assistant\",\"content\":\"1\",\"model\":\"claude-opus-4-1\"}\n";
+    assert_eq!(sandbox.run_with_stdin(&["session", "append"], lines).code, Some(0));
+    let run = sandbox.run(&["chat", "-c", "two?"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    assert_eq!(json(&server.request())["model"], "tiny");
 }

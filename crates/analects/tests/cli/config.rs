@@ -289,4 +289,7 @@ fn a_key_in_the_file_is_told_to_be_there_for_nothing() {
     let run = if run.stderr.is_empty() { sandbox.run(&["config", "show"]) } else { run };
     assert!(run.stderr.contains("keys are read from the environment only"), "{}", run.stderr);
     assert!(!run.stderr.contains("sk-1"), "{}", run.stderr);
+    sandbox.configure("config.toml", "[agents.c]\nmax_output_token = 4\n");
+    let run = sandbox.run(&["config", "show"]);
+    assert!(run.stderr.contains("did you mean max_output_tokens?"), "{}", run.stderr);
 }

@@ -107,3 +107,37 @@ fn what_is_refused_makes_nothing_of_a_file() {
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(!sandbox.path("new.msg.md").exists());
 }
+
+#[test]
+fn a_file_that_is_shown_again_is_not_reminded_of() {
+    let server = Server::new(vec![answer(&["I see."]); 2]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("notes.txt", "the tide table");
+    agrees(&sandbox, &server, &["chat", "-m", "openai/tiny", "-f", "notes.txt", "Look."]);
+    sandbox.write("notes.txt", "another table");
+    let told = agrees(&sandbox, &server, &["chat", "-c", "-f", "notes.txt", "And now?"]);
+    assert_eq!(told, "");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_conversation_behind_a_link_is_where_the_link_leads() {
+    let server = Server::new(vec![answer(&["I see."]); 2]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    std::fs::create_dir(sandbox.path("talks")).unwrap();
+    sandbox.write("talks/real.msg.md", "");
+    sandbox.write("talks/notes.txt", "the tide table");
+    std::os::unix::fs::symlink("talks/real.msg.md", sandbox.path("a.msg.md")).unwrap();
+    let first = ["chat", "a.msg.md", "-m", "openai/tiny", "-f", "talks/notes.txt", "Look."];
+    agrees(&sandbox, &server, &first);
+    assert_eq!(agrees(&sandbox, &server, &["chat", "a.msg.md", "And?"]), "");
+}
+
+#[test]
+fn a_plain_file_that_is_not_there_yet_is_rehearsed_too() {
+    let server = Server::new(vec![answer(&["Yes."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let run = sandbox.run(&["chat", "new.md", "-m", "openai/tiny", "Hi", "--dry-run"]);
+    assert!(run.stderr.contains("not a message file"), "{}", run.stderr);
+    agrees(&sandbox, &server, &["chat", "new.md", "-m", "openai/tiny", "--force", "Hi"]);
+}

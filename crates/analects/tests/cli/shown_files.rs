@@ -94,3 +94,18 @@ fn a_file_that_was_taken_back_is_not_shown_again() {
         }
     }
 }
+
+#[test]
+fn a_copy_of_a_conversation_knows_what_was_shown_in_it() {
+    let server = server(2);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("notes.txt", "the tide table\n");
+    run(&sandbox, &["chat", "a.msg.md", "-m", "openai/tiny", "-f", "notes.txt", "one?"]);
+    run(&sandbox, &["fork", "a.msg.md", "-o", "b.msg.md"]);
+    sandbox.write("notes.txt", "another table\n");
+    let told = run(&sandbox, &["chat", "b.msg.md", "two?"]);
+    assert!(told.contains("the model is told: The file notes.txt was changed"), "{told}");
+    sandbox.write("notes.md", "x\n");
+    let run = sandbox.run(&["fork", "notes.md"]);
+    assert!(run.code == Some(2) && run.stderr.contains("not a message file"), "{}", run.stderr);
+}

@@ -361,3 +361,57 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_edited_summary_is_brought_back_with_what_it_stands_for() {
+    let source = "# %% [^1]\n\n[^1]: [markdown]\n\nold\n\n# %%% [^s]\n\n[^s]: [summary]\n\nin short\n\n\
+        # %%% [^b]\n\n[^b]: [compact_boundary] summary_id=s\n\n# %% [^2]\n\n[^2]: [markdown]\n\nnew\n";
+    let new = edited(source, "s", "in other words");
+    assert_eq!(seen(&new.source), ["in other words", "new"]);
+    let document = decode(new.source.clone());
+    let changes = crate::msgfile::reveal(&document, place(&new.source, "s"));
+    let back = set_attributes(&document, &changes).unwrap();
+    assert_eq!(seen(&back), ["in short", "new"]);
+    // And once more the other way.
+    let document = decode(back.clone());
+    let changes = crate::msgfile::reveal(&document, place(&back, &new.new));
+    assert_eq!(seen(&set_attributes(&document, &changes).unwrap()), ["in other words", "new"]);
+}
+
+#[test]
+fn a_call_that_is_shown_again_shows_no_other_that_was_hidden_for_itself() {
+    let call = |id: &str| {
+        format!(
+            "# %%% [^2.{id}]\n\n[^2.{id}]: [tool] name=\"w\"\n\n<invoke name=\"w\"></invoke>\n\n\
+             # %%% [^2.{id}.1]\n\n[^2.{id}.1]: [tool] status=\"success\"\n\nresult {id}\n\n"
+        )
+    };
+    let mut source = format!(
+        "# %% [^1]\n\n[^1]: [markdown]\n\nq\n\n# %%% [^2]\n\n[^2]: [coder]\n\nlook\n\n{}{}",
+        call("aaa"),
+        call("bbb")
+    )
+    .into_bytes();
+    let apply =
+        |source: &[u8], changes: &[Attribute]| set_attributes(&decode(source), changes).unwrap();
+    for id in ["2.aaa", "2.bbb"] {
+        let changes = crate::msgfile::hide(&decode(source.as_slice()), place(&source, id));
+        source = apply(&source, &changes);
+    }
+    let changes = crate::msgfile::reveal(&decode(source.as_slice()), place(&source, "2.bbb"));
+    let back = apply(&source, &changes);
+    let shows = |id: &str| {
+        decode(back.as_slice()).cell(id).unwrap().own_history() != Some(History::Exclude)
+    };
+    assert!(shows("2.bbb") && !shows("2.aaa"), "{}", String::from_utf8_lossy(&back));
+}
+
+#[test]
+fn what_is_left_of_a_hidden_answer_is_no_answer() {
+    let source = "# %% [^1]\n\n[^1]: [markdown]\n\nq\n\n\
+        # %%% [^2]\n\n[^2]: [coder] history=none reasoning=1\n\nthinking\n\n\
+        # %%% [^3]\n\n[^3]: [coder] part=2\n\nhalf\n";
+    let waiting =
+        decode(source).unanswered().iter().map(|cell| cell.name().into_owned()).collect::<Vec<_>>();
+    assert_eq!(waiting, ["1"]);
+}

@@ -1,13 +1,14 @@
 //! A call that is not made: the request as it would go out. Nothing is sent, and nothing is written.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use analects_client::Client;
 use analects_context::{Calibration, Fate, FileFreshness, Precision};
 use analects_core::{Chain, Message, MessageId, chain};
 use analects_formats::msgfile::{self, Document, Kind, NewCell};
 use analects_runtime::{Conversation, StoredConversation, attached, due_reminders, file_messages};
-use analects_store::{OsIds, ShownFiles, StoreError, read_message_file};
+use analects_store::vfs::Disk;
+use analects_store::{OsIds, ShownFiles, StoreError, read_message_file, real_path};
 use jiff::Timestamp;
 
 use super::who::{Wanted, Who};
@@ -54,9 +55,7 @@ pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> 
 /// What a file holds, or would hold once it was made a message file.
 fn as_message_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<Document, Failure> {
     let document = match read_message_file(path) {
-        Err(error) if error.is_not_found() => {
-            return Ok(msgfile::decode_named(*b"", &path.to_string_lossy()));
-        }
+        Err(error) if error.is_not_found() => msgfile::decode_named(*b"", &path.to_string_lossy()),
         read => read?,
     };
     match (document.kind(), call.choosing.force && prompt.is_some()) {
@@ -76,7 +75,7 @@ fn as_message_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<
 fn with_said(mut document: Document, path: &Path, said: &Said) -> Result<Document, Failure> {
     let mut shown = Vec::new();
     for file in &said.files {
-        shown.push(attached(folder_of(path), file)?);
+        shown.push(attached(&folder_of(path), file)?);
     }
     document = added(document, path, &shown)?;
     let Some(prompt) = &said.prompt else { return Ok(document) };
@@ -98,7 +97,7 @@ fn with_reminders(
     let mut files = FileFreshness::recorded(chain(&decoded.messages).messages);
     let shown = ShownFiles::of(path, &surroundings.places);
     let is_ours = |name: &str| shown.contains(name);
-    let (made, texts) = due_reminders(&mut files, folder_of(path), &is_ours, Timestamp::now());
+    let (made, texts) = due_reminders(&mut files, &folder_of(path), &is_ours, Timestamp::now());
     for text in texts {
         ui::remark(&format!("the model would be told: {text}"));
     }
@@ -116,8 +115,10 @@ fn added(document: Document, path: &Path, messages: &[Message]) -> Result<Docume
     Ok(document.with_source(source))
 }
 
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+/// The folder that a conversation is in, also if it is named by a link.
+pub fn folder_of(path: &Path) -> PathBuf {
+    let path = real_path(&Disk, path).unwrap_or_else(|_| path.to_path_buf());
+    path.parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
 /// Prints what would be sent of a session.
@@ -138,6 +139,9 @@ pub fn of_session(
     }
     new.extend(said.prompt.as_ref().map(|prompt| Message::user("", prompt.as_str())));
     let mut files = conversation.notes().files;
+    // What is shown now is as it is.
+    let shown_now = FileFreshness::recorded(&new);
+    files.retain(|path| shown_now.facts(path).is_none());
     let (made, texts) = due_reminders(&mut files, &folder, &|_| true, Timestamp::now());
     for text in texts {
         ui::remark(&format!("the model would be told: {text}"));

@@ -4,6 +4,9 @@
 //! agent in the file, and its replies are marked `replay`. The configuration is asked last: what the
 //! person says and what the file says count before it.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
 use analects_client::{Model, Surroundings, Transport, resolve};
 use analects_core::{Agent, Body};
 use analects_formats::msgfile::{self, Document, Step};
@@ -26,6 +29,8 @@ pub struct Wanted<'a> {
 pub struct Who {
     pub agent: Agent,
     pub model: Model,
+    /// The name under which that model is asked.
+    pub asked_as: String,
     /// Whether the agent comes from the configuration, and the file does not know it yet.
     pub is_configured: bool,
 }
@@ -92,7 +97,10 @@ impl Who {
         }
         let default = || config.pointer("default").map(str::to_string);
         let is_named = model.is_some();
-        let name = model.or_else(last).or_else(default);
+        // An answer from elsewhere may be by a model that nobody has a key for here.
+        let foreign = || conversation.foreign_models().find(|model| is_askable(model));
+        let usable = || foreign().filter(|model| resolve(model, surroundings).is_ok());
+        let name = model.or_else(last).or_else(usable).or_else(default).or_else(foreign);
         let name = name.ok_or_else(|| ways::no_model(surroundings, "chat"))?;
         let who = Who::new(Agent::of_model(agent_name(&name), &name), &name, surroundings);
         who.map_err(|failure| if is_named { failure } else { config.told_where(failure, &name) })
@@ -124,15 +132,16 @@ impl Who {
     }
 
     fn new(agent: Agent, model: &str, surroundings: &Surroundings) -> Result<Who, Failure> {
+        let asked_as = model.to_string();
         let model = resolve(model, surroundings)?;
         // Before anything is written because of it.
         model.check()?;
         if let Transport::Replay(_) = &model.transport {
             let agent =
                 Agent { name: RECORDED.to_string(), models: Vec::new(), ..Agent::default() };
-            return Ok(Who { agent, model, is_configured: false });
+            return Ok(Who { agent, model, asked_as, is_configured: false });
         }
-        Ok(Who { agent, model, is_configured: false })
+        Ok(Who { agent, model, asked_as, is_configured: false })
     }
 }
 
@@ -174,35 +183,43 @@ fn last_agent(
     conversation: &StoredConversation,
     config: &Config,
 ) -> Result<Option<String>, Failure> {
-    let Some((name, model)) = conversation.last_answerer() else { return Ok(None) };
-    let configured = config.agent(&name)?;
-    // A model that answered for itself has its own name, which an agent may have by chance.
-    let is_its_own = agent_name(&model) == name;
-    let is_it =
-        configured.as_ref().is_some_and(|agent| !is_its_own || agent.models.contains(&model));
-    if !is_it && !is_its_own && name != RECORDED && is_askable(&model) {
-        let told =
-            format!("warning: the agent {name}, which answered last, is not configured here");
-        ui::remark(&format!("{told}: {model} answers without its instructions"));
+    let Some(name) = conversation.last_agent() else { return Ok(None) };
+    if config.agent(&name)?.is_some() {
+        return Ok(Some(name));
     }
-    Ok(is_it.then_some(name))
+    tell_once(&format!(
+        "warning: the agent {name}, which answered last, is not configured here: its model answers \
+         without its instructions"
+    ));
+    Ok(None)
 }
 
 /// The model that answers for an agent: the first of its list that can be asked from here, or else the first that
 /// could be, so that asking tells what is missing. What is passed over is said: it may be a slip of the pen, and
 /// the conversation goes to somebody else then.
 fn model_of<'a>(agent: &'a Agent, surroundings: &Surroundings) -> Option<&'a str> {
-    let tried = |name: &&String| check_model(name).and_then(|()| Ok(resolve(name, surroundings)?));
-    let usable = agent.models.iter().position(|name| tried(&name).is_ok());
+    // Also where nothing is sent, it is the one to which it would be.
+    let mut surroundings = surroundings.clone();
+    surroundings.allow_no_key = false;
+    let tried = |name: &str| check_model(name).and_then(|()| Ok(resolve(name, &surroundings)?));
+    let usable = agent.models.iter().position(|name| tried(name).is_ok());
     let Some(usable) = usable else { return askable_model(agent) };
-    for (name, why) in
-        agent.models[..usable].iter().filter_map(|name| Some((name, tried(&name).err()?)))
-    {
+    for name in &agent.models[..usable] {
+        let Err(why) = tried(name) else { continue };
         let why = why.message.trim_end_matches(&format!(" \"{name}\"")).to_string();
         let (who, other) = (&agent.name, &agent.models[usable]);
-        ui::remark(&format!("warning: {who}: {name} is passed over ({why}); {other} answers"));
+        tell_once(&format!("warning: {who}: {name} is passed over ({why}); {other} answers"));
     }
     Some(&agent.models[usable])
+}
+
+/// Says something that holds for every prompt of a session, the first time.
+fn tell_once(text: &str) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.insert(text.to_string()) {
+        ui::remark(text);
+    }
 }
 
 fn askable_model(agent: &Agent) -> Option<&str> {
