@@ -234,8 +234,13 @@ fn put(
     somebody_writes: bool,
 ) -> Result<(), StoreError> {
     let mut name = String::new();
-    for _ in 0..MAX_RETURNS {
+    for round in 0..MAX_RETURNS {
+        let was_there = (round > 0).then(|| name.clone());
         file.edit(|document| {
+            // An editor that took it away may have saved it again meanwhile.
+            if was_there.as_ref().is_some_and(|name| is_complete(document, name)) {
+                return Splice::nothing();
+            }
             let (splice, id) = place(document);
             name = id;
             splice
