@@ -183,10 +183,10 @@ impl FileFreshness {
         self.conflicts.extend(newer.conflicts.iter().cloned());
     }
 
-    /// Forgets the files that the model does not see any more.
-    pub fn retain(&mut self, mut is_seen: impl FnMut(&str) -> bool) {
-        self.files.retain(|path, _| is_seen(path));
-        self.conflicts.retain(|path| is_seen(path));
+    /// Forgets all files but these, such as those that the model does not see any more.
+    pub fn retain(&mut self, mut stays: impl FnMut(&str) -> bool) {
+        self.files.retain(|path, _| stays(path));
+        self.conflicts.retain(|path| stays(path));
     }
 
     /// The files of the session, in the order of their names.

@@ -47,6 +47,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether messages are left out because not everything fits.
+    pub fn drops(&self) -> bool {
+        self.rows.iter().any(|row| row.fate == Fate::Dropped)
+    }
+
     /// The request, if it fits.
     pub fn ready(&self) -> Result<&Request, TooLarge> {
         self.too_large.map_or(Ok(&self.request), Err)

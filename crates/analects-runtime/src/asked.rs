@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use analects_client::{Client, Model, Transport};
 use analects_context::{
-    BackOff, Budget, Calibration, Count, Counter, Fate, Plan, Planner, Precision, ProjectDocument,
+    BackOff, Budget, Calibration, Count, Counter, Plan, Planner, Precision, ProjectDocument,
     Threshold, Tokenizer, count_tokens_from_usage, format_system_prompt_with_context,
     should_compact,
 };
@@ -111,9 +111,8 @@ impl<'a> Asked<'a> {
         counter: &mut Counter<'_>,
     ) -> bool {
         let Some(threshold) = self.threshold else { return false };
-        let dropped = plan.rows.iter().any(|row| row.fate == Fate::Dropped);
         // Before anything is left out, a summary is worth its price, however much room an answer takes.
-        let window = if dropped { 0 } else { plan.budget.window };
+        let window = if plan.drops() { 0 } else { plan.budget.window };
         // Counting properly costs as much as planning; mostly there is no need for it.
         let used = count_tokens_from_usage(&chain.messages).map_or(0, |used| used.count.tokens);
         let most = used.saturating_add(plan.count.tokens + plan.count.error_bound);

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use analects_client::{ClientError, EventStream, cost};
-use analects_context::{Counter, Fate, Plan, TooLarge};
+use analects_context::{Counter, Plan, TooLarge};
 use analects_core::{
     ApiError, ApiErrorKind, CompactTrigger, Content, Delta, Fold, Message, MessageId, Problem,
     StreamEvent,
@@ -215,7 +215,7 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
     ) -> Result<Input, StoreError> {
         let is_refused = trigger == CompactTrigger::Reactive;
         if self.conversation.is_chosen() {
-            if is_refused || is_trimmed(&self.plan) {
+            if is_refused || self.plan.drops() {
                 (self.watch)(Seen::NotCompacted(CHOSEN));
             }
             return Ok(Input::NotCompacted(0.0));
@@ -391,11 +391,6 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
         let answer = as_error_if_empty(answer, error.as_ref());
         Outcome { answer, error, stopped, ending, problems }
     }
-}
-
-/// Whether not everything fits.
-fn is_trimmed(plan: &Plan) -> bool {
-    plan.rows.iter().any(|row| row.fate == Fate::Dropped)
 }
 
 /// The error of a conversation that does not fit, however it is trimmed.

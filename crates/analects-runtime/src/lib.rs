@@ -6,7 +6,8 @@
 //! # Types, in reading order
 //!
 //! 1. [`Conversation`] is a place where a conversation is kept: [`FileConversation`] in a message
-//!    file, [`StoredConversation`] in the transcript store. [`attach_file`] shows a file to the model.
+//!    file, [`StoredConversation`] in the transcript store. [`attach_file`] shows a file to the model,
+//!    and [`due_reminders`] are what it is told when one changes. [`WaitingCells`] are whom the cells of a file wait for.
 //! 2. [`turn`] is a turn as a pure state machine: what happened in, what to do next out.
 //! 3. [`Asked`] says who is asked, and with what limits; [`Asked::plan`] is what would be sent.
 //! 4. [`drive`] does what the machine says: it reminds of files that changed, asks for the summaries that are

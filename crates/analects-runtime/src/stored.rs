@@ -46,20 +46,22 @@ pub struct StoredConversation {
 }
 
 impl StoredConversation {
+    fn with(
+        store: Arc<dyn TranscriptStore>,
+        name: ChainName,
+        so_far: Loaded,
+    ) -> StoredConversation {
+        let agent = Agent::default();
+        StoredConversation { store, name, so_far, agent, is_configured: false, wanted: None }
+    }
+
     /// Loads what the model is to see of a session; one that was never written to is empty.
     pub fn open(
         store: Arc<dyn TranscriptStore>,
         name: ChainName,
     ) -> Result<StoredConversation, StoreError> {
         let so_far = load(&*store, &name)?;
-        Ok(StoredConversation {
-            store,
-            name,
-            so_far,
-            agent: Agent::default(),
-            is_configured: false,
-            wanted: None,
-        })
+        Ok(StoredConversation::with(store, name, so_far))
     }
 
     /// Starts a session that works in a folder. Nothing is written before somebody says something.
@@ -70,14 +72,7 @@ impl StoredConversation {
     ) -> StoredConversation {
         let mut so_far = Loaded::default();
         so_far.state.cwd = Some(folder.to_string_lossy().into_owned());
-        StoredConversation {
-            store,
-            name,
-            so_far,
-            agent: Agent::default(),
-            is_configured: false,
-            wanted: None,
-        }
+        StoredConversation::with(store, name, so_far)
     }
 
     /// Loads a session that may be a new one: where nothing was ever said, it is to work in this folder.

@@ -61,7 +61,7 @@ pub struct Planned {
     pub is_full: bool,
     /// Whether it fits, perhaps after trimming.
     pub fits: bool,
-    /// Whether the question was taken away since the turn began.
+    /// Whether the question was taken away since the turn began, or it can no longer be told what was chosen.
     pub is_gone: bool,
     /// The least that the answer costs, for what is sent alone; `None` if the price is not known.
     pub least_cost: Option<f64>,
@@ -114,7 +114,7 @@ pub enum Ending {
     Stopped,
     /// What has to be sent does not fit.
     TooLarge,
-    /// Somebody took the question away before it was asked.
+    /// Somebody took the question, or what was chosen to go with it, away before it was asked.
     Gone,
     /// The model asked for tools that nobody runs.
     NobodyRuns,

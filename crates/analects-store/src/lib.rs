@@ -10,8 +10,9 @@
 //!    with; [`load`] gives what the model is to see of it, [`tail`] its end, [`find`] the one that is
 //!    meant. [`Transcript`] is a single one with the least around it.
 //! 4. [`check_transcript`] and [`repair_transcript`] find and mend what happened to a file.
-//! 5. [`OsIds`] gives out real identifiers; [`StoreError`] is what can go wrong.
-//! 6. [`vfs::Vfs`] is the one door to the disk.
+//! 5. [`ShownFiles`] are the files that were shown to a model here, and [`FileState`] is what a file is like.
+//! 6. [`OsIds`] gives out real identifiers; [`StoreError`] is what can go wrong.
+//! 7. [`vfs::Vfs`] is the one door to the disk.
 //!
 //! A write is reported as done only when it would survive a power cut. Message files are replaced by
 //! a new file, synced and swapped in; those over 8 MB grow in place, with a record in the state folder

@@ -19,7 +19,8 @@ use analects_formats::msgfile::{
     self, Cell, Choice, Document, Kind, Step, current_branch, frontmatter,
 };
 use analects_runtime::{Conversation, FileConversation, StoredConversation, attach_file, attached};
-use analects_store::{ChainName, StoreError, read_message_file};
+use analects_store::vfs::Disk;
+use analects_store::{ChainName, StoreError, read_message_file, real_path};
 use jiff::Timestamp;
 
 use crate::config::Config;
@@ -238,7 +239,7 @@ pub struct Said {
 impl Said {
     /// Refuses files that cannot be shown, before anything is written because of them.
     fn check(&self, conversation: &Path) -> Result<(), Failure> {
-        let folder = dry_run::folder_of(conversation);
+        let folder = folder_of(conversation);
         self.files.iter().try_for_each(|file| attached(&folder, file).map(drop))?;
         Ok(())
     }
@@ -255,6 +256,12 @@ impl Said {
         }
         Ok(())
     }
+}
+
+/// The folder that a conversation is in, also if it is named by a link.
+fn folder_of(path: &Path) -> PathBuf {
+    let path = real_path(&Disk, path).unwrap_or_else(|_| path.to_path_buf());
+    path.parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
 /// The first word is the file if it is named like one. A sentence may end in a file's name, so with

@@ -1,18 +1,17 @@
 //! A call that is not made: the request as it would go out. Nothing is sent, and nothing is written.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use analects_client::Client;
-use analects_context::{Calibration, Fate, FileFreshness, Precision};
+use analects_context::{Calibration, FileFreshness, Precision};
 use analects_core::{Chain, Message, MessageId, chain};
 use analects_formats::msgfile::{self, Document, Kind, NewCell};
 use analects_runtime::{Conversation, StoredConversation, attached, due_reminders, file_messages};
-use analects_store::vfs::Disk;
-use analects_store::{OsIds, ShownFiles, StoreError, read_message_file, real_path};
+use analects_store::{OsIds, ShownFiles, StoreError, read_message_file};
 use jiff::Timestamp;
 
 use super::who::{Wanted, Who};
-use super::{Call, Said, check_asks, choosing, next_turn};
+use super::{Call, Said, check_asks, choosing, folder_of, next_turn};
 use super::{not_opened, nothing_to_ask, nothing_to_ask_in_session};
 use crate::commands::cells;
 use crate::failure::Failure;
@@ -115,12 +114,6 @@ fn added(document: Document, path: &Path, messages: &[Message]) -> Result<Docume
     Ok(document.with_source(source))
 }
 
-/// The folder that a conversation is in, also if it is named by a link.
-pub fn folder_of(path: &Path) -> PathBuf {
-    let path = real_path(&Disk, path).unwrap_or_else(|_| path.to_path_buf());
-    path.parent().map(Path::to_path_buf).unwrap_or_default()
-}
-
 /// Prints what would be sent of a session.
 pub fn of_session(
     call: Call<'_>,
@@ -173,8 +166,7 @@ fn print(
     // Of what is chosen for one call no summary is made.
     let is_for_once = !call.choosing.choice().is_empty() && !call.choosing.save;
     if !is_for_once && asked.would_compact(&plan, chain, calibration) {
-        let dropped = plan.rows.iter().any(|row| row.fate == Fate::Dropped);
-        let why = if dropped { "not everything fits" } else { "the context is nearly full" };
+        let why = if plan.drops() { "not everything fits" } else { "the context is nearly full" };
         ui::remark(&format!("warning: {why}; chat would summarise the conversation first"));
     }
     outgoing::print(&who.model, request)

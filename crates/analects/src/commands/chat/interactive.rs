@@ -16,8 +16,7 @@ mod slash;
 
 use std::path::{Path, PathBuf};
 
-use analects_runtime::NotAttached;
-use analects_store::FileState;
+use analects_runtime::attached;
 
 use super::{Arrived, Call, Choosing, Manner, Said, Wanted, Who, choosing};
 use crate::config::{Config, POINTERS};
@@ -92,11 +91,7 @@ fn as_line(prompt: &str) -> String {
 
 /// Whether a file can be shown to a model.
 fn check_file(path: &Path) -> Result<(), Failure> {
-    match FileState::read(path) {
-        Some((_, Some(_))) => Ok(()),
-        Some((_, None)) => Err(NotAttached::NoText(path.to_path_buf()).into()),
-        None => Err(NotAttached::Unreadable(path.to_path_buf()).into()),
-    }
+    Ok(attached(Path::new(""), path).map(drop)?)
 }
 
 impl Running<'_> {
