@@ -16,6 +16,9 @@ pub enum NotAttached {
     /// There is no such file, or it cannot be read.
     #[error("{0}: there is no such file, or it cannot be read")]
     Unreadable(PathBuf),
+    /// It is a folder, a pipe or a device.
+    #[error("{0}: a folder, a pipe or a device, not a file")]
+    NoFile(PathBuf),
     /// It is no text.
     #[error("{0}: not text in UTF-8, or larger than 64 MB")]
     NoText(PathBuf),
@@ -47,8 +50,11 @@ pub fn attached(folder: &Path, path: &Path) -> Result<Message, NotAttached> {
 }
 
 fn read(folder: &Path, path: &Path) -> Result<(FileText, FileFacts), NotAttached> {
-    let (state, text) =
-        FileState::read(path).ok_or_else(|| NotAttached::Unreadable(path.to_path_buf()))?;
+    let Some((state, text)) = FileState::read(path) else {
+        let is_other = path.metadata().is_ok_and(|facts| !facts.is_file());
+        let why = if is_other { NotAttached::NoFile } else { NotAttached::Unreadable };
+        return Err(why(path.to_path_buf()));
+    };
     let text = text.ok_or_else(|| NotAttached::NoText(path.to_path_buf()))?;
     let facts = facts(&state);
     Ok((FileText { path: name(folder, path), text, facts: Some(facts.clone()) }, facts))

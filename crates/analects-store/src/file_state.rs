@@ -28,6 +28,8 @@ impl FileState {
 
     /// What the file is like now, and its text; the text is `None` if it is not UTF-8, or very large.
     pub fn read(path: &Path) -> Option<(FileState, Option<String>)> {
+        // Asked before it is opened: whoever opens a pipe waits for somebody who writes.
+        Disk.facts(path).ok().filter(|facts| facts.is_file)?;
         let mut file = Disk.open(path, Open::Read).ok()?;
         let facts = file.facts().ok().filter(|facts| facts.is_file)?;
         let (modified, size) = (facts.modified, facts.length);

@@ -109,3 +109,30 @@ fn a_copy_of_a_conversation_knows_what_was_shown_in_it() {
     let run = sandbox.run(&["fork", "notes.md"]);
     assert!(run.code == Some(2) && run.stderr.contains("not a message file"), "{}", run.stderr);
 }
+
+#[test]
+#[cfg(unix)]
+fn nobody_waits_for_a_pipe_that_nobody_writes_to() {
+    let server = server(2);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let make_pipe = |name: &str| {
+        let made = std::process::Command::new("mkfifo").arg(sandbox.path(name)).status();
+        assert!(made.unwrap().success());
+    };
+    make_pipe("pipe");
+    for name in ["pipe", "."] {
+        let refused = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "-f", name, "one?"]);
+        let told = format!("{name}: a folder, a pipe or a device, not a file");
+        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+        assert!(refused.stderr.contains(&told), "{}", refused.stderr);
+        assert!(refused.stderr.contains("can come on stdin"), "{}", refused.stderr);
+        assert!(!sandbox.path("a.msg.md").exists());
+    }
+    // Also not where a pipe takes the place of a file that was shown.
+    sandbox.write("notes.txt", "the tide table\n");
+    run(&sandbox, &["chat", "a.msg.md", "-m", "openai/tiny", "-f", "notes.txt", "one?"]);
+    std::fs::remove_file(sandbox.path("notes.txt")).unwrap();
+    make_pipe("notes.txt");
+    let told = run(&sandbox, &["chat", "a.msg.md", "two?"]);
+    assert!(told.contains("notes.txt"), "{told}");
+}
