@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use analects_formats::msgfile::{NewCell, decode_named};
+use analects_formats::msgfile::{Document, NewCell, decode_named};
 
 use crate::vfs::{Faulty, Memory, Open, Vfs, VfsFile};
 use crate::{LockedFile, Places, StoreError};
@@ -141,4 +141,50 @@ fn an_editor_may_save_at_any_moment_of_ours() {
         }
     }
     assert!(races > 500, "only {races} races");
+}
+
+const EARLIER: &str = "# %%\n\nround 1\n";
+
+/// Finishes an answer. So many operations after it is in the file, an editor takes it away, with a text that it read
+/// earlier, and brings it back some operations later. How often the answer is there in the end.
+fn take_and_bring_back(after: usize, later: usize) -> usize {
+    let memory = disk();
+    let (acting, path) = (memory.clone(), Path::new(FILE));
+    let (mut answered, mut taken) = (None, None);
+    let vfs = Faulty::beside(Arc::new(memory.clone()), move |number| {
+        let text = String::from_utf8(acting.get(path).unwrap_or_default()).unwrap();
+        if answered.is_none() && text.contains("the answer") {
+            answered = Some(number);
+        }
+        let since = answered.map(|answered| number - answered);
+        if since == Some(after) {
+            taken = Some(text);
+            // Not just the beginning of what is there, which would be a save that is not yet complete.
+            acting.put(path, EARLIER.replace("round 1", "round 2").as_bytes());
+        }
+        if let Some(text) = taken.take_if(|_| since == Some(after + later)) {
+            acting.put(path, text.as_bytes());
+        }
+    });
+    let places = Places { data: "/disk/data".into(), state: "/disk/state".into() };
+    let file = LockedFile::open_on(Arc::new(vfs), path, &places, Duration::ZERO).unwrap();
+    let start = |document: &Document| NewCell::reply(document.next_id(), "quick", "");
+    let reply = file.start_reply_behind(|_| None, start).unwrap();
+    // Somebody has saved while it grew, so that it is looked after in the end.
+    memory.put(path, EARLIER.as_bytes());
+    let whole = |_: &Document, id: &str| (vec![NewCell::reply(id, "quick", "the answer")], None);
+    reply.finish(whole).unwrap();
+    String::from_utf8(memory.get(path).unwrap()).unwrap().matches("the answer").count()
+}
+
+#[test]
+fn an_answer_that_is_taken_away_and_brought_back_is_there_once() {
+    // Each takes as long as an answer is looked after, mostly by waiting, so all are at work at once.
+    let pairs = (0..24).flat_map(|after| (1..14).map(move |later| (after, later)));
+    let races: Vec<_> = pairs
+        .map(|pair| (pair, std::thread::spawn(move || take_and_bring_back(pair.0, pair.1))))
+        .collect();
+    for (pair, race) in races {
+        assert_eq!(race.join().unwrap(), 1, "taken and brought back after operations {pair:?}");
+    }
 }
