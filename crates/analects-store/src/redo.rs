@@ -62,10 +62,16 @@ impl Redo {
     ) -> Result<Appended, StoreError> {
         let (identity, length) = (expected.identity, expected.length);
         self.write(vfs, &Record { identity, length, bytes: bytes.to_vec() })?;
-        let mut file = vfs.open(path, Open::Append).map_err(to("write to", path))?;
-        if file.facts().map_err(to("read", path))? != expected {
-            return self.clear().map(|()| Appended::Not);
-        }
+        let opened = vfs.open(path, Open::Append).and_then(|file| Ok((file.facts()?, file)));
+        let mut file = match opened {
+            Ok((facts, file)) if facts == expected => file,
+            Ok(_) => return self.clear().map(|()| Appended::Not),
+            Err(error) => {
+                // What is reported as not written must not be completed by the next writer.
+                self.clear()?;
+                return Err(to("write to", path)(error));
+            }
+        };
         if let Err(error) = file.write_all(bytes).and_then(|()| file.sync()) {
             self.undo(&mut *file, length, bytes);
             return Err(to("write to", path)(error));
@@ -132,9 +138,8 @@ impl Redo {
             completed.map_err(to("complete the last change of", path))?;
         }
         let file = vfs.open(&self.path, Open::Private);
-        let cleared = file.and_then(|mut file| file.truncate(0).map(|()| file));
-        self.file = Some(cleared.map_err(to("clear the record of changes", &self.path))?);
-        Ok(())
+        self.file = Some(file.map_err(to("clear the record of changes", &self.path))?);
+        self.clear()
     }
 }
 

@@ -255,16 +255,18 @@ fn put(
 /// Whether a reply is still in the file after a while.
 fn stays(file: &mut LockedFile, id: &str) -> Result<bool, StoreError> {
     let until = Instant::now() + LINGER;
-    while Instant::now() < until {
+    // Read once in any case: what was saved just behind our own save looks like ours from outside.
+    file.refresh()?;
+    while is_complete(file.document(), id) {
+        if Instant::now() >= until {
+            return Ok(true);
+        }
         std::thread::sleep(LOOK);
         if file.is_changed() {
             file.refresh()?;
-            if !is_complete(file.document(), id) {
-                return Ok(false);
-            }
         }
     }
-    Ok(true)
+    Ok(false)
 }
 
 /// Whether the reply of that name is there in its final form.

@@ -132,5 +132,5 @@ async fn what_is_no_text_or_is_not_there_cannot_be_shown() {
     assert!(attach().unwrap_err().contains("not text"));
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    assert!(attach().unwrap_err().contains("no such file"));
+    assert!(attach().unwrap_err().contains("not a file"));
 }
