@@ -165,7 +165,7 @@ impl Compaction {
         if is_idle {
             return Err(NotNow::NothingToGain);
         }
-        let budget = Budget::new(writer.context_window, writer.max_output_tokens);
+        let budget = Budget::of(writer);
         let room = prompt::room(budget, counter);
         Ok(Compaction {
             trigger,

@@ -118,7 +118,7 @@ impl<'a> Planner<'a> {
     pub fn new(agent: &'a Agent) -> Planner<'a> {
         Planner {
             agent,
-            budget: Budget::new(agent.context_window, agent.max_output_tokens),
+            budget: Budget::of(agent),
             system: agent.system_prompt.clone(),
             tools: &[],
             tool_choice: None,

@@ -11,8 +11,9 @@ pub struct Agent {
     pub name: String,
     /// Models by name; the first usable one answers.
     pub models: Vec<String>,
-    /// Tokens that fit into the model's context.
-    pub context_window: u64,
+    /// Tokens that fit into the model's context; `None` is as many as the model takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
     /// Tokens that an answer may take.
     pub max_output_tokens: u64,
     /// Whether the model is asked to think first.
@@ -31,7 +32,7 @@ impl Default for Agent {
         Agent {
             name: String::new(),
             models: Vec::new(),
-            context_window: 200_000,
+            context_window: None,
             max_output_tokens: 8192,
             reasoning: false,
             use_temperature: true,
@@ -53,6 +54,9 @@ impl Agent {
         "temperature",
         "system_prompt",
     ];
+
+    /// Tokens that fit into the context of a model of which nothing is known.
+    pub const USUAL_WINDOW: u64 = 200_000;
 
     /// An agent of that name that asks one model.
     pub fn of_model(name: impl Into<String>, model: impl Into<String>) -> Agent {

@@ -55,6 +55,18 @@ struct Part {
     done: bool,
 }
 
+impl Part {
+    /// Whether it was announced, and the stream broke off before anything of it came.
+    fn is_nothing(&self) -> bool {
+        !self.done
+            && match &self.block {
+                Block::Text(text) => *text == TextBlock::default(),
+                Block::Thinking(thought) => *thought == Thinking::default(),
+                _ => false,
+            }
+    }
+}
+
 impl Fold {
     /// Takes the next event.
     pub fn push(&mut self, event: &StreamEvent) {
@@ -103,6 +115,7 @@ impl Fold {
             let text = "the answer broke off before its end; what came is kept";
             problems.push(Problem::warning("interrupted-answer", text));
             self.stop_reason = Some(StopReason::Interrupted);
+            self.blocks.retain(|part| !part.is_nothing());
         }
         let content = self.take_content(&mut problems);
         base.model = self.model.or(base.model);

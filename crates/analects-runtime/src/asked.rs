@@ -29,7 +29,7 @@ pub struct Asked<'a> {
     pub model: &'a Model,
     /// The agent in whose name it answers.
     pub agent: &'a Agent,
-    /// The model that writes summaries, if it is another one.
+    /// The model that writes summaries of the conversation, if it is another one.
     pub summariser: Option<&'a Model>,
     /// What starts the server of a model that has none yet.
     pub starter: Option<&'a dyn Starter>,
@@ -47,16 +47,12 @@ pub struct Asked<'a> {
     pub threshold: Option<Threshold>,
 }
 
-/// What fits into a request: what the agent's settings say, but never more than is known of the model. An
-/// agent that says nothing has the model's window.
+/// What fits into a request: what the agent's settings say, but never more than is known of the model.
 pub fn budget(agent: &Agent, model: &Model) -> Budget {
     let facts = model.facts.as_ref();
-    let says_nothing = agent.context_window == Agent::default().context_window;
-    let window = match facts.and_then(|facts| facts.context_window) {
-        Some(window) if says_nothing => window,
-        Some(window) => agent.context_window.min(window),
-        None => agent.context_window,
-    };
+    let known = facts.and_then(|facts| facts.context_window);
+    let window = known.unwrap_or(agent.context_window.unwrap_or(Agent::USUAL_WINDOW));
+    let window = agent.context_window.map_or(window, |wanted| wanted.min(window));
     let answer = facts.and_then(|facts| facts.max_output_tokens).unwrap_or(u64::MAX);
     Budget::new(window, agent.max_output_tokens.min(answer))
 }

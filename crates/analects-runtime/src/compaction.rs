@@ -58,11 +58,6 @@ pub enum NotCompacted {
 }
 
 impl NotCompacted {
-    /// Whether something went wrong, rather than that there was nothing to do.
-    pub fn is_failure(&self) -> bool {
-        !matches!(self, NotCompacted::NotNow(_))
-    }
-
     /// The reason in words without addresses and paths: others may read the record.
     pub fn public_message(&self) -> String {
         match self {
@@ -350,7 +345,7 @@ fn writer<'a>(asked: &Asked<'a>, tokens: u64, window: u64) -> (&'a Model, Agent)
         let budget = Budget::new(budget.window.min(window), budget.reserved);
         Agent {
             models: vec![model.name.clone()],
-            context_window: budget.window,
+            context_window: Some(budget.window),
             // A summary that fills the window leaves no room for what it is made of.
             max_output_tokens: budget.reserved.min(budget.window / SUMMARY).max(1),
             ..agent.clone()
@@ -360,8 +355,8 @@ fn writer<'a>(asked: &Asked<'a>, tokens: u64, window: u64) -> (&'a Model, Agent)
     let Some(model) = asked.summariser else { return (asked.model, own) };
     let usual = Agent::default();
     let known = budget(&usual, model);
-    let other = Agent { context_window: known.window, ..of(model, &usual) };
-    let room = other.context_window.saturating_sub(other.max_output_tokens);
+    let other = Agent { context_window: Some(known.window), ..of(model, &usual) };
+    let room = known.window.saturating_sub(other.max_output_tokens);
     if tokens < room || other.context_window >= own.context_window {
         (model, other)
     } else {

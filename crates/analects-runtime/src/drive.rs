@@ -42,11 +42,11 @@ pub enum Seen<'a> {
     Compacted(&'a Compacted),
     /// It came to nothing, and the conversation is as it was.
     NotCompacted(&'a str),
-    /// An answer is complete, and the model is asked again.
+    /// The model is asked once more, after what it answered or after a refusal that led to a summary.
     GoesOn,
 }
 
-/// What came of a turn. The conversation holds it already.
+/// What came of a turn. What the model said is in the conversation already.
 #[derive(Debug)]
 pub struct Outcome {
     /// The answer, or the error as a message.
@@ -240,7 +240,11 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
         };
         (self.watch)(Seen::Compacting(&trigger));
         let making = prepared.make(self.asked, &*self.conversation, &mut self.counter, &mut purse);
-        let Some(made) = self.stop.unless(making).await else { return Ok(Input::Stopped) };
+        let Some(made) = self.stop.unless(making).await else {
+            // A refusal is no answer that there would be to keep.
+            (self.answer, self.error) = (None, None);
+            return Ok(Input::Stopped);
+        };
         let kept = made.and_then(|made| Ok(made.keep(self.conversation)?));
         match kept {
             Ok(compacted) => (self.watch)(Seen::Compacted(&compacted)),

@@ -232,7 +232,7 @@ impl Turn {
     }
 
     fn planned(&mut self, planned: Planned) -> Effect {
-        let Planned { mut needs_summary, is_full, fits, is_gone, least_cost } = planned;
+        let Planned { needs_summary, is_full, fits, is_gone, least_cost } = planned;
         if is_gone {
             return self.end(Ending::Gone);
         }
@@ -244,8 +244,7 @@ impl Turn {
             if std::mem::replace(&mut self.summarised, true) {
                 return self.end(Ending::NoSummary(first));
             }
-            let wanted = std::mem::take(&mut needs_summary);
-            return self.go(State::Summarising, Effect::Summarise(wanted));
+            return self.go(State::Summarising, Effect::Summarise(needs_summary));
         }
         if is_full && !std::mem::replace(&mut self.compacted, true) {
             return self.go(State::Compacting, Effect::Compact(CompactTrigger::Auto));

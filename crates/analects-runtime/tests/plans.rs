@@ -81,7 +81,7 @@ proptest! {
     fn every_request_for_a_summary_is_accepted(messages in history(), window in 300..3000_u64) {
         for (api, rules, model) in APIS {
             let agent = Agent::of_model("quick", model);
-            let writer = Agent { context_window: window, max_output_tokens: 64, ..agent.clone() };
+            let writer = Agent { context_window: Some(window), max_output_tokens: 64, ..agent.clone() };
             let (chain, mut counter) = (chain(&messages), Counter::of_model(model));
             let before = Planner::new(&agent).count(&chain, &mut counter);
             let trigger = CompactTrigger::Manual;
@@ -105,7 +105,7 @@ async fn a_conversation_that_cannot_fit_is_not_sent_and_says_so_with_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let places = Places { data: folder.path().join("data"), state: folder.path().join("state") };
     let agent = Agent {
-        context_window: 100,
+        context_window: Some(100),
         max_output_tokens: 20,
         ..Agent::of_model("tiny", "openai/tiny")
     };

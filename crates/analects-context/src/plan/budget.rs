@@ -1,6 +1,6 @@
 //! What fits: the model's window, less the room that is kept for its answer.
 
-use analects_core::Problem;
+use analects_core::{Agent, Problem};
 use serde::Serialize;
 
 use crate::tokens::Count;
@@ -21,6 +21,12 @@ impl Budget {
     /// A window of which so many tokens are kept for the answer, but never more than half of it.
     pub fn new(window: u64, answer: u64) -> Budget {
         Budget { window, reserved: answer.min(window / 2), wanted: answer }
+    }
+
+    /// What an agent says of itself.
+    pub fn of(agent: &Agent) -> Budget {
+        let window = agent.context_window.unwrap_or(Agent::USUAL_WINDOW);
+        Budget::new(window, agent.max_output_tokens)
     }
 
     /// What the request may take.

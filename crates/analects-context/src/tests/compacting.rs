@@ -22,7 +22,11 @@ fn talk(rounds: usize, words: usize) -> Vec<Message> {
 }
 
 fn writer(window: u64) -> Agent {
-    Agent { context_window: window, max_output_tokens: 100, ..Agent::of_model("compact", "w") }
+    Agent {
+        context_window: Some(window),
+        max_output_tokens: 100,
+        ..Agent::of_model("compact", "w")
+    }
 }
 
 fn begin(messages: &[Message], window: u64, writer_window: u64) -> Result<Compaction, NotNow> {

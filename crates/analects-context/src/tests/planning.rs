@@ -160,7 +160,7 @@ fn pictures_in_old_results_give_way() {
 
 #[test]
 fn half_of_the_window_is_for_the_question() {
-    let agent = Agent { context_window: 4096, max_output_tokens: 8192, ..agent() };
+    let agent = Agent { context_window: Some(4096), max_output_tokens: 8192, ..agent() };
     let plan = plan(&chain(&[Message::user("a", "hi")]), &agent);
     assert_eq!((plan.budget.limit(), plan.request.max_output_tokens), (2048, Some(2048)));
     assert_eq!(plan.notes[0].code, "answer-limited");

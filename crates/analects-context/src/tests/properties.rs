@@ -148,7 +148,7 @@ proptest! {
     fn a_compaction_ends_whatever_is_said(messages in history(), window in 300..3000_u64) {
         let (chain, agent, mut counter) = (chain(&messages), agent(), Counter::of_model("m"));
         let before = Planner::new(&agent).count(&chain, &mut counter);
-        let writer = Agent { context_window: window, max_output_tokens: 50, ..agent.clone() };
+        let writer = Agent { context_window: Some(window), max_output_tokens: 50, ..agent.clone() };
         let trigger = CompactTrigger::Manual;
         let planned = Compaction::plan(&chain, &agent, window, &writer, trigger, before, &mut counter);
         let Ok(mut compaction) = planned else { return Ok(()) };

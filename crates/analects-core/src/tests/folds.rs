@@ -70,6 +70,20 @@ fn a_broken_stream_keeps_what_came_and_says_so() {
 }
 
 #[test]
+fn a_block_that_was_only_announced_is_no_answer() {
+    for block in [BlockStart::Text, BlockStart::Thinking] {
+        let error = StreamEvent::Error(ApiError::new(ApiErrorKind::Overloaded, "busy"));
+        let broken = folded(&[start(0, block.clone()), error]);
+        assert_eq!(broken.message.body.content(), Some(&Content::Blocks(vec![])));
+        // What came before it stays, and an answer that is complete stays as it came.
+        let broken = folded(&[start(0, BlockStart::Text), text(0, "so"), start(1, block.clone())]);
+        assert_eq!(broken.message.text(), "so");
+        let whole = folded(&[start(0, block), stop()]);
+        assert!(!whole.message.body.content().unwrap().is_empty());
+    }
+}
+
+#[test]
 fn half_a_tool_call_is_no_call_and_is_not_lost() {
     let folded = folded(&[call(0), json(0, "{\"city\":\"Par")]);
     assert_eq!(folded.message.body.content(), Some(&Content::Blocks(vec![])));

@@ -76,7 +76,7 @@ pub(super) fn agent_of(cell: Cell<'_>, meta: &Meta) -> Option<Agent> {
     Some(Agent {
         name: meta.get("name").unwrap_or(&title).to_string(),
         models: models(meta.get("models").unwrap_or(&title)),
-        context_window: number("context_window").unwrap_or(plain.context_window),
+        context_window: number("context_window"),
         max_output_tokens: number("max_output_tokens").unwrap_or(plain.max_output_tokens),
         reasoning: flag("reasoning").unwrap_or(plain.reasoning),
         use_temperature: flag("use_temperature").unwrap_or(plain.use_temperature),
@@ -96,8 +96,7 @@ impl NewCell {
         let plain = Agent::default();
         let flag = |value: bool| if value { "1" } else { "0" }.to_string();
         let settings = [
-            (agent.context_window != plain.context_window)
-                .then(|| ("context_window", agent.context_window.to_string())),
+            agent.context_window.map(|window| ("context_window", window.to_string())),
             (agent.max_output_tokens != plain.max_output_tokens)
                 .then(|| ("max_output_tokens", agent.max_output_tokens.to_string())),
             (agent.reasoning != plain.reasoning).then(|| ("reasoning", flag(agent.reasoning))),

@@ -88,6 +88,29 @@ async fn a_prompt_that_is_refused_as_too_long_is_compacted_and_sent_again() {
 }
 
 #[tokio::test]
+async fn who_stops_while_a_refused_prompt_is_made_shorter_has_no_answer() {
+    for place in Place::both() {
+        let server = Server::start(|question| match question.text().contains("last question") {
+            true => Reply::too_long(),
+            false => talker(question),
+        });
+        let model = server.model();
+        for prompt in ["one?", "two?", "three?"] {
+            place.say(&model, prompt).await;
+        }
+        let before = place.seen();
+        let prompt = "the last question?";
+        let turned =
+            place.say_until(&model, prompt, |asked| asked, Some("Compacting(Reactive")).await;
+        assert_eq!(turned.outcome.ending, Ending::Stopped);
+        assert!(turned.outcome.stopped && turned.outcome.error.is_none(), "{:?}", turned.outcome);
+        assert_eq!(turned.outcome.answer.text(), "");
+        // The prompt waits, and nothing else is there.
+        assert_eq!(place.seen(), [&before[..], &[prompt.to_string()]].concat());
+    }
+}
+
+#[tokio::test]
 async fn a_refused_prompt_of_which_no_summary_can_be_made_is_not_sent_again() {
     for place in Place::both() {
         let server = Server::start(|_| Reply::too_long());

@@ -1,7 +1,10 @@
 //! The two places where a conversation can be, each opened anew whenever it is used, as by another process.
 
+use std::cell::Cell;
+use std::future::poll_fn;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::task::Poll;
 
 use analects_client::{Client, Model, Options};
 use analects_core::Agent;
@@ -25,7 +28,11 @@ pub struct Turned {
 }
 
 pub fn agent() -> Agent {
-    Agent { context_window: 600, max_output_tokens: 40, ..Agent::of_model("tiny", "openai/tiny") }
+    Agent {
+        context_window: Some(600),
+        max_output_tokens: 40,
+        ..Agent::of_model("tiny", "openai/tiny")
+    }
 }
 
 impl Place {
@@ -80,19 +87,35 @@ impl Place {
         prompt: &str,
         change: impl for<'a> Fn(Asked<'a>) -> Asked<'a>,
     ) -> Turned {
+        self.say_until(model, prompt, change, None).await
+    }
+
+    /// Says something, and stops the turn when something is seen that begins so.
+    pub async fn say_until(
+        &self,
+        model: &Model,
+        prompt: &str,
+        change: impl for<'a> Fn(Asked<'a>) -> Asked<'a>,
+        enough: Option<&str>,
+    ) -> Turned {
         let mut conversation = self.open();
         conversation.say(prompt, Timestamp::now()).unwrap();
         let retries = RetryPolicy { retries: 0, ..RetryPolicy::default() };
         let client = Client::new(Options { retries, ..Options::default() });
         let agent = agent();
         let asked = change(Asked::new(&client, model, &agent));
-        let mut seen = Vec::new();
+        let (mut seen, is_enough) = (Vec::new(), Cell::new(false));
         let mut watch = |happened: Seen<'_>| match happened {
             Seen::Event(_) => {}
-            other => seen.push(format!("{other:?}")),
+            other => {
+                let other = format!("{other:?}");
+                is_enough.set(enough.is_some_and(|enough| other.starts_with(enough)));
+                seen.push(other);
+            }
         };
-        let never = std::future::pending();
-        let outcome = drive(&asked, &mut *conversation, &mut watch, never).await.unwrap();
+        // The turn looks at this again with whatever it does next, so nobody has to wake it.
+        let stop = poll_fn(|_| if is_enough.get() { Poll::Ready(()) } else { Poll::Pending });
+        let outcome = drive(&asked, &mut *conversation, &mut watch, stop).await.unwrap();
         Turned { outcome, seen }
     }
 }

@@ -285,7 +285,7 @@ impl Reader<'_> {
         let truth = || found.as_bool().ok_or_else(|| wrong("true or false"));
         match name {
             "models" => agent.models = self.models(key, value)?,
-            "context_window" => agent.context_window = count()?,
+            "context_window" => agent.context_window = Some(count()?),
             "max_output_tokens" => agent.max_output_tokens = count()?,
             "reasoning" => agent.reasoning = truth()?,
             "use_temperature" => agent.use_temperature = truth()?,

@@ -95,6 +95,9 @@ fn the_window_is_what_is_known_of_the_model_unless_the_agent_says_less() {
     assert_eq!(window("local/smollm2", ""), 8192);
     assert_eq!(window("openai/gpt-5", ""), 400_000);
     assert_eq!(window("openai/gpt-5", ", context_window: 5000"), 5000);
+    assert_eq!(window("openai/gpt-5", ", context_window: 200000"), 200_000);
+    assert_eq!(window("openai/gpt-5", ", context_window: lots"), 400_000);
+    assert_eq!(window("openai/nobody-knows", ""), 200_000);
     assert_eq!(window("local/smollm2", ", context_window: 50000"), 8192);
 }
 

@@ -67,7 +67,7 @@ impl Tokenizer for Vocabulary<'_> {
 
 fn agent(window: u64, answer: u64) -> Agent {
     Agent {
-        context_window: window,
+        context_window: Some(window),
         max_output_tokens: answer,
         temperature: 0.0,
         system_prompt: Some("You are brief.".into()),

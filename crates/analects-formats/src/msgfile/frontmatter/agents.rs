@@ -48,7 +48,7 @@ impl Reader {
         }
         match entry.key.as_str() {
             "models" => set(&mut agent.models, self.models(entry)),
-            "context_window" => set(&mut agent.context_window, self.count(entry)),
+            "context_window" => agent.context_window = self.count(entry),
             "max_output_tokens" => set(&mut agent.max_output_tokens, self.count(entry)),
             "reasoning" => set(&mut agent.reasoning, self.truth(entry)),
             "use_temperature" => set(&mut agent.use_temperature, self.truth(entry)),

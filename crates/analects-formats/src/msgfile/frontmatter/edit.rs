@@ -313,9 +313,11 @@ fn agent_lines(agent: &Agent, indent: &str, step: &str) -> Vec<String> {
         }
     };
     let models: Vec<String> = agent.models.iter().map(|model| scalar(model)).collect();
-    let (window, tokens) = (agent.context_window, agent.max_output_tokens);
+    let tokens = agent.max_output_tokens;
     add(!models.is_empty(), "models", format!("[{}]", models.join(", ")));
-    add(window != default.context_window, "context_window", window.to_string());
+    if let Some(window) = agent.context_window {
+        add(true, "context_window", window.to_string());
+    }
     add(tokens != default.max_output_tokens, "max_output_tokens", tokens.to_string());
     add(agent.reasoning != default.reasoning, "reasoning", agent.reasoning.to_string());
     let use_temperature = agent.use_temperature;

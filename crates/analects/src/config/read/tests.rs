@@ -27,7 +27,7 @@ fn models_and_agents() {
         assert_eq!(pointers, [("default", "openai/big", 2), ("quick", "openai/small", 3)]);
         let coder = layer.agents.iter().find(|known| known.agent.name == "coder").unwrap();
         assert_eq!(coder.agent.temperature, 1.0);
-        assert_eq!((coder.agent.context_window, coder.agent.reasoning), (1000, true));
+        assert_eq!((coder.agent.context_window, coder.agent.reasoning), (Some(1000), true));
         assert!(coder.agent.system_prompt.as_deref().unwrap().starts_with("Be brief."));
         assert!(coder.lines.contains(&("system_prompt", 10)));
         assert!(layer.agents.iter().any(|known| known.agent.name == "x y"));

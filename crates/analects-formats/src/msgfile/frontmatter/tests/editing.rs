@@ -221,7 +221,7 @@ fn an_agent_with_everything() {
     let agent = Agent {
         name: "no".to_string(),
         models: vec!["a b".to_string(), "gpt-5".to_string()],
-        context_window: 1,
+        context_window: Some(1),
         max_output_tokens: 2,
         reasoning: true,
         use_temperature: false,
@@ -406,7 +406,7 @@ proptest! {
 fn any_agent() -> impl Strategy<Value = Agent> {
     let prompt = prop_oneof![any::<String>(), "([a-z#|:-]| |\n|\t|\r){0,20}"];
     let models = prop::collection::vec(any::<String>().prop_map(|name| format!("m{name}")), 0..3);
-    let numbers = (any::<u64>(), any::<u64>(), -10.0..10.0f64);
+    let numbers = (any::<Option<u64>>(), any::<u64>(), -10.0..10.0f64);
     let name = prop_oneof!["[a-y]{1,4}", "[a-y0-9][ -<>-Z^-y]{0,6}[a-y]"];
     let names = name.prop_filter("a usable name", |name| {
         crate::msgfile::agents::why_not_a_name(name).is_none()

@@ -33,7 +33,8 @@ fn agent_line(agent: &Agent) -> String {
             line.push_str(&format!(" {text}"));
         }
     };
-    add(agent.context_window != default.context_window, format!("{}", agent.context_window));
+    let window = agent.context_window;
+    add(window.is_some(), window.unwrap_or_default().to_string());
     add(
         agent.max_output_tokens != default.max_output_tokens,
         format!("{}", agent.max_output_tokens),

@@ -164,7 +164,7 @@ fn set(agent: &mut Agent, key: &str, value: &Value) -> Result<(), ItemError> {
     let count = || value.as_u64().ok_or_else(|| wrong("a whole number"));
     let flag = || value.as_bool().ok_or_else(|| wrong("true or false"));
     match key {
-        "context_window" => agent.context_window = count()?,
+        "context_window" => agent.context_window = Some(count()?),
         "max_output_tokens" => agent.max_output_tokens = count()?,
         "reasoning" => agent.reasoning = flag()?,
         "use_temperature" => agent.use_temperature = flag()?,
