@@ -101,7 +101,8 @@ pub fn rewind(document: &Document, at: usize) -> Result<Rewound, ItemError> {
     let at = leaf(document, at);
     let counted = Compaction::of(document);
     let (at, asked) = (end_of_compaction(document, &roles, at), at);
-    let cell = cell_of(document, at);
+    let (named, at) = (at, end_of_versions(document, at));
+    let cell = cell_of(document, named);
     let before = end(document, &roles, &sides).unwrap_or(at);
     if before == at {
         let text = format!("nothing comes after cell {}", cell.name());
@@ -110,11 +111,12 @@ pub fn rewind(document: &Document, at: usize) -> Result<Rewound, ItemError> {
     // Places count from the top; a name would not do for a cell that another one shares it with.
     let (source, _) = with_id(document, before)?;
     let document = document.with_source(source);
-    let (source, to) = with_id(&document, at)?;
+    let (source, parent) = with_id(&document, at)?;
     let document = document.with_source(source);
     let before = cell_of(&document, before).name().into_owned();
+    let to = cell_of(&document, named).name().into_owned();
     let text = format!("Back to cell {to}; what stands between is another branch.");
-    let source = append(&document, &marker(&document, &to, text)).apply(document.source());
+    let source = append(&document, &marker(&document, &parent, text)).apply(document.source());
     let counts = Compaction::of(&document.with_source(source.clone())).map(|it| it.boundary);
     if roles[asked] == "summary" && at != asked && counts.is_none() {
         return Err(uncounted_summary(cell_of(&document, asked)));
@@ -199,6 +201,14 @@ fn leaf(document: &Document, mut at: usize) -> usize {
             None => return at,
         }
     }
+}
+
+/// Behind an edit stands what it was made of, hidden; whatever goes on behind the edit goes on behind that, so that it
+/// also follows the one when the other is taken back.
+fn end_of_versions(document: &Document, at: usize) -> usize {
+    let versions = Versions::of(document).all(at);
+    let is_version = |at: &usize| versions.contains(at);
+    (at + 1..).take_while(is_version).last().unwrap_or(at)
 }
 
 /// The file up to a cell and what belongs to it: its calls and their results, the outputs of its code.

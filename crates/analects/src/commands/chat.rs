@@ -35,6 +35,7 @@ pub use arrived::Arrived;
 use asking::ask;
 pub use asking::in_words;
 use choosing::{Choosing, check_asks};
+pub use dry_run::with_reminders;
 pub use interactive::{Place, Session};
 use kept::Kept;
 pub use manner::{LimitArgs, Manner, vocabulary};
@@ -514,7 +515,7 @@ fn remark_changed(path: &Path, conversation: &FileConversation) {
 
 /// What is answered next. If the person says who answers, that is all that waits, and so it is if they ask
 /// something else.
-fn next_turn(
+pub fn next_turn(
     document: &Document,
     choice: &Choice,
     wanted: Wanted<'_>,

@@ -76,6 +76,11 @@ impl Args {
         let (include, exclude) = (Vec::new(), Vec::new());
         Args { target, model, agent, include, exclude, request: false, json: false }
     }
+
+    fn choice(&self) -> Choice {
+        let (include, exclude) = (self.include.clone(), self.exclude.clone());
+        Choice { include, exclude, asked: None }
+    }
 }
 
 /// The plan, as JSON.
@@ -124,9 +129,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if document.kind() == Kind::Plain {
             return Err(StoreError::NotAMessageFile { path: path.to_path_buf() }.into());
         }
+        let mut choice = args.choice();
+        let turn = chat::next_turn(&document, &choice, wanted, None);
+        let wanted = Wanted { agent: wanted.agent.or(turn.agent.as_deref()), ..wanted };
         let who = Who::of_file(&document, wanted, &surroundings.models, &config)?;
         let serving = local::serving(&who.model, &surroundings);
-        let document = chosen(args, document)?;
+        if let Some(words) = turn.in_words(&who.agent.name) {
+            ui::remark(&words);
+        }
+        choice.exclude.extend(turn.left);
+        let document = chosen(path, document, &choice)?;
+        let document = chat::with_reminders(document, path, &surroundings)?;
         let decoded = file_messages(&document, path);
         let names = cell_names(&document, &session_of(&path.to_string_lossy()));
         let seen = Seen { decoded: &decoded, chain: &chain(&decoded.messages), names };
@@ -147,14 +160,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// The file with the cells hidden that would not be sent.
-fn chosen(args: &Args, document: Document) -> Result<Document, Failure> {
-    let (include, exclude) = (args.include.clone(), args.exclude.clone());
-    let choice = Choice { include, exclude, asked: None };
+fn chosen(path: &Path, document: Document, choice: &Choice) -> Result<Document, Failure> {
     if choice.is_empty() {
         return Ok(document);
     }
     let source = choice.changes(&document).and_then(|changes| set_attributes(&document, &changes));
-    let source = source.map_err(|error| cells::explain(Path::new(&args.target), &error))?;
+    let source = source.map_err(|error| cells::explain(path, &error))?;
     Ok(document.with_source(source))
 }
 

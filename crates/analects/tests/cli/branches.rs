@@ -161,6 +161,30 @@ fn an_edit_replaces_all_edits_of_a_cell_that_are_seen() {
     assert!(!sent.contains("first edit") && !sent.contains("second edit"), "{sent}");
 }
 
+/// The way forward that an edit tells, and then the way back.
+#[test]
+fn an_edit_is_taken_back_also_after_it_was_asked() {
+    for (cell, edits) in [("1", 1), ("3", 1), ("3", 2)] {
+        let server = Server::new(vec![answer(&["after the edit"]), answer(&["on"])]);
+        let sandbox = sandbox_with(&server);
+        let mut new = String::new();
+        for number in 1..=edits {
+            let text = format!("edit {number}");
+            new = done(&sandbox.run(&["edit", "a.msg.md", cell, &text])).to_string();
+        }
+        let run = sandbox.run(&["rewind", "a.msg.md", &new]);
+        assert!(run.stderr.contains(&format!("goes on from cell {new};")), "{}", run.stderr);
+        done(&sandbox.run(&["chat", "a.msg.md", "--agent", "coder"]));
+        assert!(server.request().contains(&format!("edit {edits}")));
+        done(&sandbox.run(&["drop", "a.msg.md", cell, "--undo"]));
+        let sent = sent_of_file(&sandbox);
+        let old = if cell == "1" { "six times seven?" } else { "and eight?" };
+        assert!(sent.contains(old) && sent.contains("after the edit"), "{cell}: {sent}");
+        assert!(!sent.contains("edit 1") && !sent.contains("edit 2"), "{cell}: {sent}");
+        assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
+    }
+}
+
 #[test]
 fn an_edit_of_a_hidden_cell_stays_hidden_and_that_is_said() {
     for cell in ["1", "2", "2.a.1", "3"] {

@@ -83,8 +83,8 @@ fn with_said(mut document: Document, path: &Path, said: &Said) -> Result<Documen
     Ok(document.with_source(source))
 }
 
-/// The same with the reminders of files that changed.
-fn with_reminders(
+/// A file with the reminders of files that changed, which are told as well.
+pub fn with_reminders(
     document: Document,
     path: &Path,
     surroundings: &Surroundings,

@@ -52,6 +52,13 @@ impl Turn {
         Turn { cells: of(&now), later: of(&later), left, agent }
     }
 
+    /// Says who answers what in this turn, and what comes after that; nothing if nothing does.
+    pub fn in_words(&self, agent: &str) -> Option<String> {
+        let mut course = Course::default();
+        course.take(self);
+        course.in_words(self, agent)
+    }
+
     /// Says what waits where this turn is not taken.
     pub fn not_taken(&self) -> String {
         left_waiting(&self.cells.iter().chain(&self.later).collect::<Vec<_>>())
@@ -106,7 +113,7 @@ impl Course {
         true
     }
 
-    /// Says who answers what in a turn that was taken, and what comes after that; nothing if nothing does.
+    /// Says who answers what in a turn that was taken, and what comes after that; nothing if it is the only one.
     pub fn in_words(&self, turn: &Turn, agent: &str) -> Option<String> {
         let mut next = self.next.clone();
         let others = take_out(&mut next, &turn.later);
@@ -121,7 +128,8 @@ impl Course {
         if !others.is_empty() {
             words += &format!("; {}{}", left_waiting(&of(&others)), self.note);
         }
-        (!turn.later.is_empty()).then_some(words)
+        let is_only = turn.later.is_empty() && self.asked.len() <= turn.cells.len();
+        (!is_only).then_some(words)
     }
 }
 
@@ -212,6 +220,13 @@ mod tests {
         assert!(!course.take(&turn(&[("1", "a"), ("2", "b"), ("3", "a")])));
         assert!(course.take(&turn(&[("2", "b"), ("3", "a")])));
         assert!(course.take(&turn(&[("3", "a"), ("5", "b")])) && !course.goes_on());
+        let mut course = Course::default();
+        assert!(course.take(&turn(&[("1", "a"), ("2", "b")])));
+        let last = turn(&[("2", "b")]);
+        assert!(course.take(&last));
+        assert_eq!(says(&course, &last), "x answers cell 2");
+        let mut only = Course::default();
+        assert!(only.take(&last) && says(&only, &last).is_empty());
         assert!(!course.take(&turn(&[("5", "b")])) && !course.take(&turn(&[])));
         let mut one = Course::of_one(", so");
         assert!(one.take(&first) && !one.goes_on());
