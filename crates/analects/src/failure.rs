@@ -62,7 +62,12 @@ impl Failure {
 
     /// Adds one more thing to do about it.
     pub fn and_hint(mut self, more: &str) -> Failure {
-        self.hint = Some(self.hint.map_or(more.to_string(), |hint| format!("{hint}; {more}")));
+        self.hint = Some(match self.hint {
+            // What follows a list is no part of its last row.
+            Some(hint) if hint.contains('\n') => format!("{hint}\n{more}"),
+            Some(hint) => format!("{hint}; {more}"),
+            None => more.to_string(),
+        });
         self
     }
 

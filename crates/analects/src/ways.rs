@@ -20,8 +20,8 @@ const EXAMPLES: [(&str, &str); 3] = [
     ("gemini", "gemini/gemini-2.5-flash"),
 ];
 
-/// Says that no model was named, and which ones could be asked with `analects VERB`.
-pub fn no_model(models: &Surroundings, verb: &str) -> Failure {
+/// Says that no model was named, and which ones could be asked.
+pub fn no_model(models: &Surroundings) -> Failure {
     let with_key: Vec<&Vendor> = with_key(models).collect();
     let message = match with_key.is_empty() {
         true => "no model to ask: none was named, and no provider's key is set",
@@ -29,10 +29,11 @@ pub fn no_model(models: &Surroundings, verb: &str) -> Failure {
     };
     let mut ways: Vec<String> = with_key.iter().map(|vendor| by_key(vendor)).collect();
     ways.extend(ollama(models).map(|name| format!("the Ollama that runs here: -m ollama/{name}")));
-    ways.push(format!(
-        "on this machine, without a key: {} (a tiny model for trying things out; the first time, it is fetched)",
-        hello(verb)
-    ));
+    ways.push(
+        "on this machine, without a key: -m local/smollm2 (a tiny model for trying things out; the first time, \
+         it is fetched)"
+            .to_string(),
+    );
     if with_key.is_empty() {
         let names = EXAMPLES.iter().filter_map(|(name, _)| vendor(name)?.key_variables.first());
         let names: Vec<&str> = names.copied().collect();
@@ -44,10 +45,6 @@ pub fn no_model(models: &Surroundings, verb: &str) -> Failure {
     }
     ways.push("for good: set ANALECTS_MODEL, or default under [models] in config.toml".to_string());
     Failure::usage(message, format!("there are these ways:\n  {}", ways.join("\n  ")))
-}
-
-fn hello(verb: &str) -> String {
-    format!("analects {verb} -m local/smollm2 \"Hello\"")
 }
 
 /// Whether this is a session at the terminal.
@@ -70,7 +67,7 @@ pub fn here(hint: &str) -> String {
 pub fn in_session(hint: &str) -> String {
     /// Python has an option of that name.
     const PYTHON: &str = "python3 -m";
-    let mut hint = hint.replace(&hello("chat"), "/model local/smollm2");
+    let mut hint = hint.to_string();
     for (elsewhere, here) in
         [("compact the conversation", "/compact"), ("without --agent, ", ""), ("--agent", "/agent")]
     {
@@ -167,7 +164,7 @@ mod tests {
             ),
             ("or name a model with -m", "or name a model with /model"),
             (
-                "a key: -m a/b\n  here: analects chat -m local/smollm2 \"Hello\" (tiny)",
+                "a key: -m a/b\n  here: -m local/smollm2 (tiny)",
                 "a key: /model a/b\n  here: /model local/smollm2 (tiny)",
             ),
             ("try python3 -m pip, or -m x/y", "try python3 -m pip, or /model x/y"),
@@ -191,7 +188,7 @@ mod tests {
             assert_eq!(in_session(hint), expected);
         }
         let models = Surroundings::default();
-        let hint = no_model(&models, "chat").hint.unwrap();
+        let hint = no_model(&models).hint.unwrap();
         assert!(in_session(&hint).contains("/model local/smollm2 (a tiny"), "{hint}");
         assert!(!in_session(&hint).contains("-m "), "{hint}");
     }

@@ -41,7 +41,7 @@ fn what_is_not_for_the_model_stays_with_its_reason() {
         vec![hidden, short, notice, error, empty, Message::user("u", "hi")],
         &[
             "user: \"hi\"",
-            "h: history=exclude",
+            "h: hidden",
             "s: history=summary, and it has no summary yet",
             "n: not part of what a model reads",
             "e: reports an error",

@@ -33,7 +33,7 @@ impl Message {
             _ => false,
         };
         match self.history {
-            History::Exclude => Some("history=exclude"),
+            History::Exclude => Some("hidden"),
             History::Summary if self.own_summary().is_none() => {
                 Some("history=summary, and it has no summary yet")
             }

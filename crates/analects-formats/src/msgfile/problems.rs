@@ -177,7 +177,7 @@ fn meta_problems(cell: Cell<'_>, meta: &Meta, found: &mut Found<'_>) {
         found.add(Problem::warning("bad-metadata", text), meta.span);
     }
     if let Some(value) = meta.get("history").filter(|value| History::parse(value).is_none()) {
-        let text = format!("unknown history value {value:?}; expected include, exclude or summary");
+        let text = format!("unknown history value {value:?}; expected include, none or summary");
         let problem = Problem::warning("unknown-history", text).hint("it is read as include");
         found.add(problem, meta.span);
     }

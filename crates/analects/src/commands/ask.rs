@@ -98,7 +98,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let name = match (&args.model, config.pointer("default")) {
         (Some(wanted), _) => config.model(wanted)?,
         (None, Some(default)) => default.to_string(),
-        (None, None) => return Err(ways::no_model(&surroundings.models, "ask")),
+        (None, None) => return Err(ways::no_model(&surroundings.models)),
     };
     let mut model = resolve(&name, &surroundings.models).map_err(|error| match args.model {
         Some(_) => error.into(),

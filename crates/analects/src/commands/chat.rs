@@ -607,9 +607,9 @@ fn nothing_to_ask(path: &Path, document: &Document) -> Failure {
         return Failure::usage(message, format!("add a prompt, or {}", to_ask_again(path, cell)));
     }
     let message = "nothing to ask: there is no prompt, and no cell waits for an answer";
-    let hint = misplaced_question(document);
-    let hint = hint.unwrap_or("add a prompt, such as analects chat talk.msg.md \"Hello\"");
-    Failure::usage(message, hint)
+    let file = shell::path(path);
+    let usual = || format!("add a prompt, such as analects chat {file} \"Hello\"");
+    Failure::usage(message, misplaced_question(document).map_or_else(usual, str::to_string))
 }
 
 fn nothing_to_ask_in_session() -> Failure {

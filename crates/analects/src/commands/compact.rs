@@ -20,7 +20,7 @@ use crate::{interrupt, local, ui, writing};
 /// Put a summary in the place of the earlier part of a conversation
 ///
 /// A model is asked for the summary, which is printed. From then on the model sees it instead of the messages that
-/// it stands for; the most recent ones stay as they are. Nothing is deleted: the summary and a boundary are added to
+/// it stands for; the last fifth or so stays as it is. Nothing is deleted: the summary and a boundary are added to
 /// the file or the session, and --undo takes them back.
 ///
 /// A conversation that is longer than the model's window is summarised in pieces. chat does the same by itself when

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use analects_client::Client;
-use analects_context::{Calibration, Count, Fate, Plan, Precision, Row};
+use analects_context::{Calibration, Count, Fate, Plan, Precision, Row, count_tokens_from_usage};
 use analects_core::{Chain, Message, MessageId, Problem, chain};
 use analects_formats::Decoded;
 use analects_formats::msgfile::{
@@ -106,6 +106,8 @@ struct Shown<'a> {
 #[derive(Debug, Serialize)]
 struct ShownRow<'a> {
     id: &'a str,
+    /// The cell that it is, or begins with.
+    cell: Option<&'a str>,
     role: &'static str,
     fate: &'static str,
     why: Option<&'static str>,
@@ -197,7 +199,7 @@ fn show(
         return outgoing::print(&who.model, request);
     }
     if args.json {
-        return ui::print_json(&as_json(who, &plan, used));
+        return ui::print_json(&as_json(who, &plan, used, names));
     }
     let problems: Vec<Problem> = decoded
         .problems
@@ -214,9 +216,15 @@ fn show(
     }
 }
 
-fn as_json<'a>(who: &'a Who, plan: &'a Plan, used: Count) -> Shown<'a> {
+fn as_json<'a>(
+    who: &'a Who,
+    plan: &'a Plan,
+    used: Count,
+    names: &'a HashMap<MessageId, String>,
+) -> Shown<'a> {
     let row = |row: &'a Row| ShownRow {
         id: &row.id,
+        cell: names.get(&row.id).map(String::as_str),
         role: row.role.as_str(),
         fate: row.fate.as_str(),
         why: row.why,
@@ -270,7 +278,8 @@ fn print_table(
         "{}/{}: {} of {limit} tokens; the window has {window}, of which {reserved} are for the answer",
         who.model.provider, who.model.name, plan.count
     ))?;
-    if used.tokens != plan.count.tokens {
+    let is_reported = count_tokens_from_usage(&chain.messages).is_some();
+    if is_reported && used.tokens != plan.count.tokens {
         ui::print_line(&format!("by what the last answer reported, and what came since: {used}"))?;
     }
     ui::print_line(&bar(plan.count.tokens, reserved, window))

@@ -60,7 +60,7 @@ fn recordings_are_nobody_to_ask() {
     let sandbox = Sandbox::new();
     sandbox.write("r.sse", RECORDED);
     sandbox.run(&["chat", "a.msg.md", "-m", "replay:r.sse", "hi"]).assert_answer("recorded\n");
-    sandbox.run(&["chat", "a.msg.md", "hi"]).assert_no_model("chat");
+    sandbox.run(&["chat", "a.msg.md", "hi"]).assert_no_model();
 }
 
 #[test]

@@ -269,11 +269,11 @@ fn without_a_model_the_prompt_is_kept_and_nothing_else_is_written() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", "---\ntitle: x\n---\n\n# %%\n\n");
     let run = sandbox.run(&["chat", "a.msg.md", "my long thought"]);
-    run.assert_no_model("chat");
+    run.assert_no_model();
     assert!(run.stderr.contains("your prompt is kept in a.msg.md"), "{}", run.stderr);
     let kept = "---\ntitle: x\n---\n\n# %% [^1]\n\n[^1]: [markdown]\n\nmy long thought\n";
     assert_eq!(sandbox.read("a.msg.md"), kept);
-    sandbox.run(&["chat", "a.msg.md"]).assert_no_model("chat");
+    sandbox.run(&["chat", "a.msg.md"]).assert_no_model();
     assert_eq!(sandbox.read("a.msg.md"), kept);
     let server = Server::new(vec![answer(&["fine"])]);
     let mut sandbox = sandbox;

@@ -33,7 +33,8 @@ fn every_message_has_its_fate_and_the_numbers_add_up() {
     let messages = shown["messages"].as_array().unwrap();
     let fates: Vec<_> = messages.iter().map(|row| row["fate"].as_str().unwrap()).collect();
     assert_eq!(fates, ["sent", "sent", "left out", "sent"]);
-    assert_eq!(messages[2]["why"], "history=exclude");
+    assert_eq!(messages[2]["why"], "hidden");
+    assert_eq!(messages[2]["cell"], "3");
     let number = |value: &Value| value["tokens"].as_u64().unwrap();
     let parts: u64 = messages.iter().map(|row| number(&row["tokens"])).sum();
     let total = number(&shown["count"]);
@@ -43,7 +44,7 @@ fn every_message_has_its_fate_and_the_numbers_add_up() {
     assert_eq!(shown["limit"], 200_000 - 8192);
     let table = sandbox.run(&["context", "a.msg.md"]);
     assert_eq!(table.code, Some(0), "{}", table.stderr);
-    assert!(table.stdout.contains("left out: history=exclude"), "{}", table.stdout);
+    assert!(table.stdout.contains("left out: hidden"), "{}", table.stdout);
     assert!(table.stdout.contains('░'), "{}", table.stdout);
     assert_eq!(sandbox.read("a.msg.md"), before);
 }

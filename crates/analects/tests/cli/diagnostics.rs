@@ -7,7 +7,7 @@ use crate::server::{Server, answer};
 
 /// What a warning of line 3 looks like.
 const WARNING: &str = "a.msg.md:3:1: warning: unknown history value \"sumary\"; expected include, \
-                       exclude or summary [unknown-history]\n  \
+                       none or summary [unknown-history]\n  \
                        3 | [^1]: [markdown] history=sumary\n    \
                        | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  hint: it is read as include\n";
 

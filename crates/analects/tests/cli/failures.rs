@@ -6,9 +6,9 @@ use crate::server::{Server, Step, answer, error, piece, stream_head};
 #[test]
 fn no_model() {
     let sandbox = Sandbox::new();
-    sandbox.run(&["chat", "a.msg.md", "hi"]).assert_no_model("chat");
-    sandbox.run(&["chat", "hi"]).assert_no_model("chat");
-    sandbox.run(&["ask", "hi"]).assert_no_model("ask");
+    sandbox.run(&["chat", "a.msg.md", "hi"]).assert_no_model();
+    sandbox.run(&["chat", "hi"]).assert_no_model();
+    sandbox.run(&["ask", "hi"]).assert_no_model();
     assert_eq!(sandbox.texts("a.msg.md"), ["hi"]);
 }
 
@@ -89,7 +89,7 @@ fn no_model_to_go_on_with() {
         "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n",
     );
     sandbox.run(&["chat", "-m", "replay:r.sse", "hi"]).assert_answer("x\n");
-    sandbox.run(&["chat", "-c", "hi"]).assert_no_model("chat");
+    sandbox.run(&["chat", "-c", "hi"]).assert_no_model();
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn cells_are_listed_and_problems_reported() {
         run.stderr,
         "a.msg.md:7:1: error: the id 1 is used by an earlier cell [duplicate-id]\n  \
          7 | # %%% [^1]\n    | ^^^^^^^^^^\n  hint: give this cell another id\n\
-         a.msg.md:9:1: warning: unknown history value \"sumary\"; expected include, exclude or \
+         a.msg.md:9:1: warning: unknown history value \"sumary\"; expected include, none or \
          summary [unknown-history]\n  9 | [^1]: [coder] history=sumary\n    | \
          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  hint: it is read as include\n"
     );

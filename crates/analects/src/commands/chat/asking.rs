@@ -70,13 +70,17 @@ pub fn in_words(compacted: &Compacted) -> String {
     let Compacted { messages, before, after, is_makeshift, files } = compacted;
     let makeshift =
         if *is_makeshift { ", made without a model since none could make it" } else { "" };
+    let messages = match messages {
+        1 => "1 message".to_string(),
+        messages => format!("{messages} messages"),
+    };
     let files = match files {
         0 => String::new(),
         1 => "; 1 file was read again".to_string(),
         files => format!("; {files} files were read again"),
     };
     format!(
-        "a summary stands for {messages} messages{makeshift}: about {before} tokens before, {after} after{files}; \
+        "a summary stands for {messages}{makeshift}: about {before} tokens before, {after} after{files}; \
          nothing is deleted, and compact --undo brings it back"
     )
 }

@@ -14,9 +14,8 @@ use notify::{Event, RecursiveMode, Watcher};
 
 use super::kept::{Kept, SAVED_OVER};
 use super::{Call, Said, misplaced_question, take_turn};
-use crate::commands::reading;
 use crate::failure::Failure;
-use crate::{interrupt, ui};
+use crate::{interrupt, shell, ui};
 
 /// How long a file must have been left alone before it is read, unless the person says otherwise.
 const SETTLE: Duration = Duration::from_millis(300);
@@ -33,7 +32,12 @@ enum Wake {
 
 /// Answers what is typed into a file until Ctrl-C.
 pub fn watch(call: Call<'_>, path: &Path, settle: Option<Duration>) -> Result<(), Failure> {
-    if reading::read(path)?.kind() == Kind::Plain {
+    let document = read_message_file(path).map_err(|error| match error.is_not_found() {
+        true => Failure::from(error)
+            .or_hint(format!("analects new {} -m MODEL makes it", shell::path(path))),
+        false => error.into(),
+    })?;
+    if document.kind() == Kind::Plain {
         return Err(StoreError::NotAMessageFile { path: path.to_path_buf() }.into());
     }
     let (sender, wakes) = channel();

@@ -101,7 +101,7 @@ impl Who {
         let foreign = || conversation.foreign_models().find(|model| is_askable(model));
         let usable = || foreign().filter(|model| resolve(model, surroundings).is_ok());
         let name = model.or_else(last).or_else(usable).or_else(default).or_else(foreign);
-        let name = name.ok_or_else(|| ways::no_model(surroundings, "chat"))?;
+        let name = name.ok_or_else(|| ways::no_model(surroundings))?;
         let who = Who::new(Agent::of_model(agent_name(&name), &name), &name, surroundings);
         who.map_err(|failure| if is_named { failure } else { config.told_where(failure, &name) })
     }
@@ -243,7 +243,7 @@ fn free_name(name: String, agents: &[Agent]) -> String {
 
 /// Says why none of the agents can be asked.
 fn nobody(agents: &[Agent], surroundings: &Surroundings) -> Failure {
-    let Some(agent) = agents.first() else { return ways::no_model(surroundings, "chat") };
+    let Some(agent) = agents.first() else { return ways::no_model(surroundings) };
     let message = format!("the agent {} names no model that can be asked", agent.name);
     Failure::usage(message, "name one, such as -m openai/gpt-5-mini")
 }
