@@ -215,41 +215,50 @@ impl Reply {
         };
         match put(&mut file, &mut place, somebody_writes) {
             Ok(()) => Ok(file),
-            Err(error) => {
+            Err((error, name)) => {
                 let document = file.document();
-                let whole = place(document).0.apply(document.source());
-                let whole = Some(Box::new(document.with_source_within_section(whole)));
+                let is_there = name.is_some_and(|name| is_complete(document, &name));
+                let splice = if is_there { Splice::nothing() } else { place(document).0 };
+                let whole = splice.apply(document.source());
+                let whole = document.with_source_within_section(whole);
+                let (error, whole) = (Box::new(error), Some(Box::new(whole)));
                 let is_begun = !written.trim().is_empty();
-                Err(StoreError::Unfinished { error: Box::new(error), is_begun, whole })
+                Err(StoreError::Unfinished { error, is_begun, whole })
             }
         }
     }
 }
 
 /// Puts the reply into the file. While somebody else writes to it, it also stays there: an editor may save a
-/// text that it read before the reply was complete, and would not know what it takes away.
+/// text that it read before the reply was complete, and would not know what it takes away. An error comes with the
+/// name that the reply had in the file, if it was there.
 fn put(
     file: &mut LockedFile,
     place: &mut dyn FnMut(&Document) -> (Splice, String),
     somebody_writes: bool,
-) -> Result<(), StoreError> {
-    let mut name = String::new();
-    for round in 0..MAX_RETURNS {
-        let was_there = (round > 0).then(|| name.clone());
-        file.edit(|document| {
+) -> Result<(), (StoreError, Option<String>)> {
+    let mut there: Option<String> = None;
+    for _ in 0..MAX_RETURNS {
+        let mut name = String::new();
+        let edited = file.edit(|document| {
             // An editor that took it away may have saved it again meanwhile.
-            if was_there.as_ref().is_some_and(|name| is_complete(document, name)) {
+            if let Some(known) = there.as_ref().filter(|name| is_complete(document, name)) {
+                name.clone_from(known);
                 return Splice::nothing();
             }
             let (splice, id) = place(document);
             name = id;
             splice
-        })?;
-        if !somebody_writes || stays(file, &name)? {
+        });
+        edited.map_err(|error| (error, there.clone()))?;
+        let stays =
+            !somebody_writes || stays(file, &name).map_err(|error| (error, Some(name.clone())))?;
+        if stays {
             return Ok(());
         }
+        there = Some(name);
     }
-    Err(StoreError::Changing { path: file.path().to_path_buf() })
+    Err((StoreError::Changing { path: file.path().to_path_buf() }, there))
 }
 
 /// Whether a reply is still in the file after a while.

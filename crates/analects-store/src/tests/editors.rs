@@ -189,3 +189,28 @@ fn an_answer_that_is_taken_away_or_brought_back_is_there_once() {
         assert_eq!(race.join().unwrap(), 1, "{what}");
     }
 }
+
+/// What is to be kept of an answer that could not be looked after is there once, too.
+#[test]
+fn an_answer_that_cannot_be_looked_after_is_kept_once() {
+    let memory = disk();
+    let (acting, path) = (memory.clone(), Path::new(FILE));
+    let vfs = Faulty::beside(Arc::new(memory.clone()), move |_| {
+        let text = acting.get(path).unwrap_or_default();
+        // Saved by an editor of another encoding, so that nobody can read it any more.
+        if text.windows(10).any(|window| window == b"the answer") && !text.ends_with(b"\xe9\n") {
+            acting.put(path, &[&text[..], b"\n# %%\n\ncaf\xe9\n"].concat());
+        }
+    });
+    let places = Places { data: "/disk/data".into(), state: "/disk/state".into() };
+    let file = LockedFile::open_on(Arc::new(vfs), path, &places, Duration::ZERO).unwrap();
+    let start = |document: &Document| NewCell::reply(document.next_id(), "quick", "");
+    let reply = file.start_reply_behind(|_| None, start).unwrap();
+    memory.put(path, EARLIER.as_bytes());
+    let whole = |_: &Document, id: &str| (vec![NewCell::reply(id, "quick", "the answer")], None);
+    let Err(StoreError::Unfinished { whole: Some(whole), .. }) = reply.finish(whole) else {
+        panic!("a file that cannot be read was written to");
+    };
+    let text = String::from_utf8(whole.source().to_vec()).unwrap();
+    assert_eq!(text.matches("the answer").count(), 1, "{text}");
+}
