@@ -17,10 +17,10 @@ enum Kind {
     Locked,
     Model,
     Interrupted,
+    /// Interrupted before anything came.
+    Unanswered,
     Ours,
 }
-
-const UNANSWERED: &str = "interrupted before anything came; your question is kept";
 
 /// A failed command.
 #[derive(Debug)]
@@ -93,12 +93,13 @@ impl Failure {
 
     /// The person stopped it before anything came; what they said is in the conversation.
     pub fn unanswered() -> Failure {
-        Failure::new(Kind::Interrupted, UNANSWERED, None)
+        let message = "interrupted before anything came; your question is kept";
+        Failure::new(Kind::Unanswered, message, None)
     }
 
     /// Says how to ask again what was stopped before anything came.
     pub fn ask_again_with(mut self, way: impl Into<String>) -> Failure {
-        if self.message == UNANSWERED {
+        if self.kind == Kind::Unanswered {
             self.hint = Some(way.into());
         }
         self
@@ -114,6 +115,26 @@ impl Failure {
         self.path.as_ref().is_some_and(|path| path.starts_with(folder))
     }
 
+    /// Whether the person stopped it.
+    pub fn is_interrupted(&self) -> bool {
+        matches!(self.kind, Kind::Interrupted | Kind::Unanswered)
+    }
+
+    /// Whether the command was called wrongly.
+    pub fn is_usage(&self) -> bool {
+        self.kind == Kind::Usage
+    }
+
+    /// Whether what it was to work with is not there.
+    pub fn is_not_found(&self) -> bool {
+        self.kind == Kind::NotFound
+    }
+
+    /// Whether the model's side is at fault.
+    pub fn is_of_model(&self) -> bool {
+        self.kind == Kind::Model
+    }
+
     /// The exit code, as documented.
     pub fn exit_code(&self) -> u8 {
         match self.kind {
@@ -122,7 +143,7 @@ impl Failure {
             Kind::NotFound => 3,
             Kind::Locked => 4,
             Kind::Model => 5,
-            Kind::Interrupted => 130,
+            Kind::Interrupted | Kind::Unanswered => 130,
             Kind::Ours => 255,
         }
     }
@@ -135,7 +156,7 @@ impl Failure {
             Kind::NotFound => "not_found",
             Kind::Locked => "locked",
             Kind::Model => "model",
-            Kind::Interrupted => "interrupted",
+            Kind::Interrupted | Kind::Unanswered => "interrupted",
             Kind::Ours => "internal",
         }
     }

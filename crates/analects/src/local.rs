@@ -139,8 +139,7 @@ impl Starter for LocalStarter {
 
 /// Adds to a failed answer what is known about the server that gave it.
 pub fn explain(failure: Failure, serving: Option<&Serving>) -> Failure {
-    const MODEL: u8 = 5;
-    let Some(serving) = serving.filter(|_| failure.exit_code() == MODEL) else { return failure };
+    let Some(serving) = serving.filter(|_| failure.is_of_model()) else { return failure };
     let Some(words) = serving.last_words() else { return failure };
     let said = if words.is_empty() { String::new() } else { format!("; it said: {words}") };
     let message = format!("the server of the local model has ended{said}");

@@ -112,12 +112,11 @@ fn add(
 ) -> Result<String, Failure> {
     let mut file = writing::open(&args.file, &surroundings.places).map_err(|failure| {
         // The store knows nothing of verbs.
-        match failure.exit_code() {
-            2 => failure.and_hint("new NOTES.md makes such a file"),
-            // The file need not be there; its folder must.
-            3 => failure.or_hint("make the folder first"),
-            _ => failure,
+        if failure.is_usage() {
+            return failure.and_hint("new NOTES.md makes such a file");
         }
+        // The file need not be there; its folder must.
+        if failure.is_not_found() { failure.or_hint("make the folder first") } else { failure }
     })?;
     let nonce = OsIds.nonce();
     let mut name = String::new();

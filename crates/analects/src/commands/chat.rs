@@ -32,8 +32,8 @@ use crate::surroundings::Surroundings;
 use crate::ways::{HIDE_TO_ASK, PROMPT_IS_KEPT};
 use crate::{local, shell, ui, writing};
 pub use arrived::Arrived;
-use asking::ask;
 pub use asking::in_words;
+use asking::{Told, ask};
 use choosing::{Choosing, check_asks};
 pub use dry_run::with_reminders;
 pub use interactive::{Place, Session};
@@ -382,7 +382,10 @@ fn take_turn_of(
     if !turn.later.is_empty() {
         conversation.ask_only(turn.agent.clone());
     }
-    let done = ask(&who, manner, serving.as_ref(), &mut conversation, &path.to_string_lossy());
+    let source = conversation.document().map(|document| document.source().to_vec());
+    let told =
+        Told { name: path.to_string_lossy().into_owned(), source: source.unwrap_or_default() };
+    let done = ask(&who, manner, serving.as_ref(), &mut conversation, &told);
     remark_changed(path, &conversation);
     // Where the answer could not be written to its end, what came of it is in the file.
     let whole = conversation.take_unwritten();
@@ -587,7 +590,8 @@ fn go_on_with(
     conversation.set_configured(who.is_configured);
     said.into(&mut conversation)?;
     let name = conversation.name().session.to_string();
-    let done = ask(&who, manner, serving.as_ref(), &mut conversation, &name);
+    let told = Told { name: name.clone(), source: Vec::new() };
+    let done = ask(&who, manner, serving.as_ref(), &mut conversation, &told);
     done.map_err(|failure| {
         let again = format!("analects session resume {name}, then /retry, asks it again");
         local::explain(failure.ask_again_with(again), serving.as_ref())
@@ -645,12 +649,9 @@ fn if_it_broke_off(
     document: &Document,
     known: Option<&str>,
 ) -> Failure {
-    const INTERRUPTED: u8 = 130;
     let is_new = |cell: &Cell<'_>| known != Some(&*cell.name());
     match broken_answer(document).filter(is_new) {
-        Some(cell) if failure.exit_code() != INTERRUPTED => {
-            failure.and_hint(&to_ask_again(path, cell))
-        }
+        Some(cell) if !failure.is_interrupted() => failure.and_hint(&to_ask_again(path, cell)),
         _ => failure,
     }
 }

@@ -12,20 +12,26 @@ use crate::ending::what_is_odd;
 use crate::failure::Failure;
 use crate::{interrupt, ui};
 
-/// Asks, prints the answer, and says what was odd. `path` is where problems of the conversation are.
+/// What a conversation is called when something is odd about it, and the text in which that stands.
+///
+/// The text is that of before the answer, which may come to stand above what is odd.
+pub struct Told {
+    pub name: String,
+    pub source: Vec<u8>,
+}
+
+/// Asks, prints the answer, and says what was odd.
 pub fn ask(
     who: &Who,
     manner: &Manner,
     serving: Option<&Serving>,
     conversation: &mut dyn Conversation,
-    path: &str,
+    told: &Told,
 ) -> Result<(), Failure> {
     let client = Client::new(manner.options.clone());
     let vocabulary = vocabulary(serving);
     let asked = manner.asked(&client, who, vocabulary.as_ref());
     let mut answer = ui::Answer::new();
-    // An answer may come to stand above what is odd, whose place is that in the file as it is now.
-    let source = std::fs::read(path).unwrap_or_default();
     interrupt::exit_on_second();
     let outcome = block_on(async {
         let mut watch = |seen: Seen<'_>| match seen {
@@ -37,7 +43,7 @@ pub fn ask(
     })?;
     // Before an error is said, the line of what came ends.
     answer.end();
-    conclude(outcome?, path, &source)?;
+    conclude(outcome?, told)?;
     answer.result()
 }
 
@@ -85,13 +91,13 @@ pub fn in_words(compacted: &Compacted) -> String {
     )
 }
 
-fn conclude(outcome: Outcome, path: &str, source: &[u8]) -> Result<(), Failure> {
+fn conclude(outcome: Outcome, told: &Told) -> Result<(), Failure> {
     let worth_it = |problem: &Problem| {
         // Hints are for `show`; that the answer broke off is what the failure says, too.
         problem.severity > Severity::Hint && problem.code != "interrupted-answer"
     };
     let problems: Vec<Problem> = outcome.problems.into_iter().filter(worth_it).collect();
-    ui::report_problems(path, source, &problems);
+    ui::report_problems(&told.name, &told.source, &problems);
     let is_empty = outcome.answer.body.content().is_none_or(Content::is_empty);
     match outcome.error {
         _ if outcome.stopped && is_empty => Err(Failure::unanswered()),

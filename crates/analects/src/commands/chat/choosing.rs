@@ -5,10 +5,8 @@ use std::path::Path;
 
 use analects_core::Agent;
 use analects_formats::msgfile::item::ItemError;
-use analects_formats::msgfile::{
-    Choice, Document, Kind, Splice, decode_named, find_cells, frontmatter,
-};
-use analects_runtime::FileConversation;
+use analects_formats::msgfile::{Choice, Document, Kind, Splice, decode_named, frontmatter};
+use analects_runtime::{FileConversation, WaitingCells};
 use analects_store::{LockedFile, StoreError};
 
 use crate::commands::{cells, set};
@@ -157,9 +155,7 @@ impl Choosing {
 
 /// Refuses a choice that leaves nothing to ask.
 pub fn check_asks(choice: &Choice, document: &Document) -> Result<(), Failure> {
-    let excluded = choice.exclude.iter().filter_map(|list| find_cells(document, list).ok());
-    let excluded: Vec<usize> = excluded.flatten().collect();
-    if document.unanswered().iter().any(|cell| !excluded.contains(&(cell.ordinal() - 1))) {
+    if !WaitingCells::all(document, &choice.exclude).now.is_empty() {
         return Ok(());
     }
     let message = "nothing to ask: the cells that wait for an answer are excluded";
@@ -198,7 +194,7 @@ pub fn make_message_file(path: &Path, surroundings: &Surroundings) -> Result<(),
     let mut file = LockedFile::open_plain(path, &surroundings.places, writing::PATIENCE)?;
     file.try_edit(|document| match document.kind() {
         Kind::Plain => with_section(document, path),
-        _ => Ok(Splice { at: analects_core::Span::new(0, 0), bytes: Vec::new() }),
+        _ => Ok(Splice::nothing()),
     })
 }
 

@@ -248,10 +248,8 @@ impl Watch<'_> {
 
     /// Tells what went wrong with these questions, and the watch goes on; the person may mend the file.
     fn failed(&mut self, mut failure: Failure, asked: &Questions) -> Result<Looked, Failure> {
-        const USAGE: u8 = 2;
-        const INTERRUPTED: u8 = 130;
         let locked = StoreError::Locked { path: self.path.to_path_buf() };
-        if failure.exit_code() == INTERRUPTED {
+        if failure.is_interrupted() {
             return Err(failure);
         }
         if failure.message == locked.to_string() {
@@ -262,7 +260,7 @@ impl Watch<'_> {
         }
         // Somebody else may have answered it while we waited for them.
         let is_open = |document: Document| questions(&document) == *asked;
-        if failure.exit_code() != USAGE || self.read().is_none_or(is_open) {
+        if !failure.is_usage() || self.read().is_none_or(is_open) {
             self.told = None;
             self.tell(failure);
         }
