@@ -1,7 +1,10 @@
 //! A conversation in a message file: the file is the record.
 
+mod asked;
+mod pictures;
 mod waiting;
 
+pub use pictures::file_messages;
 pub use waiting::WaitingCells;
 
 use std::cell::OnceCell;
@@ -10,19 +13,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_context::{Calibration, FileFreshness};
-use analects_core::{
-    Agent, Block, Body, Content, History, Message, MessageId, Problem, Raw, SessionId, Source, User,
-};
+use analects_core::{Agent, Body, History, Message, MessageId, SessionId};
 use analects_formats::Decoded;
 use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{
-    self, Attribute, Cell, CellKind, Choice, Document, NewCell, Splice, find_cells, is_same_text,
-    list_of,
+    self, Attribute, Cell, Choice, Document, NewCell, Splice, find_cells, list_of,
 };
-use analects_store::{LockedFile, OsIds, Places, Reply, ShownFiles, StoreError, read_picture};
+use analects_store::{LockedFile, OsIds, Places, Reply, ShownFiles, StoreError};
 use jiff::Timestamp;
 
 use crate::{Conversation, Notes};
+use asked::{AskedCells, Known, changed_since};
 
 /// How long a conversation waits for somebody else who writes to its file.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -48,27 +49,6 @@ pub struct FileConversation {
     changed: Vec<String>,
     /// What the file would hold if the last answer could have been written to its end.
     unwritten: Option<Box<Document>>,
-}
-
-/// The cells that are being answered.
-#[derive(Debug, Default)]
-struct AskedCells {
-    cells: Vec<Known>,
-    /// The last cell of the file, which is mostly the last of them: behind it the answer belongs, and not behind
-    /// what is typed while it comes.
-    last: Option<Known>,
-    /// The first cell that waits for another answer: above it this one belongs.
-    later: Option<Known>,
-}
-
-/// What is known of a cell, to find it again when the file has changed.
-#[derive(Debug, Clone)]
-struct Known {
-    kind: CellKind,
-    name: String,
-    text: String,
-    /// How many cells before it look just the same. An id may stand at several cells, as where one was copied.
-    twins: usize,
 }
 
 #[derive(Debug)]
@@ -283,104 +263,6 @@ fn placed(document: &Document, choice: &Choice) -> Vec<String> {
     let cells: Vec<Cell<'_>> = document.cells().collect();
     let cells = places.filter_map(|at| cells.get(at)).filter(|cell| cell.id().is_none());
     cells.map(|cell| cell.content().into_owned()).collect()
-}
-
-/// Those of the cells that were asked that do not say any more what they said.
-fn changed_since(document: &Document, asked: &[Known]) -> Vec<Known> {
-    let is_same = |known: &&Known| known.find(document).is_some_and(|cell| known.is_said_by(&cell));
-    asked.iter().filter(|known| !is_same(known)).cloned().collect()
-}
-
-impl AskedCells {
-    /// The cell behind which the answer belongs, if it is still there: its place, from 0.
-    fn place(&self, document: &Document) -> Option<usize> {
-        let last = self.last.as_ref().and_then(|last| last.find(document));
-        let asked = || self.cells.last()?.find(document);
-        let place = last.or_else(asked).map(|cell| cell.ordinal() - 1);
-        // Behind the next question it would be taken for the answer to that.
-        let above = || self.later.as_ref()?.find(document)?.ordinal().checked_sub(2);
-        place.or_else(above)
-    }
-}
-
-impl Known {
-    fn of(cell: Cell<'_>) -> Known {
-        let (name, text) = (cell.name().into_owned(), cell.content().into_owned());
-        Known { kind: cell.kind(), name, text, twins: 0 }
-    }
-
-    /// The same, with those before it that look just the same.
-    fn among(self, document: &Document, cell: Cell<'_>) -> Known {
-        let before = document.cells().take(cell.ordinal() - 1);
-        let twins = before.filter(|other| other.id() == cell.id() && self.is_like(other)).count();
-        Known { twins, ..self }
-    }
-
-    fn is_said_by(&self, cell: &Cell<'_>) -> bool {
-        is_same_text(&cell.content(), &self.text)
-    }
-
-    /// Whether a cell is of that kind and says that.
-    fn is_like(&self, cell: &Cell<'_>) -> bool {
-        cell.kind() == self.kind && self.is_said_by(cell)
-    }
-
-    /// The cell, if it is still there. It may say something else by now, and then its name tells which it is.
-    fn find<'d>(&self, document: &'d Document) -> Option<Cell<'d>> {
-        let fits = |cell: &Cell<'_>| cell.kind() == self.kind && !cell.is_ready();
-        // Mostly it is where it was, and there are no others like it.
-        let here = document.cell(&self.name).filter(|cell| fits(cell) && self.is_said_by(cell));
-        if let Some(cell) = here.filter(|cell| cell.id().is_none() || self.twins == 0) {
-            return Some(cell);
-        }
-        let named = || {
-            let is_named = |cell: &Cell<'_>| cell.id() == Some(&*self.name) && fits(cell);
-            document.cells().filter(is_named)
-        };
-        let placed = document.cell(&self.name).filter(|cell| cell.id().is_none() && fits(cell));
-        let same = self.choose(named()).or_else(|| placed.filter(|cell| self.is_said_by(cell)));
-        // A cell without id has another name when one is typed above it.
-        let same =
-            same.or_else(|| self.choose(document.cells().filter(|cell| cell.id().is_none())));
-        same.or_else(|| named().next_back()).or(placed)
-    }
-
-    /// Which of some cells it is: of those that look like it the one that has as many before it, or else the last.
-    fn choose<'d>(&self, cells: impl Iterator<Item = Cell<'d>>) -> Option<Cell<'d>> {
-        let alike: Vec<Cell<'d>> = cells.filter(|cell| self.is_like(cell)).collect();
-        alike.get(self.twins).or(alike.last()).copied()
-    }
-}
-
-/// The messages of a file, with the pictures that it names.
-pub fn file_messages(document: &Document, path: &Path) -> Decoded {
-    let session = msgfile::session_of(&path.to_string_lossy());
-    let mut decoded = msgfile::messages(document, &session);
-    decoded.problems.splice(0..0, document.problems());
-    for message in &mut decoded.messages {
-        load_pictures(message, path, &mut decoded.problems);
-    }
-    decoded
-}
-
-/// Puts pictures that the file names in their places; what cannot be read stays text.
-fn load_pictures(message: &mut Message, path: &Path, problems: &mut Vec<Problem>) {
-    let Body::User(User { content: Content::Blocks(blocks), .. }) = &mut message.body else {
-        return;
-    };
-    for block in blocks {
-        let Block::Image(image) = block else { continue };
-        let Some(Source::File(picture)) = Source::of(&image.source) else { continue };
-        match read_picture(path, &picture) {
-            Ok(source) => image.source = source.to_raw(),
-            Err(reason) => {
-                let text = format!("the picture {picture} is not sent: {reason}");
-                problems.push(Problem::error("unreadable-picture", text));
-                let alt = image.extra.get("alt").and_then(Raw::as_string).unwrap_or_default();
-                *block = Block::from_text(format!("![{alt}]({picture})"));
-            }
-        }
-    }
 }
 
 impl Conversation for FileConversation {
