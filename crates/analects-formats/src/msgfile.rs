@@ -427,11 +427,19 @@ impl<'a> Cell<'a> {
         self.attribute("history").and_then(|word| History::parse(&word))
     }
 
+    /// Whether it is an answer that is being written, or was when its writer ended.
+    pub fn is_growing(self) -> bool {
+        self.attribute("status").as_deref() == Some("streaming")
+    }
+
+    /// Whether it is an answer of which only the beginning came.
+    pub fn broke_off(self) -> bool {
+        self.is_growing() || self.attribute("stop_reason").as_deref() == Some("interrupted")
+    }
+
     /// Whether it is something that came back from somebody, however little.
     fn is_answer(self) -> bool {
-        let broke_off = self.attribute("status").as_deref() == Some("streaming")
-            || self.attribute("stop_reason").as_deref() == Some("interrupted");
-        let silent = broke_off && self.body().is_empty();
+        let silent = self.broke_off() && self.body().is_empty();
         let word = self.word();
         let is_event = agents::is_event(&word) || (word == "block" && self.is_foreign_record());
         let answers = self.kind() == CellKind::Output && !is_event;

@@ -281,9 +281,7 @@ fn stays(file: &mut LockedFile, id: &str) -> Result<bool, StoreError> {
 /// Whether the reply of that name is there in its final form.
 fn is_complete(document: &Document, id: &str) -> bool {
     let mut named = document.cells().filter(|cell| cell.id() == Some(id));
-    named.any(|cell| {
-        cell.kind() == CellKind::Output && cell.attribute("status").as_deref() != Some("streaming")
-    })
+    named.any(|cell| cell.kind() == CellKind::Output && !cell.is_growing())
 }
 
 /// The cell in which the reply grew, and what a person wrote below its text; `None` if the cell is
@@ -295,7 +293,7 @@ fn own_cell<'a>(
     lengths: &[usize],
 ) -> Option<(Cell<'a>, String)> {
     let mut own = document.cells().filter(|cell| cell.id() == Some(id));
-    let cell = own.find(|cell| cell.attribute("status").as_deref() == Some("streaming"))?;
+    let cell = own.find(|cell| cell.is_growing())?;
     let text = String::from_utf8_lossy(cell.below_meta().of(document.source()));
     // An empty line follows the metadata; an editor may have changed its line end.
     let text = text.strip_prefix("\r\n").or(text.strip_prefix('\n')).unwrap_or(&text);

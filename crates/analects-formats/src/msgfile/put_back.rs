@@ -80,12 +80,11 @@ fn half_answers<'a>(
     complete: &'a Document,
     gone: &[String],
 ) -> impl Iterator<Item = Half<'a>> {
-    let is_growing = |cell: &Cell<'_>| cell.attribute("status").as_deref() == Some("streaming");
-    document.cells().filter(is_growing).filter_map(move |growing| {
+    document.cells().filter(|cell| cell.is_growing()).filter_map(move |growing| {
         // What a person has hidden stays hidden.
         let is_shown = growing.own_history().is_none_or(|history| history == History::Include);
         let id = growing.id().filter(|id| is_shown && gone.iter().all(|gone| gone != id))?;
-        let whole = complete.cell(id).filter(|cell| !is_growing(cell))?;
+        let whole = complete.cell(id).filter(|cell| !cell.is_growing())?;
         is_by_the_same(whole, growing).then(|| Half::of(growing, whole))
     })
 }
