@@ -4,11 +4,11 @@
 
 use std::time::{Duration, Instant};
 
+use crate::interactive::CTRL_C;
 use crate::pseudo_terminal::with_keys;
 use crate::sandbox::{Sandbox, skip};
 use crate::server::{Server, Step, answer, error, piece, stream_head};
 
-const CTRL_C: &str = "\u{3}";
 const BUSY: &str =
     r#"{"error":{"message":"slow down","type":"requests","code":"rate_limit_exceeded"}}"#;
 

@@ -1,10 +1,12 @@
 //! What a person says about one call: which cells are sent, who answers, with which settings, and whether
 //! anything is sent at all.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
-use crate::server::{Server, Step, answer, done as end, piece, stream_head};
+use crate::server::{Server, answer, in_halves};
 
 const FILE: &str = "---\nagents:\n  coder:\n    models: [openai/big]\n  poet:\n    models: [openai/rhyme]\n---\n\n\
     # %% [^1]\n\n[^1]: [markdown]\n\nalpha\n\n\
@@ -203,21 +205,31 @@ fn a_dry_run_prints_the_request_and_writes_nothing() {
 
 #[test]
 fn without_streaming_the_answer_comes_at_once() {
-    let hold = vec![stream_head(), piece("half "), Step::Pause(400), piece("and half"), end()];
-    let server = Server::new(vec![hold]);
-    let sandbox = Sandbox::new().with_server(&server.base_url);
-    let child = sandbox.spawn(&["chat", "a.msg.md", "--no-stream", "-m", "openai/tiny", "omega"]);
-    server.request();
-    let mut seen = Vec::new();
-    let deadline = std::time::Instant::now() + std::time::Duration::from_millis(250);
-    while std::time::Instant::now() < deadline {
-        seen.push(std::fs::read_to_string(sandbox.path("a.msg.md")).unwrap_or_default());
-        std::thread::sleep(std::time::Duration::from_millis(20));
+    // How long this machine takes to write the first half when it streams tells how long to look for it.
+    let mut patience = Duration::ZERO;
+    for more in [&[][..], &["--no-stream"]] {
+        let sandbox = Sandbox::new();
+        let held = in_halves("half ", sandbox.path("go"), "and half");
+        let server = Server::new(vec![held]);
+        let sandbox = sandbox.with_server(&server.base_url);
+        let args = ["chat", "a.msg.md", "-m", "openai/tiny", "omega"];
+        let child = sandbox.spawn(&[&args, more].concat());
+        server.request();
+        let clock = Instant::now();
+        if more.is_empty() {
+            sandbox.wait_for("a.msg.md", "streaming");
+            patience = clock.elapsed() * 4 + Duration::from_millis(200);
+        }
+        while !more.is_empty() && clock.elapsed() < patience {
+            let file = sandbox.read("a.msg.md");
+            assert!(file.contains("omega") && !file.contains("streaming"), "{file}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        sandbox.write("go", "");
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), "half and half\n");
+        assert_eq!(sandbox.texts("a.msg.md"), ["omega", "half and half"]);
     }
-    assert!(seen.iter().all(|file| !file.contains("streaming")), "{seen:?}");
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "half and half\n");
-    assert_eq!(sandbox.texts("a.msg.md"), ["omega", "half and half"]);
 }
 
 #[test]
@@ -397,7 +409,7 @@ fn changed_while_summarised(args: &[&str], change: (&str, &str)) -> (String, Vec
     sandbox.write("a.msg.md", file.replace(change.0, change.1));
     sandbox.write("go", "");
     let output = child.wait_with_output().unwrap();
-    let within = std::time::Duration::from_millis(200);
+    let within = Duration::from_millis(200);
     let sent = std::iter::from_fn(|| server.request_within(within)).collect();
     (String::from_utf8(output.stderr).unwrap(), sent, sandbox.read("a.msg.md"))
 }

@@ -1,6 +1,6 @@
 //! What an answer costs the disk: the bytes that are written into files while it comes.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::sandbox::{Sandbox, say, skip};
 use crate::server::{Server, Step, answer, done, piece, stream_head};
@@ -8,16 +8,10 @@ use crate::server::{Server, Step, answer, done, piece, stream_head};
 /// The bytes that the command writes into regular files of the sandbox, by what the system says.
 fn written(sandbox: &Sandbox, args: &[&str]) -> Option<u64> {
     let plain = sandbox.command(args);
-    let mut strace = Command::new("strace");
+    let mut strace = sandbox.in_place_of(&plain, "strace");
     strace.args(["-f", "-qq", "-yy", "-s", "0", "-e", "trace=write,writev,pwrite64,pwritev", "-o"]);
     strace.arg(sandbox.path("trace")).arg(plain.get_program()).args(plain.get_args());
-    strace.current_dir(sandbox.path("")).stdin(Stdio::null()).stdout(Stdio::null());
-    for (name, value) in plain.get_envs() {
-        match value {
-            Some(value) => strace.env(name, value),
-            None => strace.env_remove(name),
-        };
-    }
+    strace.stdout(Stdio::null());
     let output = strace.output().ok()?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let folder = sandbox.path("").canonicalize().unwrap();

@@ -5,7 +5,7 @@
 use std::process::{Child, Command, Stdio};
 
 use crate::sandbox::{Sandbox, skip};
-use crate::server::{Server, Step, answer, done, piece, stream_head};
+use crate::server::{Server, answer, in_halves};
 
 const GUIDE: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/editors.md"));
@@ -16,17 +16,13 @@ fn block(language: &str) -> &'static str {
     rest.split_once("```\n").unwrap().0
 }
 
-/// A watched file that nobody has typed into, and an answer in two halves with a pause between them.
+/// A watched file that nobody has typed into, and an answer whose second half comes when the editor, which has seen the
+/// first one, writes a file `go`.
 fn begin() -> (Sandbox, Server, Child) {
-    let script = vec![
-        stream_head(),
-        piece("The first half\n"),
-        Step::Pause(4000),
-        piece("and the second half."),
-        done(),
-    ];
+    let sandbox = Sandbox::new();
+    let script = in_halves("The first half\n", sandbox.path("go"), "and the second half.");
     let server = Server::new(vec![script, answer(&["No more."])]);
-    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let sandbox = sandbox.with_server(&server.base_url);
     sandbox.write("a.msg.md", "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n");
     let watching = sandbox.spawn(&["chat", "--watch", "a.msg.md"]);
     (sandbox, server, watching)
@@ -71,6 +67,7 @@ local function wait_for(what)
   return text()
 end
 local first = wait_for("The first half")
+io.open("go", "w"):close()
 local second = wait_for("and the second half.\n\n# %%")
 local keys = vim.api.nvim_replace_termcodes("\\qAnd then?<Esc>", true, false, true)
 vim.api.nvim_feedkeys(keys, "mx", false)
@@ -113,7 +110,7 @@ fn emacs_shows_the_answer_while_it_grows() {
     (unless (string-search what (buffer-string))
       (error "%s never came: %s" what (buffer-string)))
     (buffer-string)))
-(let* ((first (wait-for "The first half"))
+(let* ((first (prog1 (wait-for "The first half") (write-region "" nil "go")))
        (second (wait-for "and the second half.\n\n# %%\n")))
   (goto-char (point-max))
   (insert "\nAnd then?\n")

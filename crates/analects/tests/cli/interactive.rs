@@ -404,21 +404,12 @@ fn without_colour_there_is_none_and_a_hostile_answer_commands_nothing() {
 #[test]
 fn answers_go_to_a_file_and_a_closed_pipe_ends_nothing() {
     let (sandbox, _server) = sandbox(vec![answer(&["**One.**"]), answer(&["Two."])]);
-    let program = sandbox.command(&[]).get_program().to_string_lossy().into_owned();
+    let plain = sandbox.command(&[]);
+    let program = plain.get_program().to_string_lossy().into_owned();
     let line = |rest: &str| format!("'{program}' chat a.msg.md -m openai/tiny {rest}");
     let run = |line: String, steps: Vec<Step>| {
-        let mut shell = sandbox.command(&[]);
-        shell = {
-            let mut sh = std::process::Command::new("sh");
-            sh.arg("-c").arg(line);
-            for (name, value) in shell.get_envs() {
-                match value {
-                    Some(value) => sh.env(name, value),
-                    None => sh.env_remove(name),
-                };
-            }
-            sh
-        };
+        let mut shell = sandbox.in_place_of(&plain, "sh");
+        shell.arg("-c").arg(line);
         converse(&sandbox, &shell, steps)
     };
     let steps = vec![press(PROMPT, "one\\\n"), press("| ", "more\n"), press(PROMPT, CTRL_D)];

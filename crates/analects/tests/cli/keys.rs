@@ -1,17 +1,12 @@
 //! Keys at the wrong time, and a terminal that is left as it was found, whatever ends the session.
 #![cfg(unix)]
 
-use std::process::Command;
-
+use crate::interactive::{CTRL_C, CTRL_D, FILE, PROMPT, session};
 use crate::pseudo_terminal::{Step, close, converse, go_on, press, shell};
 use crate::sandbox::{Sandbox, skip};
 use crate::server::{self, Server, done, piece, stream_head};
 
-const CTRL_C: &str = "\u{3}";
-const CTRL_D: &str = "\u{4}";
 const CTRL_Z: &str = "\u{1a}";
-const PROMPT: &str = "> ";
-const FILE: [&str; 4] = ["chat", "a.msg.md", "-m", "openai/tiny"];
 
 /// A sandbox whose model answers so; a name in its place is a file that the answer waits for.
 fn sandbox(scripts: &[&[&str]]) -> (Sandbox, Server) {
@@ -28,31 +23,16 @@ fn sandbox(scripts: &[&[&str]]) -> (Sandbox, Server) {
     (sandbox.with_server(&server.base_url), server)
 }
 
-fn session(sandbox: &Sandbox, steps: Vec<Step>) -> Option<(String, i32)> {
-    let mut command = sandbox.command(&FILE);
-    command.env("NO_COLOR", "1");
-    let ran = converse(sandbox, &command, steps);
-    if ran.is_none() {
-        skip("keys", "there is no Python to make a terminal");
-    }
-    ran
-}
-
 /// A session in a shell, which writes down how it found the terminal before and after.
 fn in_shell(sandbox: &Sandbox, steps: Vec<Step>) -> Option<(String, i32)> {
-    let program = sandbox.command(&[]).get_program().to_string_lossy().into_owned();
-    let mut shell = Command::new("sh");
+    let plain = sandbox.command(&FILE);
+    let program = plain.get_program().to_string_lossy();
+    let mut shell = sandbox.in_place_of(&plain, "sh");
     let inner = format!("echo $$ > pid; exec '{program}' {}", FILE.join(" "));
     shell
         .arg("-c")
         .arg("trap : INT QUIT; stty -g > before; sh -c \"$1\"; echo $? > code; stty -g > after");
     shell.arg("sh").arg(inner);
-    for (name, value) in sandbox.command(&[]).get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
     let ran = converse(sandbox, &shell, steps);
     if ran.is_none() {
         skip("keys", "there is no Python to make a terminal");
@@ -72,7 +52,7 @@ fn tab_shows_nothing_where_there_is_nothing_to_offer() {
         press("for the answer", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
     assert_eq!(code, 0, "{seen}");
     assert!(!seen.contains("RECORDS"), "{seen}");
     assert_eq!(sandbox.texts("a.msg.md")[0], "hello  there");
@@ -91,7 +71,7 @@ fn keys_typed_into_an_answer_stand_in_the_line_after_it() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
     assert_eq!(code, 0, "{seen}");
     assert!(seen.contains("begin end.\n"), "keys are shown in the answer: {seen}");
     assert_eq!(sandbox.texts("a.msg.md")[2], "second line\nnext 学!");
@@ -112,7 +92,7 @@ fn a_paste_into_an_answer_is_not_sent_by_itself() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(sandbox.texts("a.msg.md")[2], "a line\n".repeat(3_000).trim_end());
 }
@@ -130,7 +110,7 @@ fn ctrl_c_ends_an_answer_however_much_was_typed_before_it() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
     assert_eq!(code, 0, "{seen}");
     let texts = sandbox.texts("a.msg.md");
     assert_eq!(texts[..2], ["first", "begin"]);
@@ -151,7 +131,7 @@ fn keys_typed_before_ctrl_z_are_there_after_fg() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(sandbox.texts("a.msg.md")[2], "before after");
 }
@@ -173,7 +153,7 @@ fn ctrl_c_with_nothing_to_end_says_how_to_leave() {
         press("whole", ""),
         press(PROMPT, "/quit\r"),
     ];
-    let Some((seen, code)) = session(&sandbox, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(seen.matches("to end the session").count(), 2, "{seen}");
     assert_eq!(sandbox.texts("a.msg.md"), ["one", "half", "two", "whole"]);
@@ -253,7 +233,7 @@ fn a_closed_terminal_ends_the_session_and_the_file_keeps_what_came() {
         vec![press(PROMPT, "one\r"), press("half", CTRL_C), close(PROMPT)],
     ] {
         let (sandbox, _server) = sandbox(&[&["half", "until never"]]);
-        let Some((seen, code)) = session(&sandbox, steps) else { return };
+        let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
         assert_eq!(code, 129, "{seen}");
         assert_eq!(sandbox.texts("a.msg.md"), ["one", "half"]);
     }
@@ -275,7 +255,7 @@ fn ctrl_z_stops_the_session_and_fg_goes_on_with_it() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(sandbox.texts("a.msg.md"), ["first", "begin end.", "second", "Two."]);
 }

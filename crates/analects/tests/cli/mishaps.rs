@@ -215,15 +215,10 @@ fn a_file_to_be_shown_is_looked_for_before_something_is_typed() {
 #[test]
 fn only_answers_go_where_the_answers_go() {
     let (sandbox, _server) = sandbox(vec![answer(&["One."])]);
-    let program = sandbox.command(&[]).get_program().to_string_lossy().into_owned();
-    let mut line = std::process::Command::new("sh");
+    let plain = sandbox.command(&[]);
+    let program = plain.get_program().to_string_lossy().into_owned();
+    let mut line = sandbox.in_place_of(&plain, "sh");
     line.arg("-c").arg(format!("'{program}' {} > out.txt", FILE.join(" ")));
-    for (name, value) in sandbox.command(&[]).get_envs() {
-        match value {
-            Some(value) => line.env(name, value),
-            None => line.env_remove(name),
-        };
-    }
     let steps = vec![
         press(PROMPT, "hello\n"),
         press(PROMPT, "/help\n"),

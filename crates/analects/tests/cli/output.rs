@@ -1,6 +1,6 @@
 //! What is printed, where, and what happens when it cannot be.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::sandbox::{Run, Sandbox, skip};
 use crate::server::{Server, Step, answer, done, done_because, piece, stream_head, thought};
@@ -108,13 +108,16 @@ fn problems_of_the_file_are_told_with_their_place() {
 
 #[test]
 fn an_answer_ends_its_line_before_an_error() {
-    let server = Server::new(vec![vec![stream_head(), piece("half"), Step::Pause(1500), done()]]);
-    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let sandbox = Sandbox::new();
+    let gate = Step::Until(sandbox.path("go"));
+    let server = Server::new(vec![vec![stream_head(), piece("half"), gate, done()]]);
+    let sandbox = sandbox.with_server(&server.base_url);
     let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"]);
     sandbox.wait_for("a.msg.md", "half");
     // Now the file cannot be replaced by its final form.
     std::fs::remove_file(sandbox.path("a.msg.md")).unwrap();
     std::fs::create_dir(sandbox.path("a.msg.md")).unwrap();
+    sandbox.write("go", "");
     let run: Run = child.wait_with_output().unwrap().into();
     assert_eq!((run.code, &*run.stdout), (Some(1), "half\n"), "{}", run.stderr);
     assert!(run.stderr.starts_with("analects: "), "{}", run.stderr);
@@ -130,15 +133,9 @@ fn thoughts_are_shown_on_a_terminal_only() {
     sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "really?"]).assert_answer("Yes.\n");
     let command = sandbox.command(&["chat", "a.msg.md", "again"]);
     let call = format!("'{}' chat a.msg.md again > out", command.get_program().display());
-    let mut terminal = Command::new("script");
-    terminal.args(["-q", "-e", "-c", &call, "seen"]).stdin(Stdio::null()).stdout(Stdio::null());
-    terminal.current_dir(sandbox.path("")).env("SHELL", "/bin/sh");
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => terminal.env(name, value),
-            None => terminal.env_remove(name),
-        };
-    }
+    let mut terminal = sandbox.in_place_of(&command, "script");
+    terminal.args(["-q", "-e", "-c", &call, "seen"]).stdout(Stdio::null());
+    terminal.env("SHELL", "/bin/sh");
     let Ok(status) = terminal.status() else {
         return skip("thoughts_are_shown_on_a_terminal_only", "there is no script command");
     };

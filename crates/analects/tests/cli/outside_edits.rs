@@ -4,7 +4,7 @@
 use std::process::Child;
 
 use crate::sandbox::Sandbox;
-use crate::server::{Server, Step, done, piece, stream_head};
+use crate::server::{Server, Step, done, in_halves, piece, stream_head};
 
 /// A question that is asked, while another one is typed below it before the first word of an answer has come.
 /// The answer comes with `steps`, the next one is `Two.`.
@@ -30,25 +30,27 @@ fn type_before_the_first_word(
     (sandbox, server, child)
 }
 
-/// An answer of which the first half is in the file; the second one comes after a while.
-fn begin(file: &str) -> (Sandbox, Server, Child) {
-    let script = vec![
-        stream_head(),
-        piece("The first half\n"),
-        Step::Pause(700),
-        piece("and the second half."),
-        done(),
-    ];
+/// A server that gives the first half of an answer, and the second one when there is a file `go`.
+fn halves() -> (Sandbox, Server) {
+    let sandbox = Sandbox::new();
+    let script = in_halves("The first half\n", sandbox.path("go"), "and the second half.");
     let server = Server::new(vec![script]);
-    let sandbox = Sandbox::new().with_server(&server.base_url);
+    (sandbox.with_server(&server.base_url), server)
+}
+
+/// An answer of which the first half is in the file.
+fn begin(file: &str) -> (Sandbox, Server, Child) {
+    let (sandbox, server) = halves();
     sandbox.write("a.msg.md", file);
     let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny"]);
     sandbox.wait_for("a.msg.md", "The first half\n");
     (sandbox, server, child)
 }
 
+/// Lets the second half come, and waits for the end.
 #[track_caller]
-fn finish(child: Child) -> String {
+fn finish(sandbox: &Sandbox, child: Child) -> String {
+    sandbox.write("go", "");
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{stderr}");
@@ -64,7 +66,7 @@ fn a_question_that_was_changed_is_told_and_both_texts_are_kept() {
         let (sandbox, _server, child) = begin(question);
         let edited = sandbox.read("a.msg.md").replace("Why?", "Why not?");
         sandbox.write("a.msg.md", edited);
-        let stderr = finish(child);
+        let stderr = finish(&sandbox, child);
         assert!(stderr.contains("was changed while it was being answered"), "{stderr}");
         assert_eq!(sandbox.texts("a.msg.md"), ["Why not?", ANSWER]);
         let file = sandbox.read("a.msg.md");
@@ -81,7 +83,7 @@ fn a_question_that_was_removed_is_kept_with_its_answer() {
     let file = sandbox.read("a.msg.md");
     let cut = file.find("# %% [^8]").unwrap()..file.find("And how?\n").unwrap() + 9;
     sandbox.write("a.msg.md", [&file[..cut.start], &file[cut.end..]].concat());
-    let stderr = finish(child);
+    let stderr = finish(&sandbox, child);
     assert!(stderr.contains("cell 8 was changed"), "{stderr}");
     assert_eq!(sandbox.texts("a.msg.md"), ["Why?", ANSWER]);
     assert!(sandbox.read("a.msg.md").contains("asked=\"And how?\""));
@@ -94,7 +96,7 @@ fn a_change_elsewhere_is_nobodys_question() {
     let file =
         format!("# %%\n\nA word before.\n\n{}\n# %%\n\nAnd then?\n", sandbox.read("a.msg.md"));
     sandbox.write("a.msg.md", file);
-    let stderr = finish(child);
+    let stderr = finish(&sandbox, child);
     assert_eq!(stderr, "");
     assert_eq!(sandbox.texts("a.msg.md"), ["A word before.", "Why?", ANSWER, "And then?"]);
     assert!(!sandbox.read("a.msg.md").contains("asked="));
@@ -111,7 +113,7 @@ fn what_is_typed_below_the_growing_answer_stays_below_it() {
         } else {
             sandbox.write("a.msg.md", file);
         }
-        assert_eq!(finish(child), "");
+        assert_eq!(finish(&sandbox, child), "");
         assert_eq!(sandbox.texts("a.msg.md"), ["Why?", ANSWER, "Next question"]);
     }
 }
@@ -120,7 +122,7 @@ fn what_is_typed_below_the_growing_answer_stays_below_it() {
 fn the_file_is_removed_while_it_grows() {
     let (sandbox, _server, child) = begin("# %%\n\nWhy?\n");
     std::fs::remove_file(sandbox.path("a.msg.md")).unwrap();
-    finish(child);
+    finish(&sandbox, child);
     assert!(sandbox.texts("a.msg.md").contains(&ANSWER.to_string()));
 }
 
@@ -156,10 +158,12 @@ fn a_question_typed_before_the_first_word_stays_below_the_answer_and_is_asked_ne
 #[cfg(unix)]
 #[test]
 fn a_kill_while_an_answer_grows_above_a_question_keeps_what_came() {
-    let steps =
-        [piece("The first half\n```\n"), Step::Pause(1500), piece("and more\n"), Step::Hang];
     let start = "\n# %%\n\nQuestion one?\n";
-    for came in ["The first half\n```", "The first half\n```\nand more"] {
+    for (came, more) in [
+        ("The first half\n```", &[][..]),
+        ("The first half\n```\nand more", &[Step::Pause(150), piece("and more\n")]),
+    ] {
+        let steps = [&[piece("The first half\n```\n")], more, &[Step::Hang]].concat();
         let (sandbox, server, mut child) = type_before_the_first_word(start, &[], &steps);
         sandbox.wait_for("a.msg.md", came);
         child.kill().unwrap();
@@ -209,15 +213,16 @@ fn an_editor_that_changes_line_ends_and_blanks_doubles_nothing() {
     };
     let saves: [&dyn Fn(&str) -> String; 2] = [&trimmed, &|file| file.replace('\n', "\r\n")];
     for save in saves {
-        let end = [Step::Pause(700), piece("the second half."), done()];
-        let script = [&[stream_head(), piece(text)], &end[..]].concat();
+        let sandbox = Sandbox::new();
+        let script = in_halves(text, sandbox.path("go"), "the second half.");
         let server = Server::new(vec![script]);
-        let sandbox = Sandbox::new().with_server(&server.base_url);
+        let sandbox = sandbox.with_server(&server.base_url);
         sandbox.write("a.msg.md", "# %%\n\nWhy?  \nAnd how?\n");
         let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny"]);
         sandbox.wait_for("a.msg.md", text);
         let file = format!("{}\n# %%\n\nNext question\n", sandbox.read("a.msg.md"));
         sandbox.write("a.msg.md", save(&file));
+        sandbox.write("go", "");
         let output = child.wait_with_output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
         let texts = sandbox.texts("a.msg.md");
@@ -231,7 +236,7 @@ fn an_editor_that_changes_line_ends_and_blanks_doubles_nothing() {
 fn what_is_typed_below_an_older_part_of_the_answer_is_a_question() {
     for first in ["The first ", "The first half\n", "The first half\nand"] {
         let mut sandbox = Sandbox::new();
-        let (more, end) = (Step::Until(sandbox.path("more")), Step::Until(sandbox.path("end")));
+        let (more, end) = (Step::Until(sandbox.path("more")), Step::Until(sandbox.path("go")));
         let (middle, last) = ANSWER.strip_prefix(first).unwrap().split_at(6);
         let script =
             vec![stream_head(), piece(first), more, piece(middle), end, piece(last), done()];
@@ -244,8 +249,7 @@ fn what_is_typed_below_an_older_part_of_the_answer_is_a_question() {
         sandbox.write("more", "");
         sandbox.wait_for("a.msg.md", &format!("{first}{middle}"));
         sandbox.write("a.msg.md", format!("{early}\nMy next question?\n"));
-        sandbox.write("end", "");
-        assert_eq!(finish(child), "");
+        assert_eq!(finish(&sandbox, child), "");
         let texts = ["Why?", ANSWER, "My next question?"];
         assert_eq!(sandbox.texts("a.msg.md"), texts, "{}", sandbox.read("a.msg.md"));
     }
@@ -292,7 +296,7 @@ fn a_symbolic_link_that_takes_the_place_of_the_file_stays_and_the_answer_goes_wh
             std::fs::rename(sandbox.path("a.msg.md"), sandbox.path("real/a.msg.md")).unwrap();
             symlink("real/a.msg.md", sandbox.path("a.msg.md")).unwrap();
         }
-        assert_eq!(finish(child), "");
+        assert_eq!(finish(&sandbox, child), "");
         let link = std::fs::read_link(sandbox.path("a.msg.md")).unwrap();
         assert_eq!(link, std::path::Path::new("real/a.msg.md"));
         assert_eq!(sandbox.texts("real/a.msg.md"), ["Why?", ANSWER], "{is_copy}");
@@ -310,15 +314,7 @@ fn a_symbolic_link_that_takes_the_place_of_the_file_stays_and_the_answer_goes_wh
 #[test]
 fn a_name_that_leads_elsewhere_by_now_leaves_the_answer_where_its_question_is() {
     use std::os::unix::fs::symlink;
-    let script = vec![
-        stream_head(),
-        piece("The first half\n"),
-        Step::Pause(700),
-        piece("and the second half."),
-        done(),
-    ];
-    let server = Server::new(vec![script]);
-    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let (sandbox, _server) = halves();
     for name in ["one.msg.md", "two.msg.md"] {
         sandbox.write(name, "# %%\n\nWhy?\n");
     }
@@ -327,7 +323,7 @@ fn a_name_that_leads_elsewhere_by_now_leaves_the_answer_where_its_question_is() 
     sandbox.wait_for("a.msg.md", "The first half\n");
     symlink("two.msg.md", sandbox.path("link")).unwrap();
     std::fs::rename(sandbox.path("link"), sandbox.path("a.msg.md")).unwrap();
-    assert_eq!(finish(child), "");
+    assert_eq!(finish(&sandbox, child), "");
     assert_eq!(sandbox.texts("one.msg.md"), ["Why?", ANSWER]);
     assert_eq!(sandbox.texts("two.msg.md"), ["Why?"]);
 }
@@ -350,15 +346,7 @@ fn a_section_that_is_not_named_while_an_answer_comes_gets_it_once_and_in_its_pla
     for (from, to) in changes {
         // In some of them, the person also goes on typing.
         let typed = if to.is_empty() { "\n\n### %%\n\nNext?\n" } else { "" };
-        let script = [
-            stream_head(),
-            piece("The first half\n"),
-            Step::Pause(500),
-            piece("and the second half."),
-            done(),
-        ];
-        let server = Server::new(vec![script.to_vec()]);
-        let sandbox = Sandbox::new().with_server(&server.base_url);
+        let (sandbox, _server) = halves();
         sandbox.write("a.md", SECTION);
         let child = sandbox.spawn(&["chat", "a.md", "-m", "openai/tiny"]);
         sandbox.wait_for("a.md", "The first half\n");
@@ -366,7 +354,7 @@ fn a_section_that_is_not_named_while_an_answer_comes_gets_it_once_and_in_its_pla
         let edited = format!("{}{typed}", file.replacen(from, to, 1));
         assert_ne!(edited, file);
         sandbox.write("a.md", &edited);
-        assert_eq!(finish(child), "", "{from:?}");
+        assert_eq!(finish(&sandbox, child), "", "{from:?}");
         let file = sandbox.read("a.md");
         assert_eq!(file.matches("half").count(), 2, "{from:?}: {file}");
         assert_eq!(file.matches(" %%%").count(), 1, "{from:?}: {file}");
@@ -384,14 +372,12 @@ fn a_section_that_is_not_named_while_an_answer_comes_gets_it_once_and_in_its_pla
 
 #[test]
 fn a_file_that_is_no_message_file_any_more_gets_no_answer() {
-    let script =
-        [stream_head(), piece("The first half\n"), Step::Pause(500), piece("and more"), done()];
-    let server = Server::new(vec![script.to_vec()]);
-    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let (sandbox, _server) = halves();
     sandbox.write("a.md", SECTION);
     let child = sandbox.spawn(&["chat", "a.md", "-m", "openai/tiny"]);
     sandbox.wait_for("a.md", "The first half\n");
     sandbox.write("a.md", "# Only notes\n");
+    sandbox.write("go", "");
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_ne!(output.status.code(), Some(0), "{stderr}");
@@ -430,20 +416,13 @@ fn where_the_end_of_an_answer_cannot_be_written_that_is_said() {
         (&other, 1, "not UTF-8"),
     ];
     for (change, code, why) in cases {
-        let script = [
-            stream_head(),
-            piece("The first half\n"),
-            Step::Pause(700),
-            piece("and the second half."),
-            done(),
-        ];
-        let server = Server::new(vec![script.to_vec()]);
-        let sandbox = Sandbox::new().with_server(&server.base_url);
+        let (sandbox, _server) = halves();
         std::fs::create_dir(sandbox.path("in")).unwrap();
         sandbox.write("in/a.msg.md", "# %%\n\nWhy?\n");
         let child = sandbox.spawn(&["chat", "in/a.msg.md", "-m", "openai/tiny"]);
         sandbox.wait_for("in/a.msg.md", "The first half\n");
         change(&sandbox.path("in/a.msg.md"));
+        sandbox.write("go", "");
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{stderr}");

@@ -2,7 +2,7 @@
 //! emulator: what is tested is what reaches the terminal.
 #![cfg(unix)]
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::sandbox::Sandbox;
 
@@ -49,16 +49,9 @@ pub fn with_keys(
     keys: &[(&str, &str)],
 ) -> Option<(String, i32)> {
     let command = sandbox.command(args);
-    let mut python = Command::new("python3");
+    let mut python = sandbox.in_place_of(&command, "python3");
     python.arg("-c").arg(PTY).arg(serde_json::to_string(keys).unwrap());
     python.arg(command.get_program()).args(command.get_args());
-    python.current_dir(sandbox.path("")).stdin(Stdio::null());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => python.env(name, value),
-            None => python.env_remove(name),
-        };
-    }
     if no_colour {
         python.env("NO_COLOR", "1");
     }
@@ -174,16 +167,9 @@ pub fn converse(sandbox: &Sandbox, command: &Command, steps: Vec<Step>) -> Optio
         step.act
     });
     sandbox.write("steps.json", serde_json::Value::from_iter(steps).to_string());
-    let mut python = Command::new("python3");
+    let mut python = sandbox.in_place_of(command, "python3");
     python.arg("-c").arg(CONVERSE).arg("steps.json");
     python.arg(command.get_program()).args(command.get_args());
-    python.current_dir(sandbox.path("")).stdin(Stdio::null());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => python.env(name, value),
-            None => python.env_remove(name),
-        };
-    }
     let output = python.output().ok()?;
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.is_empty(), "{said}");

@@ -6,20 +6,21 @@ use std::time::Duration;
 
 use crate::sandbox::{Sandbox, skip};
 use crate::server::{Server, Step, answer, done, piece, stream_head};
-use crate::watching::{AGENT, TWO, Watching, nothing_more_is_asked, sandbox_with, save_in_place};
+use crate::watching::{
+    AGENT, TWO, Watching, halves, nothing_more_is_asked, sandbox_with, save_in_place, two_halves,
+};
 
 #[test]
 fn an_answer_that_begins_with_a_blank_line_is_put_back() {
     for first in ["\n\nSure, here it is.\nThe second", "\r\nSure, here it is.\nThe second"] {
         let rest = " line.\nThe third line.\nThe end.";
-        let slow = vec![stream_head(), piece(first), Step::Pause(800), piece(rest), done()];
-        let server = Server::new(vec![slow, answer(&["next"])]);
-        let sandbox = sandbox_with(&server);
+        let (sandbox, _server) = halves(first, rest, "next");
         let watching = Watching::start(&sandbox, &[]);
         save_in_place(&sandbox, "first?");
         sandbox.wait_for("a.msg.md", "\nThe second");
         let early = sandbox.read("a.msg.md");
         assert!(early.ends_with("\nThe second"), "{early}");
+        sandbox.write("go", "");
         sandbox.wait_for("a.msg.md", "\nThe end.\n\n# %%\n");
         std::thread::sleep(Duration::from_millis(1500));
         sandbox.write("a.msg.md", format!("{early}\n\n# %%\n\nsecond?\n"));
@@ -70,15 +71,14 @@ fn what_is_left_of_another_answer_with_the_name_of_one_that_was_removed_is_left_
 
 #[test]
 fn an_answer_that_could_not_be_written_to_its_end_is_put_back() {
-    let slow = vec![stream_head(), piece("slow\n"), Step::Pause(800), piece("ly"), done()];
-    let server = Server::new(vec![slow, answer(&["next"])]);
-    let sandbox = sandbox_with(&server);
+    let (sandbox, server) = halves("slow\n", "ly", "next");
     let watching = Watching::start(&sandbox, &[]);
     save_in_place(&sandbox, "first?");
     sandbox.wait_for("a.msg.md", "\nslow\n");
     // Something else takes the file's place while the answer ends.
     std::fs::rename(sandbox.path("a.msg.md"), sandbox.path("away")).unwrap();
     std::fs::create_dir(sandbox.path("a.msg.md")).unwrap();
+    sandbox.write("go", "");
     server.request();
     nothing_more_is_asked(&server);
     std::fs::remove_dir(sandbox.path("a.msg.md")).unwrap();
@@ -123,20 +123,18 @@ fn an_answer_for_which_the_disk_had_no_room_is_put_back_when_there_is() {
 fn an_older_text_saved_while_another_agent_answers_takes_nothing_away() {
     // As it was while the first answer grew, before it began, and with a half that was changed.
     for (is_half, changed) in [(true, None), (false, None), (true, Some("once"))] {
-        let one = vec![stream_head(), piece("one\ntw"), Step::Pause(700), piece("o"), done()];
-        let two = vec![stream_head(), piece("three\n"), Step::Pause(1500), piece("four"), done()];
-        let server = Server::new(vec![one, two, answer(&["too many"])]);
-        let sandbox = Sandbox::new().with_server(&server.base_url);
-        sandbox.write("a.msg.md", TWO);
+        let (sandbox, _server) = two_halves(("one\ntw", "o"), ("three\n", "four"));
         let child = sandbox.spawn(&["chat", "a.msg.md"]);
         sandbox.wait_for("a.msg.md", "\none\ntw");
         let old = if is_half { sandbox.read("a.msg.md") } else { TWO.to_string() };
         assert_eq!(is_half, old.contains("status=\"streaming\""), "{old}");
+        sandbox.write("go", "");
         sandbox.wait_for("a.msg.md", "\nthree\n");
         sandbox.write(
             "a.msg.md",
             changed.map_or(old.clone(), |word| old.replace("\none", &format!("\n{word}"))),
         );
+        sandbox.write("go on", "");
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(

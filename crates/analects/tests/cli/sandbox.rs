@@ -89,6 +89,20 @@ impl Sandbox {
         command
     }
 
+    /// Another program in the place of a command, in the same folder and with the same environment.
+    #[cfg(unix)]
+    pub fn in_place_of(&self, command: &Command, program: &str) -> Command {
+        let mut other = Command::new(program);
+        other.current_dir(self.folder.path()).stdin(Stdio::null());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => other.env(name, value),
+                None => other.env_remove(name),
+            };
+        }
+        other
+    }
+
     pub fn run(&self, args: &[&str]) -> Run {
         self.command(args).output().unwrap().into()
     }

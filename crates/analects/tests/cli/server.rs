@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
@@ -12,8 +13,7 @@ pub enum Step {
     /// Holds the connection open until the other side goes away.
     Hang,
     /// Waits until there is a file.
-    #[cfg(unix)]
-    Until(std::path::PathBuf),
+    Until(PathBuf),
     /// Waits between two pieces, so that they arrive apart.
     Pause(u64),
 }
@@ -47,7 +47,6 @@ impl Server {
     }
 
     /// The body of the next request, if one comes in time.
-    #[cfg(unix)]
     pub fn request_within(&self, time: std::time::Duration) -> Option<String> {
         self.requests.recv_timeout(time).ok()
     }
@@ -64,7 +63,6 @@ fn play(stream: &mut TcpStream, script: &[Step]) {
             Step::Hang => {
                 let _ = stream.read(&mut [0]);
             }
-            #[cfg(unix)]
             Step::Until(path) => {
                 while !path.exists() {
                     thread::sleep(std::time::Duration::from_millis(10));
@@ -144,6 +142,11 @@ fn chunk(delta: &serde_json::Value, finish: Option<&str>) -> String {
 pub fn answer(pieces: &[&str]) -> Vec<Step> {
     let pieces = pieces.iter().map(|text| piece(text));
     [stream_head()].into_iter().chain(pieces).chain([done()]).collect()
+}
+
+/// An answer of which the rest comes when there is a file.
+pub fn in_halves(first: &str, gate: PathBuf, rest: &str) -> Vec<Step> {
+    vec![stream_head(), piece(first), Step::Until(gate), piece(rest), done()]
 }
 
 /// An answer that is an error.

@@ -85,16 +85,10 @@ const ADD: [&str; 3] = ["add", "a.msg.md", KILLED];
 fn traced(sandbox: &Sandbox, options: &[&str], args: &[&str]) -> Command {
     let add = sandbox.command(args);
     let stdin = std::fs::File::open(sandbox.path("stdin"));
-    let mut command = Command::new("strace");
+    let mut command = sandbox.in_place_of(&add, "strace");
     command.args(["-f", "-qq", "-o", "trace"]).args(options).arg("--").arg(add.get_program());
-    command.args(add.get_args()).current_dir(sandbox.path(""));
+    command.args(add.get_args());
     command.stdin(stdin.map_or(std::process::Stdio::null(), Into::into));
-    for (key, value) in add.get_envs() {
-        match value {
-            Some(value) => command.env(key, value),
-            None => command.env_remove(key),
-        };
-    }
     command
 }
 

@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use crate::sandbox::{Run, Sandbox, skip};
-use crate::server::{Server, Step, answer, done, error, piece, stream_head};
+use crate::server::{Server, Step, answer, done, error, in_halves, piece, stream_head};
 
 pub const AGENT: &str = "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n";
 
@@ -52,14 +52,27 @@ pub fn sandbox_with(server: &Server) -> Sandbox {
     sandbox
 }
 
+/// A file whose first question gets an answer of which the rest comes when there is a file `go`; what comes next, gets
+/// `next`.
+pub fn halves(first: &str, rest: &str, next: &str) -> (Sandbox, Server) {
+    let sandbox = Sandbox::new();
+    let slow = in_halves(first, sandbox.path("go"), rest);
+    let server = Server::new(vec![slow, answer(&[next])]);
+    sandbox.write("a.msg.md", AGENT);
+    (sandbox.with_server(&server.base_url), server)
+}
+
 /// Saves one more cell as an editor does that replaces the file.
 fn save_by_rename(sandbox: &Sandbox, text: &str) {
     sandbox.write(".a.swp", format!("{}\n# %%\n\n{text}\n", sandbox.read("a.msg.md")));
     std::fs::rename(sandbox.path(".a.swp"), sandbox.path("a.msg.md")).unwrap();
 }
 
-pub fn save_in_place(sandbox: &Sandbox, text: &str) {
-    sandbox.write("a.msg.md", format!("{}\n# %%\n\n{text}\n", sandbox.read("a.msg.md")));
+/// Saves one more cell over the file; gives what is in it then, of which an answer knows nothing.
+pub fn save_in_place(sandbox: &Sandbox, text: &str) -> String {
+    let file = format!("{}\n# %%\n\n{text}\n", sandbox.read("a.msg.md"));
+    sandbox.write("a.msg.md", &file);
+    file
 }
 
 /// Waits until nothing has been asked for as long as it takes to look several times.
@@ -141,13 +154,12 @@ fn half_a_save_is_not_answered() {
 
 #[test]
 fn a_question_typed_while_another_is_answered_is_answered_next() {
-    let slow = vec![stream_head(), piece("slow"), Step::Pause(800), piece("ly"), done()];
-    let server = Server::new(vec![slow, answer(&["quickly"])]);
-    let sandbox = sandbox_with(&server);
+    let (sandbox, _server) = halves("slow", "ly", "quickly");
     let watching = Watching::start(&sandbox, &[]);
     save_in_place(&sandbox, "first?");
     sandbox.wait_for("a.msg.md", "slow");
     save_by_rename(&sandbox, "second?");
+    sandbox.write("go", "");
     sandbox.wait_for("a.msg.md", "\nquickly\n");
     assert_eq!(sandbox.texts("a.msg.md"), ["first?", "slowly", "second?", "quickly"]);
     assert_eq!(watching.stop().code, Some(0));
@@ -161,14 +173,13 @@ fn an_answer_that_a_late_save_takes_away_is_put_back() {
     let saves: [&dyn Fn(String) -> String; 3] =
         [&|file| file, &trimmed, &|file| file.replace('\n', "\r\n")];
     for save in saves {
-        let slow = [stream_head(), piece("slow  \nand\n"), Step::Pause(800), piece("ly"), done()];
-        let server = Server::new(vec![slow.to_vec(), answer(&["next"])]);
-        let sandbox = sandbox_with(&server);
+        let (sandbox, _server) = halves("slow  \nand\n", "ly", "next");
         let watching = Watching::start(&sandbox, &[]);
         save_in_place(&sandbox, "first?");
         sandbox.wait_for("a.msg.md", "\nslow  \nand\n");
         let early = sandbox.read("a.msg.md");
         assert!(early.contains("status=\"streaming\""), "{early}");
+        sandbox.write("go", "");
         sandbox.wait_for("a.msg.md", "\nly\n\n# %%\n");
         // Not at once, when the end of the answer is still looked after; and with a question typed above.
         std::thread::sleep(Duration::from_millis(1500));
@@ -189,8 +200,7 @@ fn an_answer_that_has_just_come_is_put_back_once() {
     let server = Server::new(["one", "two", "again"].map(|text| answer(&[text])).to_vec());
     let sandbox = sandbox_with(&server);
     let watching = Watching::start(&sandbox, &[]);
-    save_in_place(&sandbox, "first?");
-    let early = sandbox.read("a.msg.md");
+    let early = save_in_place(&sandbox, "first?");
     sandbox.wait_for("a.msg.md", "\none\n\n# %%\n");
     // An editor that read the file before the answer began saves it with the next question.
     sandbox.write("a.msg.md", format!("{early}\n# %%\n\nsecond?\n"));
@@ -211,15 +221,13 @@ fn an_answer_that_has_just_come_is_put_back_once() {
 
 #[test]
 fn an_answer_is_placed_below_its_own_question() {
-    let slow = vec![stream_head(), piece("slow\n"), Step::Pause(1500), piece("ly"), done()];
-    let server = Server::new(vec![slow, answer(&["quickly"])]);
-    let sandbox = sandbox_with(&server);
+    let (sandbox, _server) = halves("slow\n", "ly", "quickly");
     let watching = Watching::start(&sandbox, &[]);
-    save_in_place(&sandbox, "first?");
-    let early = sandbox.read("a.msg.md");
+    let early = save_in_place(&sandbox, "first?");
     sandbox.wait_for("a.msg.md", "\nslow");
     // The editor knows nothing of the answer that grows.
     sandbox.write("a.msg.md", format!("{early}\n# %%\n\nsecond?\n"));
+    sandbox.write("go", "");
     sandbox.wait_for("a.msg.md", "\nquickly\n");
     assert_eq!(sandbox.texts("a.msg.md"), ["first?", "slow\nly", "second?", "quickly"]);
     assert_eq!(watching.stop().code, Some(0));
@@ -227,14 +235,12 @@ fn an_answer_is_placed_below_its_own_question() {
 
 #[test]
 fn an_answer_to_a_question_that_was_changed_is_placed_below_it_too() {
-    let slow = vec![stream_head(), piece("slow\n"), Step::Pause(1500), piece("ly"), done()];
-    let server = Server::new(vec![slow, answer(&["quickly"])]);
-    let sandbox = sandbox_with(&server);
+    let (sandbox, _server) = halves("slow\n", "ly", "quickly");
     let watching = Watching::start(&sandbox, &[]);
-    save_in_place(&sandbox, "first?");
-    let early = sandbox.read("a.msg.md").replace("first?", "first, changed?");
+    let early = save_in_place(&sandbox, "first?").replace("first?", "first, changed?");
     sandbox.wait_for("a.msg.md", "\nslow");
     sandbox.write("a.msg.md", format!("{early}\n# %%\n\nsecond?\n"));
+    sandbox.write("go", "");
     sandbox.wait_for("a.msg.md", "\nquickly\n");
     let texts = ["first, changed?", "slow\nly", "second?", "quickly"];
     assert_eq!(sandbox.texts("a.msg.md"), texts);
@@ -280,12 +286,12 @@ fn a_file_that_goes_away_and_comes_back_is_still_watched() {
 
 #[test]
 fn somebody_else_who_writes_is_waited_for() {
-    let slow = vec![stream_head(), piece(""), Step::Pause(4000), piece("by the other"), done()];
-    let server = Server::new(vec![slow, answer(&["too many"])]);
-    let sandbox = sandbox_with(&server);
+    let (sandbox, server) = halves("", "by the other", "too many");
     let watching = Watching::start(&sandbox, &[]);
     let other = sandbox.spawn(&["chat", "a.msg.md", "question?"]);
     server.request();
+    nothing_more_is_asked(&server);
+    sandbox.write("go", "");
     assert!(other.wait_with_output().unwrap().status.success());
     nothing_more_is_asked(&server);
     assert_eq!(sandbox.texts("a.msg.md"), ["question?", "by the other"]);
@@ -298,7 +304,7 @@ fn without_hints_from_the_system_looking_is_enough() {
     let server = Server::new(vec![answer(&["seen"])]);
     let sandbox = sandbox_with(&server);
     let plain = sandbox.command(&["chat", "--watch", "a.msg.md"]);
-    let mut strace = Command::new("strace");
+    let mut strace = sandbox.in_place_of(&plain, "strace");
     strace.args([
         "-f",
         "-qq",
@@ -308,13 +314,6 @@ fn without_hints_from_the_system_looking_is_enough() {
         "trace=inotify_init1",
     ]);
     strace.args(["-o", "/dev/null"]).arg(plain.get_program()).args(plain.get_args());
-    strace.current_dir(sandbox.path("")).stdin(std::process::Stdio::null());
-    for (name, value) in plain.get_envs() {
-        match value {
-            Some(value) => strace.env(name, value),
-            None => strace.env_remove(name),
-        };
-    }
     let Ok(mut tracer) = strace.spawn() else { return skip(test, "no strace") };
     std::thread::sleep(Duration::from_millis(1000));
     save_by_rename(&sandbox, "question?");
@@ -382,14 +381,18 @@ fn an_answer_that_breaks_off_is_told_with_the_way_to_ask_again() {
 
 #[test]
 fn an_answer_that_broke_off_is_put_back_too() {
-    let broken = vec![stream_head(), piece("half\n"), Step::Pause(500), piece("an ans")];
+    let sandbox = Sandbox::new();
+    let gate = Step::Until(sandbox.path("go"));
+    let broken = vec![stream_head(), piece("half\n"), gate, piece("an ans")];
     let server = Server::new(vec![broken, answer(&["next"])]);
-    let sandbox = sandbox_with(&server);
+    let sandbox = sandbox.with_server(&server.base_url);
+    sandbox.write("a.msg.md", AGENT);
     let watching = Watching::start(&sandbox, &[]);
     save_in_place(&sandbox, "first?");
     sandbox.wait_for("a.msg.md", "\nhalf\n");
     let early = sandbox.read("a.msg.md");
     assert!(early.contains("status=\"streaming\""), "{early}");
+    sandbox.write("go", "");
     sandbox.wait_for("a.msg.md", "stop_reason=\"interrupted\"");
     std::thread::sleep(Duration::from_millis(1500));
     sandbox.write("a.msg.md", format!("{early}\n# %%\n\nsecond?\n"));
@@ -471,14 +474,13 @@ fn steps_with_code() -> (String, String) {
 fn a_question_with_code_typed_into_an_older_text_takes_no_answer_away() {
     let (first, rest) = steps_with_code();
     for question in ["My next question:\n\n```\nmy code\n```\n\nwhy?", "Step"] {
-        let slow = [stream_head(), piece(&first), Step::Pause(800), piece(&rest), done()];
-        let server = Server::new(vec![slow.to_vec(), answer(&["next"])]);
-        let sandbox = sandbox_with(&server);
+        let (sandbox, _server) = halves(&first, &rest, "next");
         let watching = Watching::start(&sandbox, &[]);
         save_in_place(&sandbox, "first?");
         sandbox.wait_for("a.msg.md", "cmd 0\n```\n");
         let early = sandbox.read("a.msg.md");
         assert!(early.contains("status=\"streaming\""), "{early}");
+        sandbox.write("go", "");
         sandbox.wait_for("a.msg.md", "\ndone.\n\n# %%\n");
         std::thread::sleep(Duration::from_millis(1500));
         sandbox.write("a.msg.md", format!("{early}\n{question}\n"));
@@ -495,25 +497,36 @@ pub const TWO: &str = "---\nagents:\n  a:\n    models: [openai/ma]\n  b:\n    mo
                    # %% [^1]\n\n[^1]: [markdown] agent=a\n\nfirst?\n\n\
                    # %% [^2]\n\n[^2]: [markdown] agent=b\n\nsecond?\n";
 
+/// Such a file, and both answers, of which the rest comes when there is a file `go`, and a file `go on`.
+pub fn two_halves(one: (&str, &str), two: (&str, &str)) -> (Sandbox, Server) {
+    let sandbox = Sandbox::new();
+    let one = in_halves(one.0, sandbox.path("go"), one.1);
+    let two = in_halves(two.0, sandbox.path("go on"), two.1);
+    let server = Server::new(vec![one, two, answer(&["too many"])]);
+    sandbox.write("a.msg.md", TWO);
+    (sandbox.with_server(&server.base_url), server)
+}
+
 #[test]
 fn the_answers_of_several_agents_are_put_back() {
-    let one = vec![stream_head(), piece("one\n"), Step::Pause(700), piece("more"), done()];
     // The older text is saved when both have come, or while the second one comes.
     for (half, while_it_comes) in [(false, false), (true, false), (false, true)] {
-        let two = vec![stream_head(), piece("two\n"), Step::Pause(1500), piece("more"), done()];
-        let server = Server::new(vec![one.clone(), two, answer(&["too many"])]);
-        let sandbox = Sandbox::new().with_server(&server.base_url);
-        sandbox.write("a.msg.md", TWO);
+        let (sandbox, server) = two_halves(("one\n", "more"), ("two\n", "more"));
         let watching = Watching::start(&sandbox, &[]);
         sandbox.wait_for("a.msg.md", "\none\n");
         let old = if half { sandbox.read("a.msg.md") } else { TWO.to_string() };
         assert_eq!(half, old.contains("status=\"streaming\""), "{old}");
-        sandbox
-            .wait_for("a.msg.md", if while_it_comes { "\ntwo\n" } else { "\ntwo\nmore\n\n# %%" });
+        sandbox.write("go", "");
+        sandbox.wait_for("a.msg.md", "\ntwo\n");
+        if !while_it_comes {
+            sandbox.write("go on", "");
+            sandbox.wait_for("a.msg.md", "\ntwo\nmore\n\n# %%");
+        }
         for _ in 0..2 {
             server.request();
         }
         sandbox.write("a.msg.md", old);
+        sandbox.write("go on", "");
         sandbox.wait_for("a.msg.md", "\none\nmore\n");
         sandbox.wait_for("a.msg.md", "\ntwo\nmore\n");
         nothing_more_is_asked(&server);
@@ -526,14 +539,13 @@ fn the_answers_of_several_agents_are_put_back() {
 
 #[test]
 fn an_answer_that_was_changed_while_it_grew_is_left_alone_and_that_is_told_once() {
-    let slow = [stream_head(), piece("slow\nand\n"), Step::Pause(800), piece("steady"), done()];
-    let server = Server::new(vec![slow.to_vec(), answer(&["too many"])]);
-    let sandbox = sandbox_with(&server);
+    let (sandbox, server) = halves("slow\nand\n", "steady", "too many");
     let watching = Watching::start(&sandbox, &[]);
     save_in_place(&sandbox, "first?");
     sandbox.wait_for("a.msg.md", "\nslow\nand\n");
     let early = sandbox.read("a.msg.md").replace("slow", "quick");
     assert!(early.contains("status=\"streaming\""), "{early}");
+    sandbox.write("go", "");
     sandbox.wait_for("a.msg.md", "\nsteady\n\n# %%\n");
     server.request();
     std::thread::sleep(Duration::from_millis(1500));
