@@ -6,6 +6,7 @@ use std::future::poll_fn;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -18,8 +19,9 @@ const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
 const THOUGHT: &str =
     "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"let me see\"}}]}\n\n";
 
-/// Serves the beginning of one answer, then nothing until the other side goes away.
-fn serve(beginning: String) -> String {
+/// Serves the beginning of one answer, then nothing until the other side goes away; tells when the beginning is sent.
+fn serve(beginning: String) -> (String, Receiver<()>) {
+    let (sent, is_sent) = channel();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -31,17 +33,18 @@ fn serve(beginning: String) -> String {
             request.push_str(&String::from_utf8_lossy(&buffer[..count]));
         }
         stream.write_all(beginning.as_bytes()).unwrap();
+        let _ = sent.send(());
         while stream.read(&mut buffer).is_ok_and(|count| count > 0) {}
     });
-    base_url
+    (base_url, is_sent)
 }
 
-/// Asks in `talk.msg.md`, and stops at the first event that `enough` says is one too many, or when
-/// nothing comes for a while.
+/// Asks in `talk.msg.md`, and stops at the first event that `enough` says is one too many, or with `or`.
 async fn stop_at(
     folder: &Path,
     base_url: String,
     enough: impl Fn(&StreamEvent) -> bool,
+    or: impl Future<Output = ()>,
 ) -> Outcome {
     let places = Places { data: folder.join("data"), state: folder.join("state") };
     let surroundings =
@@ -61,9 +64,8 @@ async fn stop_at(
     };
     // The turn looks at this again after each event, so nobody has to wake it.
     let enough = poll_fn(|_| if stop.get() { Poll::Ready(()) } else { Poll::Pending });
-    let patience = tokio::time::sleep(Duration::from_millis(300));
     let stopped = async {
-        tokio::select! { () = enough => {}, () = patience => {} }
+        tokio::select! { () = enough => {}, () = or => {} }
     };
     drive(&asked, &mut conversation, &mut watch, stopped).await.unwrap()
 }
@@ -71,11 +73,12 @@ async fn stop_at(
 #[tokio::test]
 async fn a_thought_that_was_stopped_is_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let base_url = serve(format!("{HEAD}{THOUGHT}"));
+    let (base_url, _) = serve(format!("{HEAD}{THOUGHT}"));
     let is_thought = |event: &StreamEvent| {
         matches!(event, StreamEvent::BlockDelta { delta: Delta::Thinking(_), .. })
     };
-    let outcome = stop_at(folder.path(), base_url, is_thought).await;
+    let patience = tokio::time::sleep(Duration::from_secs(20));
+    let outcome = stop_at(folder.path(), base_url, is_thought, patience).await;
     assert!(outcome.stopped && outcome.error.is_none());
     let file = std::fs::read_to_string(folder.path().join("talk.msg.md")).unwrap();
     assert!(file.contains("\nlet me see\n") && file.contains("interrupted"), "{file}");
@@ -84,8 +87,15 @@ async fn a_thought_that_was_stopped_is_kept() {
 #[tokio::test]
 async fn an_answer_of_which_nothing_came_leaves_no_trace() {
     let folder = tempfile::tempdir().unwrap();
-    let base_url = serve(format!("{HEAD}data: {{\"id\":\"r\",\"choices\":[]}}\n\n"));
-    let outcome = stop_at(folder.path(), base_url, |_| true).await;
+    let (base_url, sent) = serve(format!("{HEAD}data: {{\"id\":\"r\",\"choices\":[]}}\n\n"));
+    // No event tells of an answer in which nothing is said, so it gets some time to arrive.
+    let soon = async {
+        while sent.try_recv().is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+    let outcome = stop_at(folder.path(), base_url, |_| false, soon).await;
     assert!(outcome.stopped && outcome.error.is_none());
     let file = std::fs::read_to_string(folder.path().join("talk.msg.md")).unwrap();
     assert!(file.ends_with("\nreally?\n") && !file.contains("%%%"), "{file}");

@@ -350,7 +350,18 @@ async fn a_compaction_follows_what_it_was_made_of() {
     compact(&Asked::new(&client, &model, &agent), &mut *slow).await.unwrap();
     let decoded = slow.messages();
     let chain = slow.chain(&decoded);
-    assert!(chain.messages.iter().all(|message| !message.text().contains("from the other")));
+    let seen: Vec<String> = chain.messages.iter().map(|message| message.text()).collect();
+    assert!(seen[0].contains(SUMMARY), "{seen:?}");
+    assert!(seen.iter().all(|text| !text.contains("from the other")), "{seen:?}");
+    // The summary was not made of what the other said, which is still in the session, behind what both knew.
+    let made_of = server.last();
+    assert!(made_of.wants_summary() && made_of.text().contains("three?"), "{made_of:?}");
+    assert!(!made_of.text().contains("from the other"), "{made_of:?}");
+    let stored = place.stored();
+    let at = |text: &str| stored.iter().position(|record| record["content"] == text).unwrap();
+    let (three, other) = (at("three?"), at("from the other?"));
+    assert_eq!(stored[other]["parent_id"], stored[three + 1]["id"]);
+    assert_eq!(stored[other + 1]["parent_id"], stored[other]["id"]);
 }
 
 #[tokio::test]

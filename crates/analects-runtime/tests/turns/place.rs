@@ -77,6 +77,15 @@ impl Place {
         chain.messages.iter().map(|message| message.text()).collect()
     }
 
+    /// All records of the session, also those that the model would not see.
+    pub fn stored(&self) -> Vec<serde_json::Value> {
+        let root = self.folder.path();
+        let places = Places { data: root.join("data"), state: root.join("state") };
+        let path = JsonlStore::new(&places).path(&ChainName::new("p", "s")).unwrap();
+        let file = std::fs::read_to_string(path).unwrap();
+        file.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
     pub async fn say(&self, model: &Model, prompt: &str) -> Turned {
         self.say_with(model, prompt, |asked| asked).await
     }
