@@ -386,7 +386,6 @@ fn a_choice_by_places_is_kept_for_the_cells_that_had_them() {
 
 /// What a call for two agents does while somebody changes the file before the first word comes: its stderr, and what
 /// the file says then.
-#[cfg(unix)]
 fn changed_meanwhile(change: impl Fn(&str) -> String) -> (String, String) {
     use crate::server::{Step, done, piece, stream_head};
     let mut sandbox = Sandbox::new();
@@ -406,7 +405,6 @@ fn changed_meanwhile(change: impl Fn(&str) -> String) -> (String, String) {
 }
 
 #[test]
-#[cfg(unix)]
 fn what_is_said_to_be_next_is_asked_and_what_is_typed_meanwhile_waits() {
     let next = "coder answers cell x; next: cell y\n";
     let (stderr, said) = changed_meanwhile(|file| format!("{file}\n# %%\n\nq3\n"));
@@ -422,7 +420,6 @@ fn what_is_said_to_be_next_is_asked_and_what_is_typed_meanwhile_waits() {
 }
 
 #[test]
-#[cfg(unix)]
 fn a_question_that_is_taken_away_before_its_turn_is_no_failure() {
     let without = |file: &str| file[..file.find("\n# %% [^y]").unwrap()].to_string();
     let (stderr, said) = changed_meanwhile(without);

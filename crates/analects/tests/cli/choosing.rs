@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
-use crate::server::{Server, answer, in_halves};
+use crate::server::{Server, Step, answer, in_halves, stream_head};
 
 const FILE: &str = "---\nagents:\n  coder:\n    models: [openai/big]\n  poet:\n    models: [openai/rhyme]\n---\n\n\
     # %% [^1]\n\n[^1]: [markdown]\n\nalpha\n\n\
@@ -387,15 +387,12 @@ fn a_new_file_becomes_a_message_file_by_force_on_a_terminal_too() {
 }
 
 /// A file of which a cell needs a summary, so that it is read again before it is sent.
-#[cfg(unix)]
 const WITH_SUMMARY: &str = "---\nagents:\n  tiny: {models: [openai/tiny]}\n---\n\n\
     # %%\n\nSECRET\n\n# %% [^9]\n\n[^9]: [markdown] history=summary\n\nthe price is 10\n\n\
     # %%% [^10]\n\n[^10]: [tiny]\n\nok\n\n";
 
 /// What is told and sent if somebody changes the file while the summary is asked for.
-#[cfg(unix)]
 fn changed_while_summarised(args: &[&str], change: (&str, &str)) -> (String, Vec<String>, String) {
-    use crate::server::{Step, stream_head};
     let mut sandbox = Sandbox::new();
     let waits = [stream_head(), Step::Until(sandbox.path("go"))];
     let summary = [&waits[..], &answer(&["In short."])[1..]].concat();
@@ -415,7 +412,6 @@ fn changed_while_summarised(args: &[&str], change: (&str, &str)) -> (String, Vec
 }
 
 #[test]
-#[cfg(unix)]
 fn cells_that_are_left_out_by_their_places_stay_out_when_these_move() {
     let typed = ("# %%\n\nSECRET", "# %%\n\nNew.\n\n# %%\n\nSECRET");
     let (told, sent, file) = changed_while_summarised(&["-e", "1", "What now?"], typed);
@@ -429,7 +425,6 @@ fn cells_that_are_left_out_by_their_places_stay_out_when_these_move() {
 }
 
 #[test]
-#[cfg(unix)]
 fn a_cell_does_not_get_the_summary_of_what_it_said_before() {
     let (told, sent, file) = changed_while_summarised(&["What now?"], ("is 10", "is 20"));
     assert!(sent.is_empty(), "{sent:?}");

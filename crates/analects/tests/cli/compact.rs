@@ -193,7 +193,6 @@ fn what_waits_for_another_agent_without_an_id_is_no_change_of_the_file() {
 
 /// What is sent after a summary is what waits then, and no question for somebody else.
 #[test]
-#[cfg(unix)]
 fn questions_for_others_may_be_changed_while_a_summary_is_written() {
     use crate::server::{Step, stream_head};
     let head = HEAD.replace("600", "900").replace(

@@ -4,17 +4,17 @@
 use std::process::Child;
 
 use crate::sandbox::Sandbox;
-use crate::server::{Server, Step, done, in_halves, piece, stream_head};
+use crate::server::{
+    Server, Step, answer, call, done, done_because, in_halves, piece, stream_head,
+};
 
 /// A question that is asked, while another one is typed below it before the first word of an answer has come.
 /// The answer comes with `steps`, the next one is `Two.`.
-#[cfg(unix)]
 fn type_before_the_first_word(
     start: &str,
     more: &[&str],
     steps: &[Step],
 ) -> (Sandbox, Server, Child) {
-    use crate::server::answer;
     let mut sandbox = Sandbox::new();
     let script = [&[stream_head(), Step::Until(sandbox.path("go"))], steps].concat();
     let server = Server::new(vec![script, answer(&["Two."])]);
@@ -126,7 +126,6 @@ fn the_file_is_removed_while_it_grows() {
     assert!(sandbox.texts("a.msg.md").contains(&ANSWER.to_string()));
 }
 
-#[cfg(unix)]
 #[test]
 fn a_question_typed_before_the_first_word_stays_below_the_answer_and_is_asked_next() {
     let loose = "\n# %%\n\nQuestion one?\n";
@@ -155,7 +154,6 @@ fn a_question_typed_before_the_first_word_stays_below_the_answer_and_is_asked_ne
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn a_kill_while_an_answer_grows_above_a_question_keeps_what_came() {
     let start = "\n# %%\n\nQuestion one?\n";
@@ -176,10 +174,8 @@ fn a_kill_while_an_answer_grows_above_a_question_keeps_what_came() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn results_of_calls_stand_below_their_calls_also_if_a_question_is_typed_meanwhile() {
-    use crate::server::{call, done_because};
     let calls = [call(0, "weather", r#"{"city":"Paris"}"#), call(1, "time", "{}")];
     let end = [done_because("tool_calls")];
     let start = "\n# %%\n\nQuestion one?\n";
@@ -231,7 +227,6 @@ fn an_editor_that_changes_line_ends_and_blanks_doubles_nothing() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn what_is_typed_below_an_older_part_of_the_answer_is_a_question() {
     for first in ["The first ", "The first half\n", "The first half\nand"] {
@@ -255,7 +250,6 @@ fn what_is_typed_below_an_older_part_of_the_answer_is_a_question() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn a_question_with_code_below_an_older_part_of_an_answer_with_code_is_a_question() {
     let step = |n| format!("Step {n}:\n\n```\ncmd {n}\n```\n\n");

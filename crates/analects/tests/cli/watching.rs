@@ -136,7 +136,7 @@ fn what_fails_is_told_and_asked_again_only_when_it_is_saved_again() {
 fn half_a_save_is_not_answered() {
     let server = Server::new(vec![answer(&["whole"]), answer(&["too many"])]);
     let sandbox = sandbox_with(&server);
-    let watching = Watching::start(&sandbox, &["--settle", "1"]);
+    let watching = Watching::start(&sandbox, &["--settle", "3"]);
     // An editor that writes for longer than the system needs to tell of it, in pieces that each could be a
     // question, and once in the middle of a character.
     let whole = format!("{AGENT}\n# %%\n\nIs half of this, é, a question?\n").into_bytes();
