@@ -182,7 +182,9 @@ fn results_of_calls_stand_below_their_calls_also_if_a_question_is_typed_meanwhil
     for text in [&[][..], &[piece("I look it up.")]] {
         let steps = [text, &calls[..], &end[..]].concat();
         let (sandbox, server, child) = type_before_the_first_word(start, &[], &steps);
-        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
         let cells = sandbox.show("a.msg.md")["cells"].clone();
         let roles: Vec<&str> =
             cells.as_array().unwrap().iter().map(|cell| cell["role"].as_str().unwrap()).collect();
