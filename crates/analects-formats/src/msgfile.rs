@@ -9,6 +9,7 @@
 //! escaped with a backslash when it is written, so no text can forge a cell.
 
 mod agents;
+mod answerer;
 mod attributes;
 pub mod base64;
 mod branch;
@@ -244,14 +245,6 @@ impl Document {
             }
         }
         agents
-    }
-
-    /// Who answers unless told otherwise: the one that the frontmatter names, else the first.
-    pub fn default_agent(&self) -> Option<Agent> {
-        let agents = self.agents();
-        let named = self.front.default_agent.as_ref();
-        let chosen = named.and_then(|name| agents.iter().find(|agent| agent.name == *name));
-        chosen.or(agents.first()).cloned()
     }
 
     /// The cells at the end of the file that nobody has answered yet: messages that the model sees

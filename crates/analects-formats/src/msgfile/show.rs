@@ -100,6 +100,12 @@ pub struct ShowProblem {
 }
 
 impl Show {
+    /// Names the agent that answers, for those who know which models can be asked.
+    #[must_use]
+    pub fn with_default_agent(self, default_agent: Option<String>) -> Show {
+        Show { default_agent, ..self }
+    }
+
     /// Adds problems that are not about the file's text, each at its place.
     #[must_use]
     pub fn with_problems(mut self, more: &[Problem]) -> Show {

@@ -40,7 +40,7 @@ pub use interactive::{Place, Session};
 use kept::Kept;
 pub use manner::{LimitArgs, Manner, vocabulary};
 use waiting::{Course, Turn};
-pub use who::{Wanted, Who};
+pub use who::{Wanted, Who, usual_agent};
 
 /// Say something to a model, and keep the conversation
 ///

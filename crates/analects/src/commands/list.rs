@@ -212,7 +212,7 @@ fn print_agents(args: &Args, path: &str, document: &Document) -> Result<(), Fail
 /// are those that their replies name.
 fn agents(document: &Document) -> Vec<AgentRow> {
     let briefs = msgfile::briefs(document);
-    let default = document.default_agent().map(|agent| agent.name);
+    let default = reading::default_agent(document);
     let definitions = document.agents_and_cells().into_iter().map(|(agent, cell)| AgentRow {
         default: default.as_ref() == Some(&agent.name),
         name: agent.name,

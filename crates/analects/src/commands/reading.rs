@@ -8,6 +8,7 @@ use analects_core::{Problem, Severity};
 use analects_formats::msgfile::{self, Cell, Document, Kind, invoke};
 use analects_store::{StoreError, read_message_file};
 
+use super::chat::usual_agent;
 use crate::failure::Failure;
 use crate::ui;
 
@@ -22,6 +23,12 @@ pub fn read(path: &Path) -> Result<Document, Failure> {
         }
         _ => error.into(),
     })
+}
+
+/// The agent that answers unless told otherwise, as `chat` asks; where none can be asked, the one that would be.
+pub fn default_agent(document: &Document) -> Option<String> {
+    let agent = usual_agent(document).or_else(|| document.default_agent());
+    agent.map(|agent| agent.name)
 }
 
 /// Everything that is odd about a file: its text, its cells as messages, and their chain.

@@ -33,7 +33,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let path = args.file.to_string_lossy();
     if args.json {
         let more = reading::problems_of_messages(&document, &path);
-        return ui::print_json(&msgfile::show(&document, &path).with_problems(&more));
+        let shown = msgfile::show(&document, &path).with_problems(&more);
+        let default = reading::default_agent(&document);
+        return ui::print_json(&shown.with_default_agent(default));
     }
     let rows = document.cells().zip(msgfile::briefs(&document)).map(|(cell, brief)| {
         let (role, line) = (brief.role.to_string(), format!("line {}", brief.line));

@@ -171,7 +171,7 @@ fn replies() {
     let show = sandbox.show("a.msg.md");
     let cells = show["cells"].as_array().unwrap();
     let authors: Vec<_> = cells.iter().map(|cell| cell["agent"].as_str().unwrap_or("")).collect();
-    assert_eq!(authors, ["", "coder", "poet", "", "coder", "coder"]);
+    assert_eq!(authors, ["", "coder", "poet", "", "poet", "poet"]);
     let parents: Vec<_> = cells.iter().map(|cell| &cell["attributes"]["parent"]).collect();
     assert_eq!(parents.iter().filter(|parent| parent.is_string()).count(), 1);
     assert_eq!(parents[4], "q");

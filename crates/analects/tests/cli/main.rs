@@ -62,6 +62,7 @@ mod shown_files;
 #[cfg(target_os = "linux")]
 mod syscalls;
 mod terminal;
+mod told;
 mod watching;
 mod ways;
 #[cfg(target_os = "linux")]

@@ -4,6 +4,7 @@ use analects_core::nearest;
 use analects_formats::msgfile::{self, Cell, CellKind, Document, NewCell, code, is_fixed_word};
 
 use super::Args;
+use crate::commands::reading;
 use crate::commands::set::unknown_agent;
 use crate::failure::Failure;
 use crate::shell;
@@ -131,7 +132,7 @@ fn author(document: &Document, args: &Args) -> Result<String, Failure> {
                 false => Err(unknown_agent(document, &args.file, agent)),
             }
         }
-        (None, None) => document.default_agent().map(|agent| agent.name).ok_or_else(|| {
+        (None, None) => reading::default_agent(document).ok_or_else(|| {
             let message = format!("{}: the file defines no agent", args.file.display());
             Failure::usage(message, "say with --agent who the output comes from")
         }),

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use analects_client::{Model, Surroundings, Transport, resolve};
-use analects_core::{Agent, Body};
-use analects_formats::msgfile::{self, Document, Step};
+use analects_core::Agent;
+use analects_formats::msgfile::Document;
 use analects_runtime::{RECORDED, StoredConversation, agent_name};
 
 use crate::config::{Config, check_model};
@@ -55,20 +55,20 @@ impl Who {
                 model => Who::named(name, &agents, model, surroundings, config),
             };
         }
-        let usual = usual_agent(document, &agents);
+        let usual = usual_agent(document);
         let is_named = model.is_some();
-        let name = match (model, usual) {
+        let name = match (model, usual.clone()) {
             (Some(name), _) => name,
             (None, Some(agent)) => {
-                let model = model_of(agent, surroundings).unwrap_or_default().to_string();
-                return Who::new(agent.clone(), &model, surroundings);
+                let model = model_of(&agent, surroundings).unwrap_or_default().to_string();
+                return Who::new(agent, &model, surroundings);
             }
             (None, None) => {
                 let default = config.pointer("default").filter(|_| agents.is_empty());
                 default.ok_or_else(|| nobody(&agents, surroundings))?.to_string()
             }
         };
-        let mut known = usual.into_iter().chain(&agents);
+        let mut known = usual.iter().chain(&agents);
         let known = known.find(|agent| agent.models.contains(&name));
         let agent = match known {
             Some(agent) => agent.clone(),
@@ -145,36 +145,9 @@ impl Who {
     }
 }
 
-/// Who answers if the person names no model: the default that the file names, else whoever answered last on the
-/// branch that the file goes on with, else the first agent; each only if it has a model that can be asked.
-fn usual_agent<'a>(document: &Document, agents: &'a [Agent]) -> Option<&'a Agent> {
-    if agents.is_empty() {
-        return None;
-    }
-    let named = |name: &str| {
-        let agent = agents.iter().find(|agent| agent.name == name);
-        agent.filter(|agent| askable_model(agent).is_some())
-    };
-    let last = || {
-        // Where there is one, nothing is to be found out.
-        if let [one] = agents {
-            return named(&one.name);
-        }
-        let steps = msgfile::current_branch(document).into_iter();
-        let answers = steps.filter(|step| matches!(step.message.body, Body::Assistant(_)));
-        // An answer that is nothing but a call has a type word of its own.
-        let author = |step: &Step<'_>| match &step.message.author {
-            Some(author) => author.clone(),
-            None => step.cell.type_word().to_string(),
-        };
-        let mut authors = answers.filter(|step| !step.cell.is_failed()).map(|step| author(&step));
-        authors.find_map(|author| named(&author))
-    };
-    let default = document.frontmatter().default_agent.as_deref();
-    default
-        .and_then(named)
-        .or_else(last)
-        .or_else(|| agents.iter().find(|agent| askable_model(agent).is_some()))
+/// Who answers in a file if the person names nobody: of the agents that have a model that can be asked.
+pub fn usual_agent(document: &Document) -> Option<Agent> {
+    document.answerer(|agent| askable_model(agent).is_some())
 }
 
 /// The configured agent that answered last. Where it is not configured any more, that is said, for its instructions
