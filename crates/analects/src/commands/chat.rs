@@ -2,6 +2,7 @@
 
 mod arrived;
 mod asking;
+mod broken;
 mod choosing;
 mod dry_run;
 mod interactive;
@@ -14,10 +15,8 @@ mod who;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use analects_core::{Agent, Body};
-use analects_formats::msgfile::{
-    self, Cell, Choice, Document, Kind, Step, current_branch, frontmatter,
-};
+use analects_core::Agent;
+use analects_formats::msgfile::{self, Choice, Document, Kind, frontmatter};
 use analects_runtime::{Conversation, FileConversation, StoredConversation, attach_file, attached};
 use analects_store::vfs::Disk;
 use analects_store::{ChainName, StoreError, read_message_file, real_path};
@@ -29,11 +28,15 @@ use crate::failure::Failure;
 use crate::piped::{is_terminal, piped};
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::ways::{HIDE_TO_ASK, PROMPT_IS_KEPT};
+use crate::ways::PROMPT_IS_KEPT;
 use crate::{local, shell, ui, writing};
 pub use arrived::Arrived;
 pub use asking::in_words;
 use asking::{Told, ask};
+use broken::{
+    broken_answer, broken_message, if_it_broke_off, or_ask_again, to_ask_again,
+    to_ask_again_in_session,
+};
 use choosing::{Choosing, check_asks};
 pub use dry_run::with_reminders;
 pub use interactive::{Place, Session};
@@ -581,8 +584,9 @@ fn go_on_with(
     let Call { surroundings, config, wanted, choosing, manner } = call;
     let mut who = Who::of_store(&conversation, wanted, &surroundings.models, config)?;
     if said.prompt.is_none() && !conversation.is_unanswered() {
-        return Err(nothing_to_ask_in_session());
+        return Err(nothing_to_ask_in_session(&conversation));
     }
+    let known = broken_message(&conversation);
     let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
     choosing.tune(&mut who.agent);
     let models = if who.is_recording() { Vec::new() } else { vec![who.asked_as.clone()] };
@@ -594,7 +598,11 @@ fn go_on_with(
     let done = ask(&who, manner, serving.as_ref(), &mut conversation, &told);
     done.map_err(|failure| {
         let again = format!("analects session resume {name}, then /retry, asks it again");
-        local::explain(failure.ask_again_with(again), serving.as_ref())
+        let failure = local::explain(failure.ask_again_with(again), serving.as_ref());
+        match broken_message(&conversation).filter(|broken| Some(broken) != known.as_ref()) {
+            Some(broken) => or_ask_again(failure, &to_ask_again_in_session(&name, &broken)),
+            None => failure,
+        }
     })
 }
 
@@ -616,44 +624,14 @@ fn nothing_to_ask(path: &Path, document: &Document) -> Failure {
     Failure::usage(message, misplaced_question(document).map_or_else(usual, str::to_string))
 }
 
-fn nothing_to_ask_in_session() -> Failure {
+fn nothing_to_ask_in_session(conversation: &StoredConversation) -> Failure {
+    if let Some(broken) = broken_message(conversation) {
+        let message = format!("nothing to ask: the last answer, {}, broke off", &*broken);
+        let again = to_ask_again_in_session(&conversation.name().session, &broken);
+        return Failure::usage(message, format!("add a prompt, or {again}"));
+    }
     let message = "nothing to ask: there is no prompt, and what was asked last has its answer";
     Failure::usage(message, "add a prompt, such as analects chat -c \"Go on\"")
-}
-
-/// The last answer on the branch that a file is on, if it broke off. What came of it stays, and counts as an answer.
-fn broken_answer(document: &Document) -> Option<Cell<'_>> {
-    // To find the branch, all messages are read; mostly there is no need for it.
-    if !document.mentions("streaming") && !document.mentions("interrupted") {
-        return None;
-    }
-    // What a summary stands for is over.
-    let is_summed_up = |step: &Step<'_>| matches!(step.message.body, Body::CompactBoundary(_));
-    let mut branch = current_branch(document).into_iter().take_while(|step| !is_summed_up(step));
-    let last = branch.find(|step| matches!(step.message.body, Body::Assistant(_)))?.cell;
-    let says = |key: &str, value: &str| last.attribute(key).as_deref() == Some(value);
-    let is_broken = says("status", "streaming") || says("stop_reason", "interrupted");
-    is_broken.then_some(last)
-}
-
-/// What to do to get another answer in the place of one that broke off.
-fn to_ask_again(path: &Path, broken: Cell<'_>) -> String {
-    let (file, cell) = (shell::path(path), broken.name());
-    format!("{HIDE_TO_ASK}analects drop {file} {}", shell::word(&cell))
-}
-
-/// Says how to ask again if this failure left an answer that broke off, other than the one that was `known`.
-fn if_it_broke_off(
-    failure: Failure,
-    path: &Path,
-    document: &Document,
-    known: Option<&str>,
-) -> Failure {
-    let is_new = |cell: &Cell<'_>| known != Some(&*cell.name());
-    match broken_answer(document).filter(is_new) {
-        Some(cell) if !failure.is_interrupted() => failure.and_hint(&to_ask_again(path, cell)),
-        _ => failure,
-    }
 }
 
 /// What to do about a question that seems to have been typed where nothing is sent from.

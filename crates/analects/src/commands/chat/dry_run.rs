@@ -123,7 +123,7 @@ pub fn of_session(
     let Call { surroundings, config, wanted, .. } = call;
     let who = Who::of_store(conversation, wanted, &surroundings.models, config)?;
     if said.prompt.is_none() && !conversation.is_unanswered() {
-        return Err(nothing_to_ask_in_session());
+        return Err(nothing_to_ask_in_session(conversation));
     }
     let folder = conversation.folder();
     let mut new = Vec::new();

@@ -4,7 +4,7 @@ mod exchange;
 
 use std::path::{Path, PathBuf};
 
-use analects_core::{Agent, Attachment, AttachmentKind, Body, Message, MessageId, StopReason};
+use analects_core::{Agent, Attachment, AttachmentKind, Body, Message, MessageId};
 use analects_formats::msgfile::{self, Cell, Document};
 use analects_runtime::{Conversation, FileConversation, StoredConversation};
 use analects_store::{
@@ -13,7 +13,8 @@ use analects_store::{
 use jiff::Timestamp;
 
 use crate::commands::chat::{
-    Call, Manner, Said, Wanted, Who, broken_answer, chat_in_file, go_on_with, in_words, open_file,
+    Call, Manner, Said, Wanted, Who, broken_answer, broken_message, chat_in_file, go_on_with,
+    in_words, open_file,
 };
 use crate::commands::compact::{compact_here, last_summary};
 use crate::commands::{cells, context, fork, rewind};
@@ -233,8 +234,8 @@ impl Place {
                 Ok(broken.map(|cell| cell.name().into_owned()))
             }
             Place::Store { .. } => {
-                Ok(last_broken(&self.conversation(surroundings)?)
-                    .map(|message| message.to_string()))
+                let broken = broken_message(&self.conversation(surroundings)?);
+                Ok(broken.map(|message| message.to_string()))
             }
         }
     }
@@ -279,22 +280,6 @@ fn read(path: &Path) -> Result<Option<Document>, Failure> {
         }
         None => Failure::input(format!("{place}: not UTF-8")),
     })
-}
-
-/// The last answer that the model sees, if it broke off.
-fn last_broken(conversation: &dyn Conversation) -> Option<MessageId> {
-    let decoded = conversation.messages();
-    let chain = conversation.chain(&decoded);
-    let is_answer = |message: &&&Message| {
-        matches!(message.body, Body::Assistant(_)) && message.why_not_sent().is_none()
-    };
-    let last = chain.messages.iter().rev().find(is_answer)?;
-    match &last.body {
-        Body::Assistant(answer) if answer.stop_reason == Some(StopReason::Interrupted) => {
-            Some(last.id.clone())
-        }
-        _ => None,
-    }
 }
 
 /// Names the files that a conversation ends with: they go out with the next prompt.
