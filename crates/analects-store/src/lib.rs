@@ -75,7 +75,7 @@ pub use redo::cut_off;
 pub use reply::Reply;
 pub use sessions::{
     ChainName, Each, Found, Listed, Loaded, MemoryStore, Overview, Row, Session, Tail,
-    TranscriptStore, find, load, message_ids, tail,
+    TranscriptStore, find, load, message_names, tail,
 };
 pub use shown::ShownFiles;
 pub use transcript::Transcript;

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 
 use crate::StoreError;
 
-pub use find::{Found, find, message_ids};
+pub use find::{Found, find, message_names};
 pub use load::{Loaded, Tail, load, tail};
 pub use memory::MemoryStore;
 pub use overview::Overview;

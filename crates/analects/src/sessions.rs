@@ -1,13 +1,13 @@
 //! The transcript store as the verbs see it: which session and which message a person means.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use analects_core::{Body, Ids, Message, MessageId};
 use analects_store::{
     ChainName, Found, JsonlStore, OsIds, Places, StoreError, TranscriptStore, find, load,
-    message_ids,
+    message_names,
 };
 use jiff::Timestamp;
 
@@ -86,22 +86,24 @@ impl Sessions {
         Ok(std::iter::once(id).chain(body.summary_id).collect())
     }
 
-    /// The message of a session that is meant: by its id, or the beginning of it.
+    /// The message of a session that is meant: by its id, or the beginning of it. Of records that begin so, one that
+    /// people see is meant, for what changes the state is mostly written in the same moment.
     pub fn message(&self, of: &ChainName, word: &str) -> Result<MessageId, Failure> {
-        let mut begins: HashSet<MessageId> = HashSet::new();
+        let (mut shown, mut others) = (BTreeSet::new(), BTreeSet::new());
         let mut exact = None;
-        message_ids(&*self.store, of, &mut |id| {
-            if id == word {
-                exact = Some(id.into());
+        message_names(&*self.store, of, &mut |link| {
+            if link.id == word {
+                exact = Some(link.id.into());
                 return ControlFlow::Break(());
             }
-            if id.starts_with(word) && !word.is_empty() {
-                begins.insert(id.into());
+            if link.id.starts_with(word) && !word.is_empty() {
+                let begins = if link.is_shown() { &mut shown } else { &mut others };
+                begins.insert(MessageId::from(link.id));
             }
             ControlFlow::Continue(())
         })?;
-        let mut begins: Vec<MessageId> = begins.into_iter().collect();
-        begins.sort();
+        let begins: Vec<MessageId> =
+            if shown.is_empty() { others } else { shown }.into_iter().collect();
         match (exact, &begins[..]) {
             (Some(id), _) => Ok(id),
             (None, [id]) => Ok(id.clone()),

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use analects_core::Link;
 use analects_formats::transcript::{Envelope, read_line};
 
 use super::{ChainName, TranscriptStore};
@@ -56,18 +57,19 @@ fn one_of(mut names: Vec<ChainName>) -> Found {
     }
 }
 
-/// Goes over the ids of the records of a chain, from the last to the first; `Break` ends it.
-pub fn message_ids(
+/// Goes over the names of the records of a chain, from the last to the first; `Break` ends it.
+pub fn message_names(
     store: &dyn TranscriptStore,
     of: &ChainName,
-    each: &mut dyn FnMut(&str) -> ControlFlow<()>,
+    each: &mut dyn FnMut(Link<'_>) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     store.scan_back(of, &mut |row| {
         let Some(bytes) = row.bytes else { return ControlFlow::Continue(()) };
         match std::str::from_utf8(bytes).ok().and_then(Envelope::read) {
-            Some(head) => each(head.names().link().id),
+            Some(head) => each(head.names().link()),
             None => {
-                read_line(bytes).messages.iter().rev().try_for_each(|message| each(&message.id))
+                let read = read_line(bytes);
+                read.messages.iter().rev().try_for_each(|message| each(Link::of(message)))
             }
         }
     })

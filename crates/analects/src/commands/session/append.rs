@@ -6,7 +6,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 
 use analects_core::{Body, Content, Json, Message, Other, Raw, StateChange};
-use analects_store::{ChainName, JsonlStore, LINE_LIMIT, OsIds, Session, message_ids};
+use analects_store::{ChainName, JsonlStore, LINE_LIMIT, OsIds, Session, message_names};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -174,8 +174,8 @@ impl Writer<'_> {
         let side = agent.map(|agent| self.name.side(agent));
         let mut found = false;
         for chain in side.into_iter().chain([self.name.main()]) {
-            message_ids(self.store, &chain, &mut |stored| {
-                found |= stored == id;
+            message_names(self.store, &chain, &mut |stored| {
+                found |= stored.id == id;
                 if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
         }
