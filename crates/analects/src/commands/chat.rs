@@ -33,6 +33,7 @@ use crate::{local, shell, ui, writing};
 pub use arrived::Arrived;
 pub use asking::in_words;
 use asking::{Told, ask};
+pub use broken::to_ask_in_session;
 use broken::{
     broken_answer, broken_message, if_it_broke_off, or_ask_again, to_ask_again,
     to_ask_again_in_session,

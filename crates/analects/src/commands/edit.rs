@@ -8,6 +8,7 @@ use analects_store::{OsIds, Session};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::chat::{self, to_ask_in_session};
 use super::rewind::check_counts;
 use super::{cells, reading};
 use crate::failure::Failure;
@@ -125,6 +126,7 @@ fn in_session(
     check_counts(&session, &id)?;
     let old = session.message(&id)?;
     let new = Message { parent_id: old.parent_id.clone(), ..said_instead(&old, text)? };
+    let is_said = matches!(old.body, Body::User(_));
     let rest = match old.body {
         Body::Summary(_) if old.parent_id.is_some() => session.compaction(&id)?,
         _ => Vec::new(),
@@ -133,6 +135,9 @@ fn in_session(
         true => session.branch(new, &mut OsIds, Timestamp::now())?,
         false => compact_again(&mut session, new, rest)?,
     };
+    if is_said && chat::open(&sessions, session.name().clone())?.is_unanswered() {
+        ui::remark(&format!("to ask it: {}", to_ask_in_session(&session_id)));
+    }
     if let Some(leaf) = before {
         let leaf = shell::word(&leaf);
         ui::remark(&format!("to undo this: analects rewind {session_id} {leaf}"));
