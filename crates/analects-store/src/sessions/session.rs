@@ -180,6 +180,34 @@ impl<'s> Session<'s> {
         Ok(placed.into_iter().next().map(|message| message.id).unwrap_or_default())
     }
 
+    /// Shows a message again that was hidden, by hiding whatever hides it. Gives the names of these new tombstones, of
+    /// which there is none if the message was not hidden.
+    pub fn show_message(
+        &mut self,
+        target: &str,
+        ids: &mut dyn Ids,
+        now: Timestamp,
+    ) -> Result<Vec<MessageId>, StoreError> {
+        let names = self.names()?;
+        let tree = Tree::new(names.iter().map(Names::link).collect());
+        let hides = |at: &usize| {
+            let kind = tree.link(*at).kind;
+            matches!(kind, LinkKind::Tombstone { target: hidden, .. } if hidden == target)
+                && !tree.is_hidden(*at)
+        };
+        let tombstones = (0..tree.len()).filter(hides).map(|at| {
+            let Link { id, parent, .. } = tree.link(at);
+            let body = Tombstone { target: id.into(), target_parent: parent.map(MessageId::from) };
+            Message::new("", Body::Tombstone(body))
+        });
+        let tombstones: Vec<Message> = tombstones.collect();
+        if tombstones.is_empty() {
+            return Ok(Vec::new());
+        }
+        let placed = self.append(tombstones, ids, now)?;
+        Ok(placed.into_iter().map(|message| message.id).collect())
+    }
+
     /// Puts a summary in the place of what came before: the summary, its boundary, and what else belongs to
     /// them, all in one and each following the one before. With the boundary goes the state as a whole, so that
     /// nothing earlier has to be read again. The first follows its own parent, if it has one. Hiding the boundary

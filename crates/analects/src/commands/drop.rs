@@ -19,13 +19,14 @@ use crate::{shell, ui};
 /// A compaction is not hidden but taken back: compact --undo.
 ///
 /// In a session, a tombstone hides the message, and what followed it follows the one before. The id of the tombstone is
-/// printed: to show the message again, drop the tombstone. Without a call, its results are not sent either; a call
-/// without its result counts as interrupted.
+/// printed. With --undo, the message is shown again, and its own id is printed. Without a call, its results are not sent
+/// either; a call without its result counts as interrupted.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects drop talk.msg.md 3
   analects drop talk.msg.md 3 --undo
-  analects drop last 0197a3c2-77f1")]
+  analects drop last 0197a3c2-77f1
+  analects drop last 0197a3c2-77f1 --undo")]
 pub struct Args {
     /// The message file, or the session: its id, the beginning of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
@@ -35,7 +36,7 @@ pub struct Args {
     #[arg(value_name = "CELL|MESSAGE")]
     message: String,
 
-    /// Show a cell of a file again that was hidden
+    /// Show a cell or message again that was hidden
     #[arg(long)]
     undo: bool,
 
@@ -48,7 +49,9 @@ pub struct Args {
 #[derive(Debug, Serialize)]
 struct Dropped<'a> {
     message_id: &'a str,
+    /// What hides it, or what hides the one that hid it.
     tombstone_id: &'a str,
+    hidden: bool,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -56,28 +59,37 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(path) = cells::file(&args.session) {
         return in_file(args, path, &surroundings);
     }
-    if args.undo {
-        let message = "--undo is for files; in a session, a tombstone hides a message";
-        return Err(Failure::usage(message, "to show it again, drop the tombstone"));
-    }
     let sessions = Sessions::of(&surroundings);
     let name = sessions.find(Some(&args.session))?;
     let message = sessions.message(&name, &args.message)?;
+    if args.undo {
+        return show_again(args, Session::open(&*sessions.store, name)?, &message);
+    }
     if sessions.compaction(&name)?.contains(&message) {
         let failure = Failure::input(format!("{} is a part of the last compaction", &*message));
         let hint = format!("analects compact {} --undo takes that back", &*name.session);
         return Err(failure.or_hint(hint));
     }
+    let undo = format!("analects drop {} {} --undo", &*name.session, shell::word(&message));
     let mut session = Session::open(&*sessions.store, name)?;
     if session.is_hidden(&message)? {
         let failure = Failure::input(format!("{} is hidden already", &*message));
-        return Err(failure.or_hint("to show it again, drop the tombstone that hides it"));
+        return Err(failure.or_hint(format!("{undo} shows it again")));
     }
     let tombstone = session.drop_message(&message, &mut OsIds, Timestamp::now())?;
-    match args.json {
-        true => ui::print_json(&Dropped { message_id: &message, tombstone_id: &tombstone }),
-        false => ui::print_line(&tombstone),
-    }
+    ui::remark(&format!("to undo this: {undo}"));
+    let dropped = Dropped { message_id: &message, tombstone_id: &tombstone, hidden: true };
+    if args.json { ui::print_json(&dropped) } else { ui::print_line(&tombstone) }
+}
+
+/// Shows a message of a session again.
+fn show_again(args: &Args, mut session: Session<'_>, message: &str) -> Result<(), Failure> {
+    let made = session.show_message(message, &mut OsIds, Timestamp::now())?;
+    let Some(tombstone_id) = made.last() else {
+        return Err(Failure::input(format!("{message} is not hidden")));
+    };
+    let shown = Dropped { message_id: message, tombstone_id, hidden: false };
+    if args.json { ui::print_json(&shown) } else { ui::print_line(message) }
 }
 
 fn in_file(args: &Args, path: &Path, surroundings: &Surroundings) -> Result<(), Failure> {

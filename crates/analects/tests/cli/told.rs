@@ -109,3 +109,97 @@ fn an_answer_of_a_session_that_broke_off_is_called_so_and_can_be_asked_again() {
     let run = sandbox.run(&["session", "resume", "last"]);
     assert!(run.stderr.contains("what was asked last has its answer"), "{}", run.stderr);
 }
+
+#[test]
+fn a_dropped_message_of_a_session_is_shown_again_by_its_own_id() {
+    let server = Server::new(vec![answer(&["Forty-two."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    done(&sandbox.run(&["chat", "-m", "openai/tiny", "six times seven?"]));
+    let (session, ids) = (session_id(&sandbox), ids(&sandbox));
+    let seen = || {
+        let run = sandbox.run(&["context", "last", "--request"]);
+        done(&run).contains("Forty-two.")
+    };
+    let undo = format!("analects drop {session} {} --undo", ids[1]);
+    let not_hidden = format!("analects: {} is not hidden\n", ids[1]);
+    sandbox.run(&["drop", "last", &ids[1], "--undo"]).assert_failure(1, &not_hidden);
+    for _ in 0..2 {
+        let run = sandbox.run(&["drop", "last", &ids[1]]);
+        done(&run);
+        assert_eq!(run.stderr, format!("to undo this: {undo}\n"));
+        assert!(!seen());
+        sandbox.run(&["drop", "last", &ids[1]]).assert_failure(
+            1,
+            &format!("analects: {} is hidden already\nhint: {undo} shows it again\n", ids[1]),
+        );
+        let run = sandbox.run(&["drop", "last", &ids[1], "--undo"]);
+        assert_eq!((done(&run), &*run.stderr), (&*ids[1], ""));
+        assert!(seen());
+    }
+    let run = sandbox.run(&["drop", "last", &ids[1], "--json"]);
+    let dropped: serde_json::Value = serde_json::from_str(done(&run)).unwrap();
+    assert_eq!(
+        (&dropped["message_id"], &dropped["hidden"]),
+        (&ids[1].clone().into(), &true.into())
+    );
+    // To drop the tombstone is still the same.
+    done(&sandbox.run(&["drop", "last", dropped["tombstone_id"].as_str().unwrap()]));
+    assert!(seen());
+    done(&sandbox.run(&["drop", "last", &ids[1]]));
+    let run = sandbox.run(&["drop", "last", &ids[1], "--undo", "--json"]);
+    let shown: serde_json::Value = serde_json::from_str(done(&run)).unwrap();
+    assert_eq!((&shown["message_id"], &shown["hidden"]), (&ids[1].clone().into(), &false.into()));
+    assert!(seen());
+    assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
+}
+
+#[test]
+fn what_hides_a_message_twice_is_taken_back_at_once() {
+    let sandbox = Sandbox::new();
+    let lines = "{\"type\":\"user\",\"id\":\"u1\",\"content\":\"one\"}\n\
+        {\"type\":\"assistant\",\"id\":\"a1\",\"content\":\"two\"}\n\
+        {\"type\":\"tombstone\",\"id\":\"t1\",\"target\":\"a1\"}\n\
+        {\"type\":\"tombstone\",\"id\":\"t2\",\"target\":\"a1\"}\n";
+    done(&sandbox.run_with_stdin(&["session", "append"], lines));
+    let seen = || sandbox.run(&["context", "last", "-m", "openai/tiny", "--request"]).stdout;
+    assert!(!seen().contains("two"));
+    done(&sandbox.run(&["drop", "last", "a1", "--undo"]));
+    assert!(seen().contains("two"), "{}", seen());
+}
+
+#[test]
+fn the_beginning_of_an_id_means_a_message_that_people_see() {
+    let server = Server::new(vec![answer(&["Hi."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    done(&sandbox.run(&["chat", "-m", "openai/tiny", "hello"]));
+    // A record of the state may have been written in the same millisecond.
+    let export = done(&sandbox.run(&["session", "export", "last"])).to_string();
+    let state = export.lines().find(|line| line.contains("\"type\":\"state\"")).unwrap();
+    let state: serde_json::Value = serde_json::from_str(state).unwrap();
+    let question = ids(&sandbox)[0].clone();
+    let other = state["id"].as_str().unwrap();
+    let shared = question.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    assert!(shared > 8, "{question} {other}");
+    let run = sandbox.run(&["edit", "last", &question[..shared], "hello?"]);
+    done(&run);
+    // Where nothing else begins so, it is meant.
+    let run = sandbox.run(&["rewind", "last", &other[..shared + 1]]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+}
+
+#[test]
+fn an_edited_question_of_a_session_says_how_it_is_asked() {
+    let server = Server::new(vec![answer(&["Hi."]), answer(&["Hello!"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    done(&sandbox.run(&["chat", "-m", "openai/tiny", "hello"]));
+    let (session, ids) = (session_id(&sandbox), ids(&sandbox));
+    let run = sandbox.run(&["edit", "last", &ids[1], "Good day."]);
+    done(&run);
+    assert!(!run.stderr.contains("to ask it"), "{}", run.stderr);
+    let run = sandbox.run(&["edit", "last", &ids[0], "hello there"]);
+    done(&run);
+    let told =
+        format!("to ask it: analects session resume {session}\nto undo this: analects rewind ");
+    assert!(run.stderr.starts_with(&told), "{}", run.stderr);
+    sandbox.run(&["session", "resume", &session]).assert_answer("Hello!\n");
+}
