@@ -63,7 +63,7 @@ impl Choice {
                 if cells.is_empty() {
                     let text = format!("{list}: the cell at the end of the file is empty");
                     let error = ItemError::new(ItemErrorKind::Invalid, text);
-                    return Err(error.hinting("analects list FILE shows the cells"));
+                    return Err(error.hinting("analects show FILE shows the cells"));
                 }
                 names.extend(cells.into_iter().map(firm_name));
             }
@@ -338,7 +338,7 @@ impl<'a> Names<'a> {
         let error = ItemError::new(ItemErrorKind::UnknownCell, format!("there is no cell {name}"));
         match nearest(name, self.ids.keys().copied()) {
             Some(near) => error.hinting(format!("did you mean {near}?")),
-            None => error.hinting("analects list FILE shows the cells"),
+            None => error.hinting("analects show FILE shows the cells"),
         }
     }
 }
