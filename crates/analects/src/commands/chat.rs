@@ -445,11 +445,22 @@ fn open_file(path: &Path, surroundings: &Surroundings) -> Result<FileConversatio
 /// Says why a file cannot be gone on with.
 fn not_opened(error: StoreError) -> Failure {
     match error {
+        StoreError::NotAMessageFile { path } if !path.exists() => not_there(&path),
         StoreError::NotAMessageFile { .. } => {
             Failure::from(error).and_hint("--force does that, for its section Discussion")
         }
         error => error.into(),
     }
+}
+
+/// Says that a file is not there which would be a plain one if it was made: nobody knows where its messages would go.
+fn not_there(path: &Path) -> Failure {
+    let (file, name) = (shell::path(path), path.with_extension("msg.md"));
+    let hint = format!(
+        "analects new {file} makes it, with a section for messages; or name it {}, which chat makes",
+        name.display()
+    );
+    Failure::not_found(format!("{}: not found", path.display())).or_hint(hint)
 }
 
 /// Writes the agent into the file if it does not know it yet, and gives it the settings of this call.

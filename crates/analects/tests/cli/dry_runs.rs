@@ -138,6 +138,6 @@ fn a_plain_file_that_is_not_there_yet_is_rehearsed_too() {
     let server = Server::new(vec![answer(&["Yes."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let run = sandbox.run(&["chat", "new.md", "-m", "openai/tiny", "Hi", "--dry-run"]);
-    assert!(run.stderr.contains("not a message file"), "{}", run.stderr);
+    assert!(run.stderr.contains("new.md: not found"), "{}", run.stderr);
     agrees(&sandbox, &server, &["chat", "new.md", "-m", "openai/tiny", "--force", "Hi"]);
 }

@@ -203,3 +203,37 @@ fn an_edited_question_of_a_session_says_how_it_is_asked() {
     assert!(run.stderr.starts_with(&told), "{}", run.stderr);
     sandbox.run(&["session", "resume", &session]).assert_answer("Hello!\n");
 }
+
+#[test]
+fn a_plain_file_that_is_not_there_is_called_so() {
+    let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
+    for more in [&[][..], &["--dry-run"]] {
+        let args = [&["chat", "nosuch.md", "-m", "openai/tiny", "hi"], more].concat();
+        sandbox.run(&args).assert_failure(
+            3,
+            "analects: nosuch.md: not found\n\
+             hint: analects new nosuch.md makes it, with a section for messages; \
+             or name it nosuch.msg.md, which chat makes\n",
+        );
+    }
+    assert!(!sandbox.path("nosuch.md").exists());
+    done(&sandbox.run(&["new", "nosuch.md"]));
+    let run = sandbox.run(&["chat", "nosuch.md", "-m", "openai/tiny", "hi", "--dry-run"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+}
+
+#[test]
+fn whoever_names_a_cell_that_is_not_there_is_told_what_shows_all_of_them() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", format!("{AGENTS}# %% [^q]\n\n[^q]: [markdown]\n\nhi\n"));
+    let verbs: [&[&str]; 4] = [
+        &["drop", "a.msg.md", "777"],
+        &["edit", "a.msg.md", "777", "x"],
+        &["rewind", "a.msg.md", "777"],
+        &["fork", "a.msg.md", "--at", "777"],
+    ];
+    for args in verbs {
+        let told = "analects: a.msg.md: there is no cell 777\nhint: analects show a.msg.md shows the cells\n";
+        sandbox.run(args).assert_failure(3, told);
+    }
+}
