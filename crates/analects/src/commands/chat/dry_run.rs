@@ -10,9 +10,11 @@ use analects_runtime::{Conversation, StoredConversation, attached, due_reminders
 use analects_store::{OsIds, ShownFiles, StoreError, read_message_file};
 use jiff::Timestamp;
 
+use super::choosing::{self, check_asks};
+use super::in_file::{next_turn, not_opened, nothing_to_ask};
+use super::in_store::nothing_to_ask_in_session;
 use super::who::{Wanted, Who};
-use super::{Call, Said, check_asks, choosing, folder_of, next_turn};
-use super::{not_opened, nothing_to_ask, nothing_to_ask_in_session};
+use super::{Call, Said, folder_of};
 use crate::commands::cells;
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;

@@ -12,8 +12,9 @@ use analects_store::vfs::{Disk, Facts, Vfs};
 use analects_store::{LockedFile, StoreError, read_message_file};
 use notify::{Event, RecursiveMode, Watcher};
 
+use super::in_file::{Taken, misplaced_question, take_turn};
 use super::kept::{Kept, SAVED_OVER};
-use super::{Call, Said, misplaced_question, take_turn};
+use super::{Call, Said};
 use crate::failure::Failure;
 use crate::{interrupt, shell, ui};
 
@@ -178,15 +179,15 @@ impl Watch<'_> {
         if is_old {
             return Ok(Looked::Nothing);
         }
-        let (mut after, began) = (None, Instant::now());
-        let done = take_turn(self.call, self.path, Said::default(), &mut after).map(drop);
+        let began = Instant::now();
+        let Taken { done, after } = take_turn(self.call, self.path, Said::default());
         // Of an answer that broke off, something may have come.
         let came = |document: &Document| self::questions(document) != questions;
         if let Some(document) = after.filter(came) {
             self.kept.keep(document, began);
         }
         match done.map_err(|failure| self.call.surroundings.explain(failure)) {
-            Ok(()) => self.told = None,
+            Ok(_) => self.told = None,
             Err(failure) => {
                 if let Looked::Locked = self.failed(failure, &questions)? {
                     return Ok(Looked::Locked);

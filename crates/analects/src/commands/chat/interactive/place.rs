@@ -12,10 +12,10 @@ use analects_store::{
 };
 use jiff::Timestamp;
 
-use crate::commands::chat::{
-    Call, Manner, Said, Wanted, Who, broken_answer, broken_message, chat_in_file, go_on_with,
-    in_words, open_file,
-};
+use crate::commands::chat::broken::{broken_answer, broken_message};
+use crate::commands::chat::in_file::{chat_in_file, open_file};
+use crate::commands::chat::in_store::go_on_with;
+use crate::commands::chat::{Call, Manner, Said, Wanted, Who, in_words};
 use crate::commands::compact::{compact_here, last_summary};
 use crate::commands::{cells, context, fork, rewind};
 use crate::config::Config;
