@@ -19,6 +19,10 @@ const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
 const THOUGHT: &str =
     "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"let me see\"}}]}\n\n";
 
+/// Where the address of a provider is read from, and a model of it.
+const OPENAI: (&str, &str) = ("OPENAI_BASE_URL", "openai/tiny");
+const ANTHROPIC: (&str, &str) = ("ANTHROPIC_BASE_URL", "anthropic/tiny");
+
 /// Serves the beginning of one answer, then nothing until the other side goes away; tells when the beginning is sent.
 fn serve(beginning: String) -> (String, Receiver<()>) {
     let (sent, is_sent) = channel();
@@ -42,15 +46,15 @@ fn serve(beginning: String) -> (String, Receiver<()>) {
 /// Asks in `talk.msg.md`, and stops at the first event that `enough` says is one too many, or with `or`.
 async fn stop_at(
     folder: &Path,
+    (variable, name): (&str, &str),
     base_url: String,
     enough: impl Fn(&StreamEvent) -> bool,
     or: impl Future<Output = ()>,
 ) -> Outcome {
     let places = Places { data: folder.join("data"), state: folder.join("state") };
-    let surroundings =
-        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| base_url.clone()));
-    let model = resolve("openai/tiny", &surroundings).unwrap();
-    let agent = Agent::of_model("tiny", "openai/tiny");
+    let surroundings = Surroundings::read(|name| (name == variable).then(|| base_url.clone()));
+    let model = resolve(name, &surroundings).unwrap();
+    let agent = Agent::of_model("tiny", name);
     let mut conversation = FileConversation::open(&folder.join("talk.msg.md"), &places).unwrap();
     conversation.set_agent(&agent).unwrap();
     conversation.say("really?", jiff::Timestamp::UNIX_EPOCH).unwrap();
@@ -78,7 +82,7 @@ async fn a_thought_that_was_stopped_is_kept() {
         matches!(event, StreamEvent::BlockDelta { delta: Delta::Thinking(_), .. })
     };
     let patience = tokio::time::sleep(Duration::from_secs(20));
-    let outcome = stop_at(folder.path(), base_url, is_thought, patience).await;
+    let outcome = stop_at(folder.path(), OPENAI, base_url, is_thought, patience).await;
     assert!(outcome.stopped && outcome.error.is_none());
     let file = std::fs::read_to_string(folder.path().join("talk.msg.md")).unwrap();
     assert!(file.contains("\nlet me see\n") && file.contains("interrupted"), "{file}");
@@ -95,8 +99,27 @@ async fn an_answer_of_which_nothing_came_leaves_no_trace() {
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     };
-    let outcome = stop_at(folder.path(), base_url, |_| false, soon).await;
+    let outcome = stop_at(folder.path(), OPENAI, base_url, |_| false, soon).await;
     assert!(outcome.stopped && outcome.error.is_none());
+    let file = std::fs::read_to_string(folder.path().join("talk.msg.md")).unwrap();
+    assert!(file.ends_with("\nreally?\n") && !file.contains("%%%"), "{file}");
+}
+
+/// Anthropic announces a block before anything of it comes.
+#[tokio::test]
+async fn an_answer_that_was_only_announced_leaves_no_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = r#"{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"tiny","content":[],"usage":{"input_tokens":3,"output_tokens":1}}}"#;
+    let block =
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
+    let events = format!(
+        "event: message_start\ndata: {start}\n\nevent: content_block_start\ndata: {block}\n\n"
+    );
+    let (base_url, _) = serve(format!("{HEAD}{events}"));
+    let is_announced = |event: &StreamEvent| matches!(event, StreamEvent::BlockStart { .. });
+    let patience = tokio::time::sleep(Duration::from_secs(20));
+    let outcome = stop_at(folder.path(), ANTHROPIC, base_url, is_announced, patience).await;
+    assert!(outcome.stopped && outcome.error.is_none() && outcome.answer.text().is_empty());
     let file = std::fs::read_to_string(folder.path().join("talk.msg.md")).unwrap();
     assert!(file.ends_with("\nreally?\n") && !file.contains("%%%"), "{file}");
 }

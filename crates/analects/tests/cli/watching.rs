@@ -130,6 +130,7 @@ fn what_fails_is_told_and_asked_again_only_when_it_is_saved_again() {
     let run = watching.stop();
     assert_eq!(run.code, Some(0));
     assert_eq!(run.stderr.matches("no such luck").count(), 1, "{}", run.stderr);
+    assert!(run.stderr.contains("hint: to ask again, save the file again\n"), "{}", run.stderr);
 }
 
 #[test]

@@ -263,7 +263,11 @@ impl Watch<'_> {
         let is_open = |document: Document| questions(&document) == *asked;
         if !failure.is_usage() || self.read().is_none_or(is_open) {
             self.told = None;
-            self.tell(failure);
+            let is_of_model = failure.is_of_model();
+            self.tell(match is_of_model {
+                true => failure.or_hint("to ask again, save the file again"),
+                false => failure,
+            });
         }
         Ok(Looked::Wrote)
     }
