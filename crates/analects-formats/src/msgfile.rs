@@ -35,6 +35,7 @@ pub(crate) mod scan;
 mod show;
 mod stream;
 mod tidy;
+mod unseen;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -70,6 +71,7 @@ pub use show::{
 };
 pub use stream::CellStream;
 pub use tidy::tidy;
+pub use unseen::{Unseen, unseen};
 
 /// A message file, read: the source, and where its parts are.
 #[derive(Debug)]

@@ -7,8 +7,9 @@ use analects_core::{Agent, History, Problem, Severity};
 use serde::{Serialize, Serializer};
 
 use super::agents::is_fixed_word;
+use super::choice::{Versions, shown as shown_cells};
 use super::code::code;
-use super::{Cell, CellKind, Document, Kind, Meta, base64};
+use super::{Cell, CellKind, Document, Kind, Meta, Unseen, base64, unseen};
 
 /// A message file, as JSON.
 #[derive(Debug, Clone, Serialize)]
@@ -64,6 +65,12 @@ pub struct ShowCell {
     pub parent: Option<String>,
     /// The names of the cells that belong to it.
     pub outputs: Vec<String>,
+    /// Why the model does not see it, in one of the words of [`Unseen`]; nothing if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<&'static str>,
+    /// The cell that the model sees in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edited_by: Option<String>,
 }
 
 impl ShowCell {
@@ -170,7 +177,7 @@ pub fn briefs(document: &Document) -> Vec<Brief> {
     let mut briefs: Vec<Brief> = Vec::with_capacity(document.cells().len());
     let mut names: HashMap<Cow<'_, str>, usize> = HashMap::with_capacity(document.cells().len());
     let mut code: HashSet<Cow<'_, str>> = HashSet::new();
-    let mut last_message = None;
+    let mut questions = Questions::of(document);
     for cell in document.cells() {
         let (at, name) = (briefs.len(), cell.name());
         let meta = cell.meta().unwrap_or_default();
@@ -178,17 +185,21 @@ pub fn briefs(document: &Document) -> Vec<Brief> {
             code.insert(name.clone());
         }
         let role = role_of(cell, &meta, |id| code.contains(id));
+        let follows = meta.get("parent").and_then(|parent| match parent {
+            "" => Some(None),
+            parent => names.get(parent).map(|at| Some(*at)),
+        });
+        let question = questions.before(follows, meta.get("agent_id"));
         let mut parent = None;
-        if cell.kind() == CellKind::Output && role != "residue" {
+        if cell.kind() == CellKind::Output && role != "residue" && !is_rewind(role, &meta) {
             // A derived id extends its parent's by a dot; everything else answers what was said last.
             let derived = name.rsplit_once('.').and_then(|(parent, _)| names.get(parent));
             let part = meta.get("part").and_then(|part| names.get(part));
-            parent = part.or(derived).copied().or(last_message);
+            parent = part.or(derived).copied().or(question);
         }
         // What waits to be typed into was not answered.
-        if role == "user" && !cell.body().is_empty() {
-            last_message = Some(at);
-        }
+        let is_said = role == "user" && !cell.body().is_empty();
+        questions.add(at, is_said, question, meta.get("agent_id"));
         if let Some(parent) = parent {
             briefs[parent].outputs += 1;
         }
@@ -201,6 +212,53 @@ pub fn briefs(document: &Document) -> Vec<Brief> {
     briefs
 }
 
+/// Whether a cell only says where somebody went back: it answers nothing.
+fn is_rewind(role: &str, meta: &Meta) -> bool {
+    role == "notification" && meta.get("kind") == Some("rewind")
+}
+
+/// What was asked last, at each cell of a file and on its branch.
+struct Questions {
+    /// The question that what follows each cell answers.
+    at: Vec<Option<usize>>,
+    /// The last cell of the main chain, and of each side chain.
+    main: Option<usize>,
+    sides: HashMap<String, usize>,
+    /// The cells in whose place something else is said.
+    replaced: HashSet<usize>,
+}
+
+impl Questions {
+    fn of(document: &Document) -> Questions {
+        let mut replaced = HashSet::new();
+        // Most files have no edits, and then need not be looked through.
+        if document.mentions("edit_of") {
+            let (versions, shown) = (Versions::of(document), shown_cells(document));
+            let is_replaced =
+                |at: &usize| !shown[*at] && versions.edits(*at).iter().any(|edit| shown[*edit]);
+            replaced = (0..shown.len()).filter(is_replaced).collect();
+        }
+        let at = Vec::with_capacity(document.cells().len());
+        Questions { at, main: None, sides: HashMap::new(), replaced }
+    }
+
+    /// What was asked before a cell that follows another one, or nobody; or else the last of its chain.
+    fn before(&self, follows: Option<Option<usize>>, side: Option<&str>) -> Option<usize> {
+        let last = || side.and_then(|side| self.sides.get(side).copied()).or(self.main);
+        follows.unwrap_or_else(last).and_then(|at| self.at[at])
+    }
+
+    /// Notes the next cell: of one that is edited, the edit above it is what was asked.
+    fn add(&mut self, at: usize, is_said: bool, before: Option<usize>, side: Option<&str>) {
+        let is_question = is_said && !self.replaced.contains(&at);
+        self.at.push(if is_question { Some(at) } else { before });
+        match side {
+            Some(side) => _ = self.sides.insert(side.to_string(), at),
+            None => self.main = Some(at),
+        }
+    }
+}
+
 /// Describes the cells of a document without their content.
 pub fn outline(document: &Document) -> Vec<ShowCell> {
     let briefs = briefs(document);
@@ -211,6 +269,12 @@ pub fn outline(document: &Document) -> Vec<ShowCell> {
             let name = shown[at].name.clone();
             shown[at].parent = Some(shown[parent].name.clone());
             shown[parent].outputs.push(name);
+        }
+    }
+    for (at, why) in unseen(document).into_iter().enumerate() {
+        shown[at].unseen = why.map(Unseen::as_str);
+        if let Some(Unseen::Edited(by)) = why {
+            shown[at].edited_by = Some(shown[by].name.clone());
         }
     }
     shown
@@ -261,6 +325,8 @@ fn outline_cell(cell: Cell<'_>, brief: &Brief) -> ShowCell {
         end_line: brief.end_line,
         parent: None,
         outputs: Vec::new(),
+        unseen: None,
+        edited_by: None,
     }
 }
 

@@ -14,10 +14,11 @@ use crate::ui;
 /// List what a message file holds: items, outputs, agents or tools
 ///
 /// FILE alone, and FILE/item, list the items: what people wrote, and the calls of tools. A line has the
-/// item's name, what it is, the line where it begins, how many outputs belong to it, and how it begins.
+/// item's name, what it is, the line where it begins, how many outputs belong to it, and how it begins. Where
+/// the model does not see it, that stands before its beginning, as in show.
 ///
 /// FILE/output lists all that came back, that is, every cell with %%%: name, what it is, line, the cell that
-/// it belongs to, beginning.
+/// it belongs to on its branch, beginning.
 ///
 /// FILE/agent lists every agent that takes part, defined or not: name, whether it is the default, its
 /// models, where it is defined, and how many replies it gave. FILE/tool lists the tools that code cells
@@ -177,15 +178,16 @@ fn print_cells(args: &Args, path: &str, document: &Document, part: Part) -> Resu
     }
     let briefs = msgfile::briefs(document);
     let names: Vec<Cell<'_>> = document.cells().collect();
-    let listed = names.iter().zip(&briefs).filter(|(cell, brief)| part.has(**cell, brief.role));
-    let rows = listed.map(|(cell, brief)| {
+    let listed = names.iter().zip(&briefs).zip(reading::marks(document));
+    let listed = listed.filter(|((cell, brief), _)| part.has(**cell, brief.role));
+    let rows = listed.map(|((cell, brief), mark)| {
         let belongs = match part {
             Part::Item if brief.outputs == 0 => String::new(),
             Part::Item => counted(brief.outputs, "output"),
             _ => brief.parent.map(|at| format!("of {}", names[at].name())).unwrap_or_default(),
         };
         let (role, line) = (brief.role.to_string(), format!("line {}", brief.line));
-        [cell.name().into_owned(), role, line, belongs, reading::beginning(*cell, brief.role)]
+        [cell.name().into_owned(), role, line, belongs, mark, reading::beginning(*cell, brief.role)]
     });
     print_rows(path, word, rows.collect())
 }

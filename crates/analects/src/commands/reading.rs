@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use analects_core::{Problem, Severity};
-use analects_formats::msgfile::{self, Cell, Document, Kind, invoke};
+use analects_formats::msgfile::{self, Cell, Document, Kind, Unseen, invoke};
 use analects_store::{StoreError, read_message_file};
 
 use super::chat::usual_agent;
@@ -67,6 +67,17 @@ pub fn beginning(cell: Cell<'_>, role: &str) -> String {
         (false, true) => title.into_owned(),
         (false, false) => format!("{title}: {first}"),
     }
+}
+
+/// Why the model does not see each cell, for people; nothing where it does.
+pub fn marks(document: &Document) -> Vec<String> {
+    let names: Vec<Cell<'_>> = document.cells().collect();
+    let mark = |why: Option<Unseen>| match why {
+        Some(Unseen::Edited(by)) => format!("edited by {}", names[by].name()),
+        Some(Unseen::Branch) => "other branch".to_string(),
+        why => why.map_or("", Unseen::as_str).to_string(),
+    };
+    msgfile::unseen(document).into_iter().map(mark).collect()
 }
 
 fn is_binary(mime_type: &str) -> bool {

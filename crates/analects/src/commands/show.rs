@@ -10,8 +10,11 @@ use crate::ui;
 
 /// Show the cells of a message file, and what is odd about it
 ///
-/// One line a cell: its name, what it is, the line where it begins, and how it begins. On a terminal,
-/// lines are cut to its width. Problems are reported on stderr; the file is only read.
+/// One line a cell: its name, what it is, the line where it begins, why the model does not see it, if it does not, and
+/// how it begins. On a terminal, lines are cut to its width. Problems are reported on stderr; the file is only read.
+///
+/// The model does not see what is hidden (history=none), edited by another cell, on another branch, in a side chain,
+/// taken back, compacted (a summary stands for it), or an error.
 ///
 /// With --json, the whole parsed file for other programs: frontmatter, agents, all cells with their
 /// content, and problems. Binary content is in content_base64.
@@ -37,9 +40,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let default = reading::default_agent(&document);
         return ui::print_json(&shown.with_default_agent(default));
     }
-    let rows = document.cells().zip(msgfile::briefs(&document)).map(|(cell, brief)| {
+    let cells = document.cells().zip(msgfile::briefs(&document)).zip(reading::marks(&document));
+    let rows = cells.map(|((cell, brief), mark)| {
         let (role, line) = (brief.role.to_string(), format!("line {}", brief.line));
-        [cell.name().into_owned(), role, line, reading::beginning(cell, brief.role)]
+        [cell.name().into_owned(), role, line, mark, reading::beginning(cell, brief.role)]
     });
     let printed = ui::print_rows(rows.collect());
     if document.cells().len() == 0 {

@@ -63,6 +63,7 @@ mod shown_files;
 mod syscalls;
 mod terminal;
 mod told;
+mod unseen;
 mod watching;
 mod ways;
 #[cfg(target_os = "linux")]
