@@ -194,6 +194,8 @@ impl Reply {
             let own = own_cell(document, &id, &written, &lengths);
             let name = own.as_ref().map_or_else(|| document.next_id(), |_| id.clone());
             let (mut cells, residue) = make(document, &name);
+            // An answer of calls alone has no cell of that name.
+            let first = cells.first().map(|cell| cell.id.clone());
             let splice = match own {
                 Some((own, below)) => {
                     keep_what_a_person_gave(&mut cells, own);
@@ -207,11 +209,11 @@ impl Reply {
                     }
                 }
             };
-            let Some(line) = residue else { return (splice, name) };
+            let Some(line) = residue else { return (splice, first) };
             let bytes = splice.apply(document.source());
             let bytes = document.with_source_within_section(bytes);
             let bytes = msgfile::add_residue(&bytes, &line);
-            (Splice::whole(document.source(), bytes), name)
+            (Splice::whole(document.source(), bytes), first)
         };
         match put(&mut file, &mut place, somebody_writes) {
             Ok(()) => Ok(file),
@@ -231,34 +233,31 @@ impl Reply {
 
 /// Puts the reply into the file. While somebody else writes to it, it also stays there: an editor may save a
 /// text that it read before the reply was complete, and would not know what it takes away. An error comes with the
-/// name that the reply had in the file, if it was there.
+/// name of its first cell, if it was in the file.
 fn put(
     file: &mut LockedFile,
-    place: &mut dyn FnMut(&Document) -> (Splice, String),
+    place: &mut dyn FnMut(&Document) -> (Splice, Option<String>),
     somebody_writes: bool,
 ) -> Result<(), (StoreError, Option<String>)> {
-    let mut there: Option<String> = None;
+    let mut name: Option<String> = None;
     for _ in 0..MAX_RETURNS {
-        let mut name = String::new();
+        let before = name.clone();
         let edited = file.edit(|document| {
             // An editor that took it away may have saved it again meanwhile.
-            if let Some(known) = there.as_ref().filter(|name| is_complete(document, name)) {
-                name.clone_from(known);
+            if before.as_ref().is_some_and(|name| is_complete(document, name)) {
                 return Splice::nothing();
             }
-            let (splice, id) = place(document);
-            name = id;
+            let (splice, first) = place(document);
+            name = first;
             splice
         });
-        edited.map_err(|error| (error, there.clone()))?;
-        let stays =
-            !somebody_writes || stays(file, &name).map_err(|error| (error, Some(name.clone())))?;
-        if stays {
+        edited.map_err(|error| (error, before))?;
+        let Some(known) = name.as_ref().filter(|_| somebody_writes) else { return Ok(()) };
+        if stays(file, known).map_err(|error| (error, name.clone()))? {
             return Ok(());
         }
-        there = Some(name);
     }
-    Err((StoreError::Changing { path: file.path().to_path_buf() }, there))
+    Err((StoreError::Changing { path: file.path().to_path_buf() }, name))
 }
 
 /// Whether a reply is still in the file after a while.
