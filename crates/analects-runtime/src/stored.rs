@@ -189,6 +189,11 @@ impl StoredConversation {
         let mut records = messages;
         let at = if is_new { 0 } else { records.len() };
         records.splice(at..at, state);
+        // With nothing to add, the conversation stays where it is, whatever somebody else has added.
+        if records.is_empty() {
+            self.note_state();
+            return Ok(());
+        }
         for record in &mut records {
             record.parent_id = None;
         }

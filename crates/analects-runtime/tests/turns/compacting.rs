@@ -362,6 +362,8 @@ async fn a_compaction_follows_what_it_was_made_of() {
     let (three, other) = (at("three?"), at("from the other?"));
     assert_eq!(stored[other]["parent_id"], stored[three + 1]["id"]);
     assert_eq!(stored[other + 1]["parent_id"], stored[other]["id"]);
+    let summary = stored.iter().find(|record| record["type"] == "summary").unwrap();
+    assert_eq!(summary["parent_id"], stored[three + 1]["id"]);
 }
 
 #[tokio::test]
