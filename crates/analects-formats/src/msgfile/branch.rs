@@ -101,8 +101,7 @@ pub fn rewind(document: &Document, at: usize) -> Result<Rewound, ItemError> {
     let at = leaf(document, at);
     let counted = Compaction::of(document);
     let (at, asked) = (end_of_compaction(document, &roles, at), at);
-    let (named, at) = (at, end_of_versions(document, at));
-    let cell = cell_of(document, named);
+    let cell = cell_of(document, at);
     let before = end(document, &roles, &sides).unwrap_or(at);
     if before == at {
         let text = format!("nothing comes after cell {}", cell.name());
@@ -111,12 +110,11 @@ pub fn rewind(document: &Document, at: usize) -> Result<Rewound, ItemError> {
     // Places count from the top; a name would not do for a cell that another one shares it with.
     let (source, _) = with_id(document, before)?;
     let document = document.with_source(source);
-    let (source, parent) = with_id(&document, at)?;
+    let (source, to) = with_id(&document, at)?;
     let document = document.with_source(source);
     let before = cell_of(&document, before).name().into_owned();
-    let to = cell_of(&document, named).name().into_owned();
     let text = format!("Back to cell {to}; what stands between is another branch.");
-    let source = append(&document, &marker(&document, &parent, text)).apply(document.source());
+    let source = append(&document, &marker(&document, &to, text)).apply(document.source());
     let counts = Compaction::of(&document.with_source(source.clone())).map(|it| it.boundary);
     if roles[asked] == "summary" && at != asked && counts.is_none() {
         return Err(uncounted_summary(cell_of(&document, asked)));
@@ -189,13 +187,16 @@ fn uncounted_summary(cell: Cell<'_>) -> ItemError {
     ItemError::new(ItemErrorKind::Invalid, text).hinting("name a message or an answer")
 }
 
+/// Whether a cell says that a conversation goes on from elsewhere.
+fn is_rewind(cell: Cell<'_>) -> bool {
+    cell.type_word() == "notification" && cell.attribute("kind").as_deref() == Some(REWIND)
+}
+
 /// The cell that a conversation goes on from, if its last message is in this cell: where a rewind went.
 fn leaf(document: &Document, mut at: usize) -> usize {
     loop {
         let cell = cell_of(document, at);
-        let is_rewind =
-            cell.type_word() == "notification" && cell.attribute("kind").as_deref() == Some(REWIND);
-        let parent = cell.attribute("parent").filter(|_| is_rewind);
+        let parent = cell.attribute("parent").filter(|_| is_rewind(cell));
         match parent.and_then(|parent| document.cell(&parent)).filter(|parent| parent.at < at) {
             Some(parent) => at = parent.at,
             None => return at,
@@ -203,12 +204,15 @@ fn leaf(document: &Document, mut at: usize) -> usize {
     }
 }
 
-/// Behind an edit stands what it was made of, hidden; whatever goes on behind the edit goes on behind that, so that it
-/// also follows the one when the other is taken back.
-fn end_of_versions(document: &Document, at: usize) -> usize {
-    let versions = Versions::of(document).all(at);
-    let is_version = |at: &usize| versions.contains(at);
-    (at + 1..).take_while(is_version).last().unwrap_or(at)
+/// What has to change so that whoever went back to one version of a cell went back to another one, which is seen in its
+/// place from now on: with what belongs to it, or else calls would be without their results.
+pub(super) fn rewinds_moved(document: &Document, from: usize, to: usize) -> Vec<Attribute> {
+    let parts = |at: usize| cell_of(document, at).parts().map(|part| part.name().into_owned());
+    let (old, new) = (parts(from).collect::<HashSet<String>>(), parts(to).last());
+    let rewinds = document.cells().filter(|cell| is_rewind(*cell));
+    let moved = rewinds.filter(|cell| cell.attribute("parent").is_some_and(|at| old.contains(&at)));
+    let value = new.unwrap_or_default();
+    moved.map(|cell| Attribute { cell: cell.at, key: "parent", value: value.clone() }).collect()
 }
 
 /// The file up to a cell and what belongs to it: its calls and their results, the outputs of its code.

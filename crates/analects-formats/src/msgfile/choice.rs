@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use analects_core::{History, nearest};
 
+use super::branch::rewinds_moved;
 use super::compaction::{Compaction, renamed};
 use super::item::{ItemError, ItemErrorKind};
 use super::{Attribute, Cell, Document, place_in, roles};
@@ -224,10 +225,11 @@ pub fn reveal(document: &Document, at: usize) -> Vec<Attribute> {
     let mut changes: Vec<Attribute> = cells.flat_map(|at| families.showing(at)).collect();
     if !changes.is_empty() {
         // Also one that only its call hides, which is shown now.
-        let others = meant.iter().flat_map(|at| versions.all(*at));
-        let others = others.filter(|other| !meant.contains(other) && !says_no(other));
-        for other in others {
+        let others = meant.iter().flat_map(|at| versions.all(*at).into_iter().map(|it| (*at, it)));
+        let others = others.filter(|(_, other)| !meant.contains(other) && !says_no(other));
+        for (meant, other) in others {
             changes.extend(families.hiding_version(other));
+            changes.extend(rewinds_moved(document, other, meant));
             // A compaction goes by the version that is seen.
             let name = document.cells().nth(at).map(|cell| cell.name().into_owned());
             changes.extend(name.into_iter().flat_map(|name| renamed(document, other, &name)));

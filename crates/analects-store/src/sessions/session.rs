@@ -166,6 +166,13 @@ impl<'s> Session<'s> {
         Ok(tree.position(id).is_some_and(|at| tree.is_hidden(at)))
     }
 
+    /// Whether a message is the summary or the boundary of a compaction.
+    pub fn is_of_compaction(&self, id: &str) -> Result<bool, StoreError> {
+        let kind =
+            |link: Link<'_>| matches!(link.kind, LinkKind::Summary | LinkKind::Boundary { .. });
+        Ok(kind(self.look_up(id)?.link()))
+    }
+
     /// Hides a message from now on; its children follow what it followed. Hiding the tombstone, whose
     /// name comes back, undoes it.
     pub fn drop_message(

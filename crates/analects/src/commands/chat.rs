@@ -216,12 +216,11 @@ impl Call<'_> {
     /// How far this call goes. Cells are chosen among those that are there, and a recording holds one answer: what
     /// waits for another agent is left to a further call.
     fn course(self) -> Course {
-        let is_chosen = !self.choosing.choice().is_empty();
-        match is_chosen || self.manner.options.record.is_some() {
-            // A choice that is not kept does not hold for that call, and places have moved.
-            true if is_chosen && !self.choosing.save => Course::of_one(", with its own -i or -e"),
+        let choice = self.choosing.choice();
+        let is_kept = self.choosing.save && !choice.is_empty();
+        match is_kept || (choice.is_empty() && self.manner.options.record.is_some()) {
             true => Course::of_one(""),
-            false => Course::default(),
+            false => Course::of(&choice),
         }
     }
 }

@@ -136,7 +136,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let wanted = Wanted { agent: wanted.agent.or(turn.agent.as_deref()), ..wanted };
         let who = Who::of_file(&document, wanted, &surroundings.models, &config)?;
         let serving = local::serving(&who.model, &surroundings);
-        if let Some(words) = turn.in_words(&who.agent.name) {
+        if let Some(words) = turn.in_words(&choice, &who.agent.name) {
             ui::remark(&words);
         }
         choice.exclude.extend(turn.left);

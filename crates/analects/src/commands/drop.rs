@@ -84,6 +84,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 /// Shows a message of a session again.
 fn show_again(args: &Args, mut session: Session<'_>, message: &str) -> Result<(), Failure> {
+    if session.is_of_compaction(message)? && session.is_hidden(message)? {
+        let text = format!("{message} is of a compaction that was taken back");
+        return Err(Failure::input(text).or_hint("analects compact makes another one"));
+    }
     let made = session.show_message(message, &mut OsIds, Timestamp::now())?;
     let Some(tombstone_id) = made.last() else {
         return Err(Failure::input(format!("{message} is not hidden")));

@@ -185,6 +185,46 @@ fn an_edit_is_taken_back_also_after_it_was_asked() {
     }
 }
 
+/// Who tidies the old version away afterwards changes nothing that is sent.
+#[test]
+fn an_edit_that_was_gone_back_to_does_not_need_what_it_replaced() {
+    let server = Server::new(vec![answer(&["after the edit"])]);
+    let sandbox = sandbox_with(&server);
+    let new = done(&sandbox.run(&["edit", "a.msg.md", "1", "an edit"])).to_string();
+    done(&sandbox.run(&["rewind", "a.msg.md", &new]));
+    done(&sandbox.run(&["chat", "a.msg.md", "--agent", "coder"]));
+    let before = sent_of_file(&sandbox);
+    assert!(!before.contains("Forty-two."), "{before}");
+    let file = sandbox.read("a.msg.md");
+    let (start, end) = (file.find("# %% [^1]").unwrap(), file.find("# %%% [^2]").unwrap());
+    sandbox.write("a.msg.md", format!("{}{}", &file[..start], &file[end..]));
+    assert_eq!(sent_of_file(&sandbox), before);
+    // Nor if it says nothing, as a cell that was ready does.
+    sandbox.write("b.msg.md", format!("{FILE}\n# %% [^9]\n"));
+    let new = done(&sandbox.run(&["edit", "b.msg.md", "9", "typed"])).to_string();
+    sandbox.run(&["add", "b.msg.md", "--output", "--agent", "coder", "an answer"]);
+    done(&sandbox.run(&["rewind", "b.msg.md", &new]));
+    let run = sandbox.run(&["check", "b.msg.md"]);
+    assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+}
+
+/// The answer that is shown again has its calls and their results with it.
+#[test]
+fn an_answer_with_calls_comes_back_whole_after_its_edit_was_gone_back_to() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", with_call());
+    let new = done(&sandbox.run(&["edit", "a.msg.md", "2", "I will not look"])).to_string();
+    done(&sandbox.run(&["rewind", "a.msg.md", &new]));
+    assert!(!sent_of_file(&sandbox).contains("\"role\":\"tool\""));
+    done(&sandbox.run(&["drop", "a.msg.md", "2", "--undo"]));
+    let sent = sent_of_file(&sandbox);
+    assert!(sent.contains("\"role\":\"tool\"") && !sent.contains("no result"), "{sent}");
+    assert!(!sent.contains("I will not look"), "{sent}");
+    done(&sandbox.run(&["drop", "a.msg.md", &new, "--undo"]));
+    let sent = sent_of_file(&sandbox);
+    assert!(sent.contains("I will not look") && !sent.contains("\"role\":\"tool\""), "{sent}");
+}
+
 #[test]
 fn an_edit_of_a_hidden_cell_stays_hidden_and_that_is_said() {
     for cell in ["1", "2", "2.a.1", "3"] {

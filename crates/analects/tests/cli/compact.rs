@@ -87,6 +87,16 @@ fn a_session_is_compacted_and_that_can_be_undone() {
     assert!(seen(&sandbox, "last") < 6);
     assert_eq!(sandbox.run(&["compact", "last", "--undo"]).code, Some(0));
     assert_eq!(seen(&sandbox, "last"), 6);
+    // Its parts do not come back one by one.
+    let all = sandbox.run(&["session", "export", "last"]).stdout;
+    for kind in ["summary", "compact_boundary"] {
+        let mut records = all.lines().map(json);
+        let part = records.find(|record| record["type"] == kind).unwrap();
+        let run = sandbox.run(&["drop", "last", part["id"].as_str().unwrap(), "--undo"]);
+        assert_eq!(run.code, Some(1), "{}", run.stdout);
+        assert!(run.stderr.contains("is of a compaction that was taken back"), "{}", run.stderr);
+        assert_eq!(seen(&sandbox, "last"), 6);
+    }
 }
 
 /// Whoever shows a file as the first thing after a compaction has shown it, also when that is taken back.

@@ -52,9 +52,9 @@ impl Turn {
         Turn { cells: of(&now), later: of(&later), left, agent }
     }
 
-    /// Says who answers what in this turn, and what comes after that; nothing if nothing does.
-    pub fn in_words(&self, agent: &str) -> Option<String> {
-        let mut course = Course::default();
+    /// Says who answers what in this turn of a call, and what comes after that; nothing if nothing does.
+    pub fn in_words(&self, choice: &Choice, agent: &str) -> Option<String> {
+        let mut course = Course::of(choice);
         course.take(self);
         course.in_words(self, agent)
     }
@@ -80,6 +80,14 @@ pub struct Course {
 }
 
 impl Course {
+    /// The course of a call with a choice that is not kept: it does not hold for the next call, and places have moved.
+    pub fn of(choice: &Choice) -> Course {
+        match choice.is_empty() {
+            true => Course::default(),
+            false => Course::of_one(", with its own -i or -e"),
+        }
+    }
+
     /// A course of one turn, and what a further call has to know.
     pub fn of_one(note: &'static str) -> Course {
         Course { is_one: true, note, ..Course::default() }
