@@ -86,9 +86,12 @@ fn edited(file: &mut dyn VfsFile) -> String {
     text.replace("round 0", "round 1")
 }
 
+fn places() -> Places {
+    Places { data: "/disk/data".into(), state: "/disk/state".into() }
+}
+
 fn add(vfs: Arc<dyn Vfs>, large: usize) -> Result<(), StoreError> {
-    let places = Places { data: "/disk/data".into(), state: "/disk/state".into() };
-    let file = LockedFile::open_on(vfs, Path::new(FILE), &places, Duration::ZERO)?;
+    let file = LockedFile::open_on(vfs, Path::new(FILE), &places(), Duration::ZERO)?;
     file.with_large(large).append(|document| NewCell::message(document.next_id(), "ours"))
 }
 
@@ -145,6 +148,16 @@ fn an_editor_may_save_at_any_moment_of_ours() {
 
 const EARLIER: &str = "# %%\n\nround 1\n";
 
+/// Writes an answer while somebody else saves, so that it is looked after in the end.
+fn answer(vfs: Faulty, memory: &Memory) -> Result<LockedFile, StoreError> {
+    let (path, start) =
+        (Path::new(FILE), |document: &Document| NewCell::reply(document.next_id(), "quick", ""));
+    let file = LockedFile::open_on(Arc::new(vfs), path, &places(), Duration::ZERO)?;
+    let reply = file.start_reply(start)?;
+    memory.put(path, EARLIER.as_bytes());
+    reply.finish(|_, id| (vec![NewCell::reply(id, "quick", "the answer")], None))
+}
+
 /// Finishes an answer. So many operations after it is in the file, an editor takes it away, with a text that it read
 /// earlier, and perhaps brings it back some operations later. How often the answer is there in the end.
 fn take_away(after: usize, later: Option<usize>) -> usize {
@@ -166,14 +179,7 @@ fn take_away(after: usize, later: Option<usize>) -> usize {
             acting.put(path, text.as_bytes());
         }
     });
-    let places = Places { data: "/disk/data".into(), state: "/disk/state".into() };
-    let file = LockedFile::open_on(Arc::new(vfs), path, &places, Duration::ZERO).unwrap();
-    let start = |document: &Document| NewCell::reply(document.next_id(), "quick", "");
-    let reply = file.start_reply_behind(|_| None, start).unwrap();
-    // Somebody has saved while it grew, so that it is looked after in the end.
-    memory.put(path, EARLIER.as_bytes());
-    let whole = |_: &Document, id: &str| (vec![NewCell::reply(id, "quick", "the answer")], None);
-    reply.finish(whole).unwrap();
+    answer(vfs, &memory).unwrap();
     String::from_utf8(memory.get(path).unwrap()).unwrap().matches("the answer").count()
 }
 
@@ -202,13 +208,7 @@ fn an_answer_that_cannot_be_looked_after_is_kept_once() {
             acting.put(path, &[&text[..], b"\n# %%\n\ncaf\xe9\n"].concat());
         }
     });
-    let places = Places { data: "/disk/data".into(), state: "/disk/state".into() };
-    let file = LockedFile::open_on(Arc::new(vfs), path, &places, Duration::ZERO).unwrap();
-    let start = |document: &Document| NewCell::reply(document.next_id(), "quick", "");
-    let reply = file.start_reply_behind(|_| None, start).unwrap();
-    memory.put(path, EARLIER.as_bytes());
-    let whole = |_: &Document, id: &str| (vec![NewCell::reply(id, "quick", "the answer")], None);
-    let Err(StoreError::Unfinished { whole: Some(whole), .. }) = reply.finish(whole) else {
+    let Err(StoreError::Unfinished { whole: Some(whole), .. }) = answer(vfs, &memory) else {
         panic!("a file that cannot be read was written to");
     };
     let text = String::from_utf8(whole.source().to_vec()).unwrap();
