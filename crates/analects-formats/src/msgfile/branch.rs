@@ -187,8 +187,8 @@ fn uncounted_summary(cell: Cell<'_>) -> ItemError {
     ItemError::new(ItemErrorKind::Invalid, text).hinting("name a message or an answer")
 }
 
-/// Whether a cell says that a conversation goes on from elsewhere.
-fn is_rewind(cell: Cell<'_>) -> bool {
+/// Whether a cell only says that a conversation goes on from elsewhere: it is no message, and answers nothing.
+pub(super) fn is_rewind(cell: Cell<'_>) -> bool {
     cell.type_word() == "notification" && cell.attribute("kind").as_deref() == Some(REWIND)
 }
 

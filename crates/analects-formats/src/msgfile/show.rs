@@ -7,6 +7,7 @@ use analects_core::{Agent, History, Problem, Severity};
 use serde::{Serialize, Serializer};
 
 use super::agents::is_fixed_word;
+use super::branch::is_rewind;
 use super::choice::{Versions, shown as shown_cells};
 use super::code::code;
 use super::{Cell, CellKind, Document, Kind, Meta, Unseen, base64, unseen};
@@ -190,8 +191,9 @@ pub fn briefs(document: &Document) -> Vec<Brief> {
             parent => names.get(parent).map(|at| Some(*at)),
         });
         let question = questions.before(follows, meta.get("agent_id"));
+        let is_frame = role == "residue" || (role == "notification" && is_rewind(cell));
         let mut parent = None;
-        if cell.kind() == CellKind::Output && role != "residue" && !is_rewind(role, &meta) {
+        if cell.kind() == CellKind::Output && !is_frame {
             // A derived id extends its parent's by a dot; everything else answers what was said last.
             let derived = name.rsplit_once('.').and_then(|(parent, _)| names.get(parent));
             let part = meta.get("part").and_then(|part| names.get(part));
@@ -210,11 +212,6 @@ pub fn briefs(document: &Document) -> Vec<Brief> {
         briefs.push(Brief { role, line, end_line, parent, outputs: 0 });
     }
     briefs
-}
-
-/// Whether a cell only says where somebody went back: it answers nothing.
-fn is_rewind(role: &str, meta: &Meta) -> bool {
-    role == "notification" && meta.get("kind") == Some("rewind")
 }
 
 /// What was asked last, at each cell of a file and on its branch.

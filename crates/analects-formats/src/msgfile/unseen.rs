@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use analects_core::{History, Message, Tree};
 
+use super::branch::is_rewind;
 use super::choice::{Versions, shown, tops};
 use super::messages::{placed_messages, side_places};
 use super::{Document, roles};
@@ -87,12 +88,11 @@ pub fn unseen(document: &Document) -> Vec<Option<Unseen>> {
     cells.map(|(at, (cell, role))| why(at).filter(|_| says_something(role, cell))).collect()
 }
 
-/// Whether a cell of that role says something that a model could read. Where somebody went back is no message.
+/// Whether a cell of that role says something that a model could read.
 fn says_something(role: &str, cell: super::Cell<'_>) -> bool {
     match role {
         "agent_definition" | "residue" | "progress" | "tombstone" | "compact_boundary" => false,
-        "notification" => cell.attribute("kind").as_deref() != Some("rewind"),
-        _ => true,
+        _ => !is_rewind(cell),
     }
 }
 

@@ -13,21 +13,21 @@ pub(in crate::msgfile) struct Versions {
 }
 
 impl Versions {
-    /// What is edited stands below its edits.
     pub(in crate::msgfile) fn of(document: &Document) -> Versions {
         let mut versions = Versions { old: HashMap::new(), new: HashMap::new() };
         if !document.mentions("edit_of") {
             return versions;
         }
         let mut ids: HashMap<&str, usize> = HashMap::new();
-        for cell in document.cells() {
+        for (id, at) in document.cells().filter_map(|cell| Some((cell.id()?, cell.at))) {
             // Of two cells of one id, the first is meant.
-            ids.entry(cell.id().unwrap_or_default()).or_insert(cell.at);
+            ids.entry(id).or_insert(at);
         }
         for cell in document.cells() {
             let Some(name) = cell.attribute("edit_of") else { continue };
-            let by_id = ids.get(&*name).filter(|_| !name.is_empty()).copied();
+            let by_id = ids.get(&*name).copied();
             let old = by_id.or_else(|| document.cell(&name).map(|old| old.at));
+            // What is edited stands below its edit.
             if let Some(old) = old.filter(|old| *old > cell.at) {
                 versions.old.insert(cell.at, old);
                 versions.new.entry(old).or_default().push(cell.at);
