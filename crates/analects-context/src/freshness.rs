@@ -70,6 +70,9 @@ struct Known {
     /// The state that the model was reminded of: `None` inside stands for a deleted file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reminded: Option<Reminded>,
+    /// The id of the right to read it again. It stands in the message that showed the file.
+    #[serde(skip)]
+    grant: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,7 +128,7 @@ impl FileFreshness {
     pub fn read(&mut self, path: &str, facts: FileFacts, now: Timestamp) {
         let edited_at = self.files.get(path).and_then(|known| known.edited_at);
         self.conflicts.remove(path);
-        let known = Known { facts, read_at: now, edited_at, reminded: None };
+        let known = Known { facts, read_at: now, edited_at, reminded: None, grant: None };
         self.files.insert(path.to_string(), known);
     }
 
@@ -134,7 +137,7 @@ impl FileFreshness {
     pub fn edited(&mut self, path: &str, facts: FileFacts, now: Timestamp) {
         let read_at = self.files.get(path).map_or(now, |known| known.read_at);
         self.conflicts.remove(path);
-        let known = Known { facts, read_at, edited_at: Some(now), reminded: None };
+        let known = Known { facts, read_at, edited_at: Some(now), reminded: None, grant: None };
         self.files.insert(path.to_string(), known);
     }
 
@@ -172,6 +175,19 @@ impl FileFreshness {
     /// What a file was like when the agent last saw it.
     pub fn facts(&self, path: &str) -> Option<&FileFacts> {
         Some(&self.files.get(path)?.facts)
+    }
+
+    /// The id of the right to read a file again, as the conversation carries it. Whether it is worth anything, the
+    /// machine that gave it knows.
+    pub fn grant(&self, path: &str) -> Option<&str> {
+        self.files.get(path)?.grant.as_deref()
+    }
+
+    /// Takes over the grants of files that are known here, too.
+    pub fn take_grants(&mut self, from: &FileFreshness) {
+        for (path, known) in &mut self.files {
+            known.grant = from.grant(path).map(str::to_string);
+        }
     }
 
     /// Takes over what is known elsewhere, which is newer.

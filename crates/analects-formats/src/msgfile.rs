@@ -57,7 +57,7 @@ pub use encode::NewCell;
 pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
 pub use messages::{
     Added, add_messages, add_residue, added, answer, cell_names, cell_of, encode, message_problems,
-    messages, session_of,
+    messages, pictures_in, session_of,
 };
 pub use meta::Meta;
 pub use put_back::{

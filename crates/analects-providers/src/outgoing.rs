@@ -134,6 +134,16 @@ pub(crate) fn result_text(text: String, is_error: Option<bool>) -> String {
     }
 }
 
+/// Whether a provider may be asked to fetch an address that a conversation names. A server on this machine could read
+/// any file for a `file:` address, so only what lies on the network, or holds its own bytes, goes out.
+pub(crate) fn may_be_passed_on(url: &str) -> bool {
+    let scheme = url.trim_start().split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    scheme.is_some_and(|scheme| matches!(scheme.as_str(), "http" | "https" | "gs" | "data"))
+}
+
+/// Why an address is not passed on.
+pub(crate) const NOT_PASSED_ON: &str = "its address is not one of the network";
+
 /// A document or an image as a URL that holds its bytes.
 pub(crate) fn data_url(media_type: &str, data: &str) -> String {
     format!("data:{media_type};base64,{data}")

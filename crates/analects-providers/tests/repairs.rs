@@ -186,3 +186,54 @@ fn models_that_always_think_are_not_told_where_to_stop() {
     assert!(!String::from_utf8(http.body).unwrap().contains("END"));
     assert_eq!(http.left_out[0].message, "a stop sequence is not sent: the model takes none");
 }
+
+#[test]
+fn no_address_of_a_file_goes_out() {
+    // As people, other tools and attackers spell it.
+    let addresses = [
+        "file:///etc/canary",
+        "FILE:///etc/canary",
+        r"\u0066ile:///etc/canary",
+        "/etc/canary",
+        "../etc/canary",
+        "ftp://h/etc/canary",
+        " file:///etc/canary",
+    ];
+    let blocks = [
+        r#"{"type":"image","source":{"type":"url","url":"ADDRESS"}}"#,
+        r#"{"type":"document","source":{"type":"url","url":"ADDRESS"}}"#,
+        r#"{"type":"image","source":{"type":"file","path":"ADDRESS"}}"#,
+        r#"{"type":"document","source":{"type":"content","content":[{"type":"image","source":{"type":"url","url":"ADDRESS"}}]}}"#,
+        r#"{"type":"search_result","source":"ADDRESS","title":"t","content":[{"type":"text","text":"x"}]}"#,
+        r#"{"type":"gemini_part","part":{"fileData":{"fileUri":"ADDRESS"}}}"#,
+    ];
+    for api in APIS {
+        for address in addresses {
+            for block in blocks {
+                // Inside these, only an address with a scheme is one.
+                let is_label = block.contains("search_result") || block.contains("content\":[");
+                if is_label && !address.to_lowercase().contains("ile:") {
+                    continue;
+                }
+                let block = block.replace("ADDRESS", address);
+                let said = user(&[&text("Look"), &block]);
+                let result = format!(
+                    r#"{{"type":"tool_result","tool_use_id":"a","content":[{block},{}]}}"#,
+                    text("done")
+                );
+                let turns = vec![said, model(&[&block, &call("a", "w")]), user(&[&result])];
+                let (body, _) = sent(api, turns);
+                assert!(!body.contains("canary"), "{:?}: {block}: {body}", api.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_address_of_the_network_goes_out() {
+    let block = r#"{"type":"image","source":{"type":"url","url":"https://example.org/a.png"}}"#;
+    for api in APIS {
+        let (body, _) = sent(api, vec![user(&[&text("Look"), block])]);
+        assert!(body.contains("https://example.org/a.png"), "{body}");
+    }
+}

@@ -10,6 +10,7 @@ use analects_context::{
     should_compact,
 };
 use analects_core::{Agent, Chain, Message};
+use analects_store::FileGrants;
 use jiff::{Timestamp, Unit};
 
 use crate::turn::Limits;
@@ -39,6 +40,8 @@ pub struct Asked<'a> {
     pub documents: &'a [ProjectDocument],
     /// What else the model is to know, for the system prompt: names and values.
     pub context: &'a [(String, String)],
+    /// The files that may be read again; `None` for none.
+    pub grants: Option<&'a FileGrants>,
     /// What the turn may take.
     pub limits: Limits,
     /// Whether an answer goes into the conversation while it comes, and not only when it is complete.
@@ -69,6 +72,7 @@ impl<'a> Asked<'a> {
             tokenizer: None,
             documents: &[],
             context: &[],
+            grants: None,
             limits: Limits::default(),
             streams: true,
             threshold: Some(Threshold::default()),

@@ -242,7 +242,7 @@ impl Prepared {
         let now = Timestamp::now();
         let messages = self.compaction.finish(counter, &mut OsIds, now);
         let mut messages = messages.ok_or(NotCompacted::NotNow(NotNow::NothingToGain))?;
-        let mut files = files::important(conversation, FILES);
+        let mut files = files::important(conversation, asked.grants, FILES);
         let mut shown = still_shown(&chain, &messages);
         files.retain(|file| shown.check(&file.path, file.facts.as_ref()) != Freshness::Fresh);
         let files = with_files(files, self.window, &mut messages, counter, now);

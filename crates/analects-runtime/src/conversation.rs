@@ -86,16 +86,6 @@ pub trait Conversation {
     /// The folder that relative paths in it start from.
     fn folder(&self) -> PathBuf;
 
-    /// Whether a file of this name was shown to the model here. A conversation that comes from elsewhere may name any.
-    fn was_shown_here(&self, _file: &str) -> bool {
-        true
-    }
-
-    /// Notes that it was.
-    fn note_shown(&mut self, _file: &str) -> Result<(), StoreError> {
-        Ok(())
-    }
-
     /// What is known beside what was said.
     fn notes(&self) -> Notes;
 

@@ -149,7 +149,7 @@ enum End {
 
 impl<F: Future<Output = ()>> Work<'_, '_, F> {
     fn remind(&mut self) -> Result<Input, StoreError> {
-        for text in files::remind(self.conversation, Timestamp::now())? {
+        for text in files::remind(self.conversation, self.asked.grants, Timestamp::now())? {
             (self.watch)(Seen::Reminded(&text));
         }
         Ok(Input::Reminded)

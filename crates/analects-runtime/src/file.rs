@@ -4,7 +4,7 @@ mod asked;
 mod pictures;
 mod waiting;
 
-pub use pictures::file_messages;
+pub use pictures::{NamedPicture, file_messages, named_pictures};
 pub use waiting::WaitingCells;
 
 use std::cell::OnceCell;
@@ -19,7 +19,9 @@ use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{
     self, Attribute, Cell, Choice, Document, NewCell, Splice, find_cells, list_of,
 };
-use analects_store::{LockedFile, OsIds, Places, Reply, ShownFiles, StoreError};
+use analects_store::{
+    AllowedPictures, LockedFile, OsIds, PictureConsent, Places, Reply, StoreError,
+};
 use jiff::Timestamp;
 
 use crate::{Conversation, Notes};
@@ -32,7 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct FileConversation {
     path: PathBuf,
-    shown: ShownFiles,
+    /// The pictures that a person allowed.
+    pictures: AllowedPictures,
     agent: String,
     state: State,
     /// What was learnt about counting, for as long as this lives.
@@ -65,7 +68,7 @@ impl FileConversation {
         let file = LockedFile::open_within(path, places, PATIENCE)?;
         let path = file.path().to_path_buf();
         Ok(FileConversation {
-            shown: ShownFiles::of(&path, places),
+            pictures: PictureConsent::of(&path, places).allowed(),
             path,
             agent: String::new(),
             state: State::Resting(Box::new(file)),
@@ -77,6 +80,11 @@ impl FileConversation {
             changed: Vec::new(),
             unwritten: None,
         })
+    }
+
+    /// Allows other pictures than those that a person has allowed for this file before.
+    pub fn allow_pictures(&mut self, pictures: AllowedPictures) {
+        self.pictures = pictures;
     }
 
     /// What the file would hold if the last answer could have been written to its end; `None` if it was.
@@ -269,7 +277,7 @@ impl Conversation for FileConversation {
     fn messages(&self) -> Decoded {
         let Some(document) = self.document() else { return Decoded::default() };
         self.remember_asked(document);
-        let decoded = file_messages(document, &self.path);
+        let decoded = file_messages(document, &self.path, &self.pictures);
         let later = match self.turn_of {
             Some(_) => self.waiting(document).later,
             None => Vec::new(),
@@ -285,7 +293,8 @@ impl Conversation for FileConversation {
             true => Vec::new(),
             false => chosen(document, &choice).unwrap_or_default(),
         };
-        let messages = file_messages(&document.with_source(source), &self.path).messages;
+        let messages =
+            file_messages(&document.with_source(source), &self.path, &self.pictures).messages;
         Decoded { messages, ..decoded }
     }
 
@@ -293,7 +302,7 @@ impl Conversation for FileConversation {
     /// would have got ids, for it alone; in the file they have none.
     fn whole(&self) -> Decoded {
         let Some(document) = self.document() else { return Decoded::default() };
-        let mut decoded = file_messages(document, &self.path);
+        let mut decoded = file_messages(document, &self.path, &self.pictures);
         let later: HashSet<String> = match self.turn_of {
             Some(_) => self.waiting(document).later.iter().map(|cell| cell.name().into()).collect(),
             None => HashSet::new(),
@@ -382,8 +391,9 @@ impl Conversation for FileConversation {
     ) -> Result<(), StoreError> {
         let (path, session) =
             (self.path.clone(), msgfile::session_of(&self.path.to_string_lossy()));
+        let pictures = self.pictures.clone();
         self.file()?.try_edit(|document| {
-            let decoded = file_messages(document, &path);
+            let decoded = file_messages(document, &path, &pictures);
             let now_seen = analects_core::chain(&decoded.messages).messages;
             let is_same =
                 |(now, then): (&&Message, &Message)| now.id == then.id && now.body == then.body;
@@ -410,8 +420,9 @@ impl Conversation for FileConversation {
     ) -> Result<(), StoreError> {
         let session = msgfile::session_of(&self.path.to_string_lossy());
         let path = self.path.clone();
+        let pictures = self.pictures.clone();
         self.file()?.try_edit(|document| {
-            let now = file_messages(document, &path).messages;
+            let now = file_messages(document, &path, &pictures).messages;
             if !now.iter().any(|now| now.id == message.id && now.body == message.body) {
                 let why = "it was changed while its summary was being written".into();
                 return Err(StoreError::Refused { path: path.clone(), why });
@@ -435,14 +446,6 @@ impl Conversation for FileConversation {
 
     fn folder(&self) -> PathBuf {
         self.path.parent().map(Path::to_path_buf).unwrap_or_default()
-    }
-
-    fn was_shown_here(&self, file: &str) -> bool {
-        self.shown.contains(file)
-    }
-
-    fn note_shown(&mut self, file: &str) -> Result<(), StoreError> {
-        self.shown.add(file)
     }
 
     /// Which files the model has seen stands in the cells that show them.

@@ -1,11 +1,13 @@
 //! The files of the person, as a conversation has to do with them: shown to the model, and watched from then
-//! on. What their facts mean is decided in [`analects_context`].
+//! on. A file is read through a [`FileGrant`], which a person gives and this machine remembers; the conversation only
+//! names it. What the facts of a file mean is decided in [`analects_context`].
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use analects_context::{FileFacts, FileFreshness, FileText, REMINDERS, attach, reminders};
 use analects_core::{Body, Message};
-use analects_store::{FileState, OsIds, StoreError};
+use analects_store::{FileGrant, FileGrants, FileState, OsIds, StoreError};
 use jiff::Timestamp;
 
 use crate::Conversation;
@@ -19,6 +21,9 @@ pub enum NotAttached {
     /// It is a folder, a pipe or a device.
     #[error("{0}: a folder, a pipe or a device, not a file")]
     NoFile(PathBuf),
+    /// The kernel makes it up.
+    #[error("{0}: a file of /proc or /sys, which cannot be watched for changes")]
+    MadeUp(PathBuf),
     /// It is no text.
     #[error("{0}: not text in UTF-8, or larger than 64 MB")]
     NoText(PathBuf),
@@ -27,18 +32,22 @@ pub enum NotAttached {
     Store(#[from] StoreError),
 }
 
-/// Shows a text file to the model: it goes into the conversation as it is now, and when it changes later, the
-/// model is reminded of that.
+/// Shows a text file that a person named to the model: it goes into the conversation as it is now, and when it changes
+/// later, the model is reminded of that. `by` says for the record who named it, and where.
 pub fn attach_file(
     conversation: &mut dyn Conversation,
+    grants: &FileGrants,
     path: &Path,
+    by: &str,
     now: Timestamp,
 ) -> Result<(), NotAttached> {
-    let (file, facts) = read(&conversation.folder(), path)?;
-    conversation.note_shown(&file.path)?;
-    let mut notes = conversation.notes();
-    notes.files.read(&file.path, facts, now);
-    conversation.set_notes(&notes);
+    let (grant, mut file) = read_named(&conversation.folder(), path)?;
+    file.grant = Some(grants.record(&grant, by, now)?);
+    if let Some(facts) = &file.facts {
+        let mut notes = conversation.notes();
+        notes.files.read(&file.path, facts.clone(), now);
+        conversation.set_notes(&notes);
+    }
     let message = Message { created_at: Some(now), ..attach(&file) };
     conversation.add(vec![message], now)?;
     Ok(())
@@ -46,28 +55,75 @@ pub fn attach_file(
 
 /// What [`attach_file`] would add to a conversation in this folder. Nothing is written.
 pub fn attached(folder: &Path, path: &Path) -> Result<Message, NotAttached> {
-    Ok(attach(&read(folder, path)?.0))
+    let (_, file) = read_named(folder, path)?;
+    Ok(attach(&file))
 }
 
-fn read(folder: &Path, path: &Path) -> Result<(FileText, FileFacts), NotAttached> {
-    let Some((state, text)) = FileState::read(path) else {
-        let is_other = path.metadata().is_ok_and(|facts| !facts.is_file());
-        let why = if is_other { NotAttached::NoFile } else { NotAttached::Unreadable };
-        return Err(why(path.to_path_buf()));
+fn read_named(folder: &Path, path: &Path) -> Result<(FileGrant, FileText), NotAttached> {
+    let grant = FileGrant::named_by_a_person(path);
+    let grant = grant.map_err(|_| NotAttached::Unreadable(path.to_path_buf()))?;
+    let Some((state, text)) = grant.read() else {
+        return Err(why_not_read(path, &grant));
     };
     let text = text.ok_or_else(|| NotAttached::NoText(path.to_path_buf()))?;
-    let facts = facts(&state);
-    Ok((FileText { path: name(folder, path), text, facts: Some(facts.clone()) }, facts))
+    let path = name(folder, path);
+    let facts = Some(facts(&state));
+    Ok((grant, FileText { path, text, facts, grant: None }))
+}
+
+fn why_not_read(path: &Path, grant: &FileGrant) -> NotAttached {
+    let path = path.to_path_buf();
+    let is_made_up = ["/proc", "/sys"].iter().any(|folder| grant.path().starts_with(folder));
+    match path.metadata() {
+        Ok(facts) if !facts.is_file() => NotAttached::NoFile(path),
+        Ok(_) if is_made_up => NotAttached::MadeUp(path),
+        _ => NotAttached::Unreadable(path),
+    }
+}
+
+/// The files of a conversation that may be read again, by the names that they have in it: those that a grant of this
+/// machine stands for.
+#[derive(Debug, Default)]
+struct GrantedFiles {
+    grants: BTreeMap<String, FileGrant>,
+}
+
+impl GrantedFiles {
+    fn of(files: &FileFreshness, grants: Option<&FileGrants>) -> GrantedFiles {
+        let mut found = BTreeMap::new();
+        for path in files.paths() {
+            let id = files.grant(path);
+            if let Some(grant) = grants.zip(id).and_then(|(grants, id)| grants.find(id)) {
+                found.insert(path.to_string(), grant);
+            }
+        }
+        GrantedFiles { grants: found }
+    }
+
+    fn contains(&self, path: &str) -> bool {
+        self.grants.contains_key(path)
+    }
+
+    fn facts(&self, path: &str) -> Option<FileFacts> {
+        let (state, _) = self.grants.get(path)?.read()?;
+        Some(facts(&state))
+    }
+
+    fn text(&self, path: &str, files: &FileFreshness) -> Option<FileText> {
+        let (state, text) = self.grants.get(path)?.read()?;
+        let grant = files.grant(path).map(str::to_string);
+        Some(FileText { path: path.to_string(), text: text?, facts: Some(facts(&state)), grant })
+    }
 }
 
 /// Reminds the model of files that changed since it saw them; what it is told.
 pub(crate) fn remind(
     conversation: &mut dyn Conversation,
+    grants: Option<&FileGrants>,
     now: Timestamp,
 ) -> Result<Vec<String>, StoreError> {
     let mut notes = conversation.notes();
-    let is_ours = |path: &str| conversation.was_shown_here(path);
-    let (made, texts) = due_reminders(&mut notes.files, &conversation.folder(), &is_ours, now);
+    let (made, texts) = due_reminders(&mut notes.files, grants, now);
     if !made.is_empty() {
         conversation.set_notes(&notes);
         conversation.add(made, now)?;
@@ -75,17 +131,16 @@ pub(crate) fn remind(
     Ok(texts)
 }
 
-/// The reminders of files that changed since the model saw them, and what they say. Nothing is written. `is_ours` says
-/// which files were shown here: of one that a stranger names, the model is not even told whether it is there.
+/// The reminders of files that changed since the model saw them, and what they say. Nothing is written. Of a file
+/// without a grant of this machine, the model is not even told whether it is there.
 pub fn due_reminders(
     files: &mut FileFreshness,
-    folder: &Path,
-    is_ours: &dyn Fn(&str) -> bool,
+    grants: Option<&FileGrants>,
     now: Timestamp,
 ) -> (Vec<Message>, Vec<String>) {
-    files.retain(is_ours);
-    let stale =
-        files.reminders(REMINDERS, |path| FileState::of(&folder.join(path)).as_ref().map(facts));
+    let granted = GrantedFiles::of(files, grants);
+    files.retain(|path| granted.contains(path));
+    let stale = files.reminders(REMINDERS, |path| granted.facts(path));
     let texts: Vec<String> = stale.iter().map(|stale| stale.text.clone()).collect();
     // Where they belong is the business of the conversation.
     let mut made = reminders(&texts, &Message::user("", ""), &mut OsIds, now);
@@ -97,20 +152,16 @@ pub fn due_reminders(
     (made, texts)
 }
 
-/// The files that the model had to do with last, as they are now: at most so many. What a conversation from elsewhere
-/// names is only taken if it is what the model was shown.
-pub(crate) fn important(conversation: &dyn Conversation, most: usize) -> Vec<FileText> {
-    let (files, folder) = (conversation.notes().files, conversation.folder());
-    let read = |path: &str| {
-        let (state, text) = FileState::read(&folder.join(path))?;
-        let facts = facts(&state);
-        let is_known = || {
-            let known = files.facts(path).and_then(|known| known.hash.as_ref());
-            known.is_some() && known == facts.hash.as_ref()
-        };
-        let is_ours = conversation.was_shown_here(path) || is_known();
-        is_ours.then_some(FileText { path: path.to_string(), text: text?, facts: Some(facts) })
-    };
+/// The files that the model had to do with last, as they are now: at most `most`, and only those with a grant.
+pub(crate) fn important(
+    conversation: &dyn Conversation,
+    grants: Option<&FileGrants>,
+    most: usize,
+) -> Vec<FileText> {
+    let mut files = conversation.notes().files;
+    let granted = GrantedFiles::of(&files, grants);
+    files.retain(|path| granted.contains(path));
+    let read = |path: &str| granted.text(path, &files);
     files.important(most).into_iter().filter_map(read).collect()
 }
 

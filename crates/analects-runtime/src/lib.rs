@@ -38,6 +38,8 @@ pub use asked::{Asked, Starter, budget};
 pub use compaction::{Compacted, NotCompacted, compact, undo_compaction};
 pub use conversation::{Conversation, Notes};
 pub use drive::{Outcome, Seen, drive};
-pub use file::{FileConversation, WaitingCells, agent_name, file_messages};
+pub use file::{
+    FileConversation, NamedPicture, WaitingCells, agent_name, file_messages, named_pictures,
+};
 pub use files::{NotAttached, attach_file, attached, due_reminders};
 pub use stored::{RECORDED, StoredConversation};

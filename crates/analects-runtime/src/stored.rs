@@ -362,6 +362,7 @@ impl Conversation for StoredConversation {
         // What was taken back, or is on another branch, the model has not seen.
         let seen = FileFreshness::recorded(&self.so_far.messages);
         files.retain(|path| seen.facts(path).is_some());
+        files.take_grants(&seen);
         Notes {
             files,
             calibration: state.token_budget_state.as_ref().map(read).unwrap_or_default(),

@@ -1,10 +1,8 @@
 //! What a file of the person's is like: for those who have to know whether it changed since they saw it.
 
-use std::path::Path;
-
 use uuid::Uuid;
 
-use crate::vfs::{Disk, Open, Vfs};
+use crate::vfs::VfsFile;
 
 /// A larger file is not hashed: its time and its length have to do.
 const LARGEST: u64 = 64 * 1024 * 1024;
@@ -21,23 +19,16 @@ pub struct FileState {
 }
 
 impl FileState {
-    /// What the file is like now; `None` if there is none that can be read.
-    pub fn of(path: &Path) -> Option<FileState> {
-        FileState::read(path).map(|(state, _)| state)
-    }
-
-    /// What the file is like now, and its text; the text is `None` if it is not UTF-8, or very large.
-    pub fn read(path: &Path) -> Option<(FileState, Option<String>)> {
-        // Asked before it is opened: whoever opens a pipe waits for somebody who writes.
-        Disk.facts(path).ok().filter(|facts| facts.is_file)?;
-        let mut file = Disk.open(path, Open::Read).ok()?;
+    /// What an open file is like, and its text; the text is `None` if it is not UTF-8, or very large.
+    pub(crate) fn of_open_file(file: &mut dyn VfsFile) -> Option<(FileState, Option<String>)> {
         let facts = file.facts().ok().filter(|facts| facts.is_file)?;
-        let (modified, size) = (facts.modified, facts.length);
-        if size > LARGEST {
-            return Some((FileState { modified, size, hash: None }, None));
+        let modified = facts.modified;
+        if facts.length > LARGEST {
+            return Some((FileState { modified, size: facts.length, hash: None }, None));
         }
         let bytes = file.read_from(0).ok()?;
-        let (size, hash) = (bytes.len() as u64, Some(hash(&bytes)));
+        let size = bytes.len() as u64;
+        let hash = Some(hash(&bytes));
         Some((FileState { modified, size, hash }, String::from_utf8(bytes).ok()))
     }
 }

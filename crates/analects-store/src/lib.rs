@@ -10,7 +10,8 @@
 //!    with; [`load`] gives what the model is to see of it, [`tail`] its end, [`find`] the one that is
 //!    meant. [`Transcript`] is a single one with the least around it.
 //! 4. [`check_transcript`] and [`repair_transcript`] find and mend what happened to a file.
-//! 5. [`ShownFiles`] are the files that were shown to a model here, and [`FileState`] is what a file is like.
+//! 5. [`FileGrants`] record which files a person let a model see, and a [`FileGrant`] is the right to read one;
+//!    [`FileState`] is what a file is like.
 //! 6. [`OsIds`] gives out real identifiers; [`StoreError`] is what can go wrong.
 //! 7. [`vfs::Vfs`] is the one door to the disk.
 //!
@@ -44,6 +45,7 @@ pub mod conformance;
 mod error;
 mod file_state;
 mod fingerprint;
+mod grants;
 mod ids;
 mod jsonl;
 mod lock;
@@ -56,7 +58,6 @@ mod redo;
 mod replace;
 mod reply;
 mod sessions;
-mod shown;
 mod transcript;
 pub mod vfs;
 
@@ -64,12 +65,13 @@ use std::time::Duration;
 
 pub use error::StoreError;
 pub use file_state::FileState;
+pub use grants::{FileGrant, FileGrants};
 pub use ids::OsIds;
 pub use jsonl::{JsonlStore, LINE_LIMIT, SyncPolicy};
 pub use locked_file::{LockedFile, create_file, read_message_file, real_path};
 pub use mend::{Repaired, check_transcript, repair_transcript};
 pub use message_file::MessageFile;
-pub use picture::read_picture;
+pub use picture::{AllowedPictures, Picture, PictureConsent, media_type, read_picture};
 pub use places::Places;
 pub use redo::cut_off;
 pub use reply::Reply;
@@ -77,7 +79,6 @@ pub use sessions::{
     ChainName, Each, Found, Listed, Loaded, MemoryStore, Overview, Row, Session, Tail,
     TranscriptStore, find, load, message_names, tail,
 };
-pub use shown::ShownFiles;
 pub use transcript::Transcript;
 
 /// How often, and how long, we wait for an editor that is in the middle of writing: 2 seconds if it has

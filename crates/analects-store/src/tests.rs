@@ -340,20 +340,53 @@ fn identifiers_are_real() {
     }
 }
 
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+
 #[test]
 fn pictures_come_from_beside_the_file_only() {
     let disk = Disk::new();
     let file = disk.path("talk/a.msg.md");
     fs::create_dir_all(disk.path("talk/img")).unwrap();
-    fs::write(disk.path("talk/img/x.PNG"), b"\x89PNG").unwrap();
-    fs::write(disk.path("secret.png"), b"x").unwrap();
+    fs::create_dir_all(disk.path("other")).unwrap();
+    for name in ["talk/img/x.PNG", "talk/img/noname", "secret.png", "other/x.png"] {
+        fs::write(disk.path(name), PNG).unwrap();
+    }
+    fs::write(disk.path("talk/text.png"), "KEY=secret").unwrap();
     #[cfg(unix)]
-    std::os::unix::fs::symlink(disk.path("secret.png"), disk.path("talk/link.png")).unwrap();
-    let expected = Source::Base64 { media_type: "image/png".into(), data: "iVBORw==".into() };
-    assert_eq!(read_picture(&file, "img/x.PNG"), Ok(expected));
-    for path in ["../secret.png", "link.png", "img/none.png", "a.msg.md", "img"] {
+    {
+        use std::os::unix::fs::symlink;
+        symlink(disk.path("secret.png"), disk.path("talk/link.png")).unwrap();
+        symlink("img/x.PNG", disk.path("talk/near.png")).unwrap();
+        symlink(disk.path("other"), disk.path("talk/folder")).unwrap();
+    }
+    for name in ["img/x.PNG", "img/noname"] {
+        let picture = read_picture(&file, name).unwrap();
+        assert_eq!((picture.media_type, picture.size), ("image/png", 8));
+        let data = "iVBORw0KGgo=".to_string();
+        let expected = Source::Base64 { media_type: "image/png".into(), data };
+        assert_eq!(picture.source, expected);
+    }
+    let elsewhere = ["../secret.png", "img/../../secret.png", "/etc/hostname", "folder/x.png"];
+    let other = ["link.png", "near.png", "text.png", "img/none.png", "a.msg.md", "img", "."];
+    for path in elsewhere.iter().chain(&other) {
         assert!(read_picture(&file, path).is_err(), "{path}");
     }
+}
+
+#[test]
+fn a_yes_to_pictures_holds_for_one_file() {
+    let disk = Disk::new();
+    let one = PictureConsent::of(&disk.path("one.msg.md"), &disk.places);
+    let two = PictureConsent::of(&disk.path("two.msg.md"), &disk.places);
+    let allows = |consent: &PictureConsent, name| consent.allowed().contains(name);
+    assert!(!allows(&one, "a.png"));
+    for name in ["a.png", "a.png", "two\nlines", "*", "论语.png"] {
+        one.allow(name).unwrap();
+        assert!(allows(&one, name) && !allows(&two, name), "{name}");
+    }
+    assert!(!allows(&one, "lines") && !allows(&one, "b.png"));
+    one.allow_all().unwrap();
+    assert!(allows(&one, "b.png") && !allows(&two, "b.png"));
 }
 
 #[cfg(target_os = "linux")]

@@ -20,6 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use disk::Disk;
+pub(crate) use disk::open_plain_file;
 #[cfg(any(test, feature = "testing"))]
 pub use faulty::{Fault, Faulty};
 #[cfg(any(test, feature = "testing"))]

@@ -136,6 +136,11 @@ impl Config {
         }
     }
 
+    /// Whether the pictures of message files are sent without asking.
+    pub fn pictures(&self) -> bool {
+        self.layers.iter().find_map(|layer| layer.pictures).is_some_and(|(is_on, _)| is_on)
+    }
+
     /// The model that the files give for a pointer.
     fn configured(&self, name: &str) -> Option<&str> {
         let mut pointers = self.layers.iter().flat_map(|layer| &layer.pointers);
@@ -246,6 +251,7 @@ impl Config {
         let share = self.compact_at().map(|at| format!("{:.0}%", at.share() * 100.0));
         let share = share.unwrap_or_else(|| "never".to_string());
         settings.push(Setting::new("context.compact_at", share, origin));
+        settings.push(self.pictures_setting());
         let mut names = self.agent_names();
         names.sort();
         names.dedup();
@@ -253,6 +259,15 @@ impl Config {
             settings.extend(self.agent_settings(&name)?);
         }
         Ok(settings)
+    }
+
+    fn pictures_setting(&self) -> Setting {
+        let found = self.layers.iter().find_map(|layer| Some((layer, layer.pictures?.1)));
+        let origin = found.map_or(Origin::BuiltIn, |(layer, line)| Origin::File {
+            path: layer.path.clone(),
+            line,
+        });
+        Setting { key: "context.pictures".to_string(), value: self.pictures().into(), origin }
     }
 
     fn agent_settings(&self, name: &str) -> Result<Vec<Setting>, Failure> {

@@ -166,7 +166,7 @@ impl From<NotAttached> for Failure {
     fn from(error: NotAttached) -> Failure {
         match error {
             NotAttached::Unreadable(_) => Failure::not_found(error.to_string()),
-            NotAttached::NoFile(_) => Failure::input(error.to_string())
+            NotAttached::NoFile(_) | NotAttached::MadeUp(_) => Failure::input(error.to_string())
                 .or_hint("what a command prints can come on stdin: git diff | analects chat …"),
             NotAttached::NoText(_) => Failure::input(error.to_string())
                 .or_hint("a picture goes into a message file as a line ![name](path)"),

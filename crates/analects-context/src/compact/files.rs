@@ -22,6 +22,8 @@ pub struct FileText {
     pub text: String,
     /// What it was like when it was read.
     pub facts: Option<FileFacts>,
+    /// The id of the right to read it again.
+    pub grant: Option<String>,
 }
 
 /// A file as an attachment, whole.
@@ -30,7 +32,7 @@ pub fn attach(file: &FileText) -> Message {
 }
 
 fn attachment(file: &FileText, text: String) -> Message {
-    let data = freshness::seen(&file.path, file.facts.as_ref());
+    let data = freshness::seen(&file.path, file.facts.as_ref(), file.grant.as_deref());
     let kind = AttachmentKind::File;
     Message::new("", Body::Attachment(Attachment { kind, content: text.into(), data: Some(data) }))
 }

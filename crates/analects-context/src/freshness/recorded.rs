@@ -6,11 +6,14 @@ use analects_core::{Attachment, AttachmentKind, Body, Message, Raw, RawMap};
 use super::{FileFacts, FileFreshness, Stale};
 
 /// What an attachment says about the file in it.
-pub(crate) fn seen(path: &str, facts: Option<&FileFacts>) -> Raw {
+pub(crate) fn seen(path: &str, facts: Option<&FileFacts>, grant: Option<&str>) -> Raw {
     let mut data = RawMap::new();
     data.push("path", Raw::string(path));
     if let Some(facts) = facts.and_then(to_raw) {
         data.push("facts", facts);
+    }
+    if let Some(grant) = grant {
+        data.push("grant", Raw::string(grant));
     }
     data.to_raw()
 }
@@ -22,7 +25,7 @@ fn to_raw(facts: &FileFacts) -> Option<Raw> {
 impl Stale {
     /// What a reminder of this says beside its text, so that nobody is reminded twice.
     pub fn data(&self) -> Raw {
-        seen(&self.path, self.now.as_ref())
+        seen(&self.path, self.now.as_ref(), None)
     }
 }
 
@@ -40,6 +43,10 @@ impl FileFreshness {
             match (kind, facts) {
                 (AttachmentKind::File, Some(facts)) => {
                     files.read(&path, facts, message.created_at.unwrap_or_default());
+                    let grant = data.get("grant").and_then(Raw::as_string);
+                    if let (Some(known), Some(grant)) = (files.files.get_mut(&path), grant) {
+                        known.grant = Some(grant);
+                    }
                 }
                 (AttachmentKind::Reminder, facts) => files.reminded(&path, facts),
                 _ => {}

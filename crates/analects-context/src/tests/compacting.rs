@@ -446,6 +446,7 @@ fn files_worked_on_last_go_with_it_within_limits() {
     let boundary = Message { session_id: "s".into(), ..Message::user("b", "") };
     let mut counter = Counter::of_model("m");
     let file = |path: &str, words: usize| FileText {
+        grant: None,
         facts: None,
         path: path.into(),
         text: format!("{}</file>", "word ".repeat(words)),

@@ -16,6 +16,7 @@ use analects_core::{MessageId, SessionId};
 use uuid::Uuid;
 
 pub use added::{Added, add_messages, added, cell_names, cell_of};
+pub use images::pictures_in;
 pub use problems::message_problems;
 pub use read::messages;
 pub(crate) use read::{placed_messages, places, side_places};

@@ -10,9 +10,10 @@ use analects_core::{
 };
 
 use super::wire::filled;
-use crate::outgoing::json::{mended, with};
+use crate::outgoing::json::{mended, names_a_file, with};
 use crate::outgoing::{
-    LeftOut, Names, data_url, file_name, fit_call, plain_document, same_maker, settings,
+    LeftOut, NOT_PASSED_ON, Names, data_url, file_name, fit_call, may_be_passed_on, plain_document,
+    same_maker, settings,
 };
 use crate::{Quirks, Temperature, Thoughts};
 
@@ -118,7 +119,7 @@ pub(crate) fn media(
     files: bool,
 ) -> Result<Media, (&'static str, &'static str)> {
     match block {
-        Block::Image(image) => picture(image).ok_or(("an image", NOT_AT_HAND)),
+        Block::Image(image) => picture(image).map_err(|why| ("an image", why)),
         Block::Document(file) => document(file, kind, files).map_err(|why| ("a document", why)),
         _ => Err(("a block", "its type is unknown")),
     }
@@ -127,11 +128,12 @@ pub(crate) fn media(
 // Whoever reads files has put their bytes there by now, or said why not.
 const NOT_AT_HAND: &str = "its bytes are not at hand";
 
-fn picture(image: &Image) -> Option<Media> {
-    match Source::of(&image.source)? {
-        Source::Base64 { media_type, data } => Some(Media::Image(data_url(&media_type, &data))),
-        Source::Url(url) => Some(Media::Image(url)),
-        Source::File(_) => None,
+fn picture(image: &Image) -> Result<Media, &'static str> {
+    match Source::of(&image.source) {
+        Some(Source::Base64 { media_type, data }) => Ok(Media::Image(data_url(&media_type, &data))),
+        Some(Source::Url(url)) if may_be_passed_on(&url) => Ok(Media::Image(url)),
+        Some(Source::Url(_)) => Err(NOT_PASSED_ON),
+        Some(Source::File(_)) | None => Err(NOT_AT_HAND),
     }
 }
 
@@ -150,6 +152,7 @@ fn document(document: &Document, kind: Kind, files: bool) -> Result<Media, &'sta
             name: file_name(&document.extra, &media_type),
             data: data_url(&media_type, &data),
         }),
+        Some(Source::Url(url)) if !may_be_passed_on(&url) => Err(NOT_PASSED_ON),
         Some(Source::Url(_)) if kind == Kind::Chat => {
             Err("the API takes no addresses of documents")
         }
@@ -252,7 +255,9 @@ impl Fit<'_> {
                 self.left_out.thought(number, "it is of another provider");
                 None
             }
-            Block::Other(raw) if own && self.is_new_item(raw) => Some(Block::Other(mended(raw))),
+            Block::Other(raw) if own && self.is_new_item(raw) && !names_a_file(raw) => {
+                Some(Block::Other(mended(raw)))
+            }
             Block::Image(_) | Block::Document(_) | Block::Other(_) => {
                 let what = "a block of the model's answer";
                 self.left_out.content(number, what, "the API has no place for it");

@@ -1,6 +1,7 @@
 //! JSON that is changed in one place: an object with another member, text that is all Unicode.
 
 use analects_core::{Raw, RawMap};
+use serde_json::Value;
 
 /// The length of `\ud83d`.
 const ESCAPE: usize = 6;
@@ -37,6 +38,32 @@ pub(crate) fn mended(raw: &Raw) -> Raw {
 fn surrogate(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u16::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit))
+}
+
+/// Whether a string anywhere in this JSON is an address of a file, however it is spelled.
+pub(crate) fn names_a_file(raw: &Raw) -> bool {
+    let json = raw.as_str();
+    let may_name_one = json.contains("\\u00") || json.to_ascii_lowercase().contains("file:");
+    if !may_name_one {
+        return false;
+    }
+    // What cannot be read is nested too deeply to be sent on trust.
+    let Ok(value) = serde_json::from_str(json) else { return true };
+    let mut open: Vec<&Value> = vec![&value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) if is_file_address(text) => return true,
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => open.extend(members.values()),
+            _ => {}
+        }
+    }
+    false
+}
+
+fn is_file_address(text: &str) -> bool {
+    let start = text.trim_start().get(..5);
+    start.is_some_and(|start| start.eq_ignore_ascii_case("file:"))
 }
 
 /// The same object with one value in the place of another, or at its end.

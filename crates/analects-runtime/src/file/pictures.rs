@@ -1,39 +1,107 @@
-//! The messages of a file, with the pictures that lie beside it.
+//! The messages of a file, with the pictures that lie beside it and that a person allowed.
 
 use std::path::Path;
 
-use analects_core::{Block, Body, Content, Message, Problem, Raw, Source, User};
+use analects_core::{Block, Body, Content, Image, Message, Problem, Raw, Source, User};
 use analects_formats::Decoded;
 use analects_formats::msgfile::{self, Document};
-use analects_store::read_picture;
+use analects_store::{AllowedPictures, read_picture};
 
-/// The messages of a file, with the pictures that it names.
-pub fn file_messages(document: &Document, path: &Path) -> Decoded {
+/// A picture that a message file names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedPicture {
+    /// What the file calls it.
+    pub name: String,
+    /// Its type and its length in bytes, or why it is not sent.
+    pub facts: Result<(&'static str, usize), String>,
+}
+
+const NOT_ALLOWED: &str = "nobody has allowed the pictures of this file";
+
+/// The messages of a file, with the pictures that it names. A picture that is not allowed is not even looked at.
+pub fn file_messages(document: &Document, path: &Path, allowed: &AllowedPictures) -> Decoded {
     let session = msgfile::session_of(&path.to_string_lossy());
     let mut decoded = msgfile::messages(document, &session);
     decoded.problems.splice(0..0, document.problems());
     for message in &mut decoded.messages {
-        load_pictures(message, path, &mut decoded.problems);
+        load_pictures(message, path, allowed, &mut decoded.problems);
     }
     decoded
 }
 
-/// Puts pictures that the file names in their places; what cannot be read stays text.
-fn load_pictures(message: &mut Message, path: &Path, problems: &mut Vec<Problem>) {
+/// The pictures that the model would get, and those that it would not, in the order of the file.
+pub fn named_pictures(
+    document: &Document,
+    path: &Path,
+    allowed: &AllowedPictures,
+) -> Vec<NamedPicture> {
+    let session = msgfile::session_of(&path.to_string_lossy());
+    let messages = msgfile::messages(document, &session).messages;
+    let chain = analects_core::chain(&messages);
+    let seen = chain.messages.into_iter().filter(|message| message.why_not_sent().is_none());
+    let mut found: Vec<NamedPicture> = Vec::new();
+    for name in seen.flat_map(names) {
+        if found.iter().any(|known| known.name == name) {
+            continue;
+        }
+        let facts = if allowed.contains(&name) {
+            read_picture(path, &name).map(|picture| (picture.media_type, picture.size))
+        } else {
+            Err(NOT_ALLOWED.to_string())
+        };
+        found.push(NamedPicture { name, facts });
+    }
+    found
+}
+
+fn names(message: &Message) -> Vec<String> {
+    let Body::User(User { content: Content::Blocks(blocks), .. }) = &message.body else {
+        return Vec::new();
+    };
+    blocks.iter().filter_map(name).collect()
+}
+
+fn name(block: &Block) -> Option<String> {
+    let Block::Image(image) = block else { return None };
+    match Source::of(&image.source)? {
+        Source::File(name) => Some(name),
+        _ => None,
+    }
+}
+
+/// Puts pictures that the file names in their places; what is not allowed or cannot be read stays text.
+fn load_pictures(
+    message: &mut Message,
+    path: &Path,
+    allowed: &AllowedPictures,
+    problems: &mut Vec<Problem>,
+) {
     let Body::User(User { content: Content::Blocks(blocks), .. }) = &mut message.body else {
         return;
     };
     for block in blocks {
+        let Some(name) = name(block) else { continue };
         let Block::Image(image) = block else { continue };
-        let Some(Source::File(picture)) = Source::of(&image.source) else { continue };
-        match read_picture(path, &picture) {
-            Ok(source) => image.source = source.to_raw(),
+        if !allowed.contains(&name) {
+            let text = format!("the picture {name} is not sent: {NOT_ALLOWED}");
+            let hint = "--pictures sends the pictures of a file; on a terminal, chat asks once";
+            problems.push(Problem::warning("picture-not-allowed", text).hint(hint));
+            *block = as_text(image, &name);
+            continue;
+        }
+        match read_picture(path, &name) {
+            Ok(picture) => image.source = picture.source.to_raw(),
             Err(reason) => {
-                let text = format!("the picture {picture} is not sent: {reason}");
+                let text = format!("the picture {name} is not sent: {reason}");
                 problems.push(Problem::error("unreadable-picture", text));
-                let alt = image.extra.get("alt").and_then(Raw::as_string).unwrap_or_default();
-                *block = Block::from_text(format!("![{alt}]({picture})"));
+                *block = as_text(image, &name);
             }
         }
     }
+}
+
+/// A picture as the person wrote it.
+fn as_text(image: &Image, name: &str) -> Block {
+    let alt = image.extra.get("alt").and_then(Raw::as_string).unwrap_or_default();
+    Block::from_text(format!("![{alt}]({name})"))
 }

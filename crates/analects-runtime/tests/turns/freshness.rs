@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use analects_runtime::attach_file;
+use analects_runtime::Asked;
 use jiff::Timestamp;
 
 use crate::place::Place;
@@ -21,7 +21,7 @@ async fn a_file_that_changed_is_told_once_and_at_the_same_place_ever_after() {
         let model = server.model();
         let path = place.folder.path().join("notes.txt");
         fs::write(&path, "first version").unwrap();
-        attach_file(&mut *place.open(), &path, Timestamp::now()).unwrap();
+        place.attach(&path).unwrap();
         place.say(&model, "What is in it?").await;
         let sent = server.last().text();
         assert!(sent.contains("<file path=\"notes.txt\">\nfirst version\n</file>"), "{sent}");
@@ -52,7 +52,7 @@ async fn a_file_that_changed_is_told_once_and_at_the_same_place_ever_after() {
         assert!(turned.seen[0].contains("no longer there"), "{:?}", turned.seen);
         // Shown again, it is fresh.
         fs::write(&path, "a fourth").unwrap();
-        attach_file(&mut *place.open(), &path, Timestamp::now()).unwrap();
+        place.attach(&path).unwrap();
         let turned = place.say(&model, "Fresh?").await;
         assert!(!turned.saw("Reminded") && server.last().text().contains("a fourth"));
     }
@@ -68,14 +68,15 @@ async fn a_compaction_shows_the_files_again_as_they_are_now() {
         let model = server.model();
         let path = place.folder.path().join("notes.txt");
         fs::write(&path, "first version").unwrap();
-        attach_file(&mut *place.open(), &path, Timestamp::now()).unwrap();
+        place.attach(&path).unwrap();
         for prompt in ["one?", "two?", "three?"] {
             place.say(&model, prompt).await;
         }
         fs::write(&path, "second version, ".repeat(60)).unwrap();
         let client = analects_client::Client::default();
         let agent = crate::place::agent();
-        let asked = analects_runtime::Asked::new(&client, &model, &agent);
+        let grants = place.grants();
+        let asked = Asked { grants: Some(&grants), ..Asked::new(&client, &model, &agent) };
         let compacted = analects_runtime::compact(&asked, &mut *place.open()).await.unwrap();
         assert_eq!(compacted.files, 1);
         assert!(compacted.after > 60, "the file counts: {compacted:?}");
@@ -103,12 +104,13 @@ async fn a_file_in_what_a_compaction_keeps_is_not_shown_twice() {
         for name in [kept, changed] {
             let path = place.folder.path().join(name);
             fs::write(&path, format!("what is in {name}")).unwrap();
-            attach_file(&mut *place.open(), &path, Timestamp::now()).unwrap();
+            place.attach(&path).unwrap();
         }
         fs::write(place.folder.path().join(changed), "something else").unwrap();
         let client = analects_client::Client::default();
         let agent = crate::place::agent();
-        let asked = analects_runtime::Asked::new(&client, &model, &agent);
+        let grants = place.grants();
+        let asked = Asked { grants: Some(&grants), ..Asked::new(&client, &model, &agent) };
         let compacted = analects_runtime::compact(&asked, &mut *place.open()).await.unwrap();
         assert_eq!(compacted.files, 1, "the one that the model has not seen as it is now");
         let never = std::future::pending();
@@ -125,8 +127,7 @@ async fn a_file_in_what_a_compaction_keeps_is_not_shown_twice() {
 async fn what_is_no_text_or_is_not_there_cannot_be_shown() {
     let place = Place::file();
     let path = place.folder.path().join("x");
-    let attach =
-        || attach_file(&mut *place.open(), &path, Timestamp::now()).map_err(|e| e.to_string());
+    let attach = || place.attach(&path).map_err(|e| e.to_string());
     assert!(attach().unwrap_err().contains("no such file"));
     fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
     assert!(attach().unwrap_err().contains("not text"));

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::future::poll_fn;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -10,9 +10,10 @@ use analects_client::{Client, Model, Options};
 use analects_core::Agent;
 use analects_providers::RetryPolicy;
 use analects_runtime::{
-    Asked, Conversation, FileConversation, Outcome, Seen, StoredConversation, drive,
+    Asked, Conversation, FileConversation, NotAttached, Outcome, Seen, StoredConversation,
+    attach_file, drive,
 };
-use analects_store::{ChainName, JsonlStore, Places};
+use analects_store::{ChainName, FileGrants, JsonlStore, Places};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -50,9 +51,23 @@ impl Place {
         self.folder.path().join("talk.msg.md")
     }
 
+    fn places(&self) -> Places {
+        let root = self.folder.path();
+        Places { data: root.join("data"), state: root.join("state") }
+    }
+
+    pub fn grants(&self) -> FileGrants {
+        FileGrants::of(&self.places())
+    }
+
+    /// Shows a file to the model, as a person does.
+    pub fn attach(&self, path: &Path) -> Result<(), NotAttached> {
+        attach_file(&mut *self.open(), &self.grants(), path, "a test", Timestamp::now())
+    }
+
     pub fn open(&self) -> Box<dyn Conversation> {
         let root = self.folder.path();
-        let places = Places { data: root.join("data"), state: root.join("state") };
+        let places = self.places();
         if self.is_file {
             let mut conversation = FileConversation::open(&self.path(), &places).unwrap();
             conversation.set_agent(&agent()).unwrap();
@@ -79,9 +94,7 @@ impl Place {
 
     /// All records of the session, also those that the model would not see.
     pub fn stored(&self) -> Vec<serde_json::Value> {
-        let root = self.folder.path();
-        let places = Places { data: root.join("data"), state: root.join("state") };
-        let path = JsonlStore::new(&places).path(&ChainName::new("p", "s")).unwrap();
+        let path = JsonlStore::new(&self.places()).path(&ChainName::new("p", "s")).unwrap();
         let file = std::fs::read_to_string(path).unwrap();
         file.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
@@ -112,7 +125,8 @@ impl Place {
         let retries = RetryPolicy { retries: 0, ..RetryPolicy::default() };
         let client = Client::new(Options { retries, ..Options::default() });
         let agent = agent();
-        let asked = change(Asked::new(&client, model, &agent));
+        let grants = self.grants();
+        let asked = change(Asked { grants: Some(&grants), ..Asked::new(&client, model, &agent) });
         let (mut seen, is_enough) = (Vec::new(), Cell::new(false));
         let mut watch = |happened: Seen<'_>| match happened {
             Seen::Event(_) => {}

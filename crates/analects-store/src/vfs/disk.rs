@@ -114,6 +114,20 @@ impl Vfs for Disk {
     }
 }
 
+/// Opens an ordinary file for reading. The path must be absolute and without symbolic links: one in any part of it is an
+/// error, and so is a pipe, a device, a socket, or a file of `/proc` or `/sys`. Nothing waits for a writer.
+pub(crate) fn open_plain_file(path: &Path) -> io::Result<Box<dyn VfsFile>> {
+    // Opening a device can have effects, so the look comes first; the second look is at what was opened.
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let file = system::open_without_links(path)?;
+    if !file.metadata()?.is_file() || system::is_made_up(&file, path)? {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok(Box::new(DiskFile { file, draft: None, is_draft: false }))
+}
+
 #[derive(Debug)]
 struct DiskLock {
     file: File,
@@ -201,6 +215,15 @@ impl Drop for DiskFile {
             let _ = fs::remove_file(draft);
         }
     }
+}
+
+/// Opens a file if its path is without links, where the system can only look first, and open then.
+pub(super) fn open_real_path(path: &Path) -> io::Result<File> {
+    if fs::canonicalize(path)? != path {
+        return Err(io::Error::other("a symbolic link leads to it"));
+    }
+    let mut options = OpenOptions::new();
+    system::follow_no_link(options.read(true)).open(path)
 }
 
 /// Gives a draft another name, unless another file has it. Not every file system has hard links: FAT

@@ -9,12 +9,15 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, RenameFlags, XattrFlags, fgetxattr, fsetxattr, getxattr, linkat,
-    listxattr, open, renameat_with,
+    AtFlags, CWD, FsWord, Mode, OFlags, PROC_SUPER_MAGIC, RenameFlags, ResolveFlags, XattrFlags,
+    fgetxattr, fsetxattr, fstatfs, getxattr, linkat, listxattr, open, openat2, renameat_with,
 };
 use rustix::io::Errno;
 
-use super::disk::look_and_rename;
+use super::disk::{look_and_rename, open_real_path};
+
+/// What `fstatfs` says of `/sys`.
+const SYSFS_MAGIC: FsWord = 0x6265_6572;
 
 /// Attributes that sign a file's bytes, and are the system's to set.
 const NOT_TO_COPY: [&CStr; 2] = [c"security.ima", c"security.evm"];
@@ -46,6 +49,25 @@ pub(super) fn link_unnamed(file: &File, path: &Path) -> io::Result<()> {
 /// Lets a symbolic link be an error.
 pub(super) fn follow_no_link(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+}
+
+/// Opens a file for reading if no part of its path is a symbolic link.
+pub(super) fn open_without_links(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match openat2(CWD, path, flags, Mode::empty(), resolve) {
+        Ok(file) => Ok(File::from(file)),
+        // Old kernels do not know the call, and some sandboxes forbid it.
+        Err(Errno::NOSYS | Errno::PERM) => open_real_path(path),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether the kernel makes a file up as it is read: it lies in `/proc` or `/sys`.
+pub(super) fn is_made_up(file: &File, path: &Path) -> io::Result<bool> {
+    let kind = fstatfs(file)?.f_type;
+    let is_there = ["/proc", "/sys"].iter().any(|folder| path.starts_with(folder));
+    Ok(is_there || kind == PROC_SUPER_MAGIC || kind == SYSFS_MAGIC)
 }
 
 /// Swaps two files in one step.

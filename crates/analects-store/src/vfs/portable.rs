@@ -34,3 +34,13 @@ pub(super) fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
 pub(super) fn adopt_attributes(_: &File, _: &Path) -> io::Result<()> {
     Ok(())
 }
+
+/// Looks for links first, and opens then.
+pub(super) fn open_without_links(path: &Path) -> io::Result<File> {
+    super::disk::open_real_path(path)
+}
+
+/// Other systems have no such files where people name them.
+pub(super) fn is_made_up(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(false)
+}

@@ -8,7 +8,7 @@ use analects_formats::msgfile::item::{ItemError, ItemErrorKind};
 use analects_formats::msgfile::{
     self, Choice, Document, Edited, Kind, Rewound, Splice, find_cells, find_one,
 };
-use analects_store::{ShownFiles, StoreError, create_file};
+use analects_store::{PictureConsent, StoreError, create_file};
 
 use super::reading;
 use crate::failure::Failure;
@@ -202,8 +202,8 @@ pub fn fork(
     done?;
     // Files beside the one are beside the other.
     if copy.parent() == path.parent() {
-        let shown = |path| ShownFiles::of(path, &surroundings.places);
-        shown(&copy).take_over(&shown(path))?;
+        let consent = PictureConsent::of(path, &surroundings.places);
+        PictureConsent::of(&copy, &surroundings.places).take_over(&consent)?;
     }
     Ok(copy)
 }

@@ -10,6 +10,7 @@ mod in_store;
 mod interactive;
 mod kept;
 mod manner;
+mod pictures;
 mod waiting;
 mod watch;
 mod who;
@@ -17,9 +18,10 @@ mod who;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use analects_formats::msgfile;
 use analects_runtime::{Conversation, attach_file, attached};
-use analects_store::real_path;
 use analects_store::vfs::Disk;
+use analects_store::{FileGrants, real_path};
 use jiff::Timestamp;
 
 use crate::config::Config;
@@ -39,6 +41,7 @@ use in_store::chat_in_store;
 pub use in_store::{go_on, open};
 pub use interactive::{Place, Session};
 pub use manner::{LimitArgs, Manner, vocabulary};
+pub use pictures::allowed as allowed_pictures;
 use waiting::Course;
 pub use who::{Wanted, Who, usual_agent};
 
@@ -129,6 +132,12 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let mut manner = Manner::new(options, args.limits.limits(), &config, &surroundings);
     manner.streams = !args.choosing.no_stream;
     let is_other = args.choosing.dry_run || args.watch;
+    if let Some(file) = &file
+        && !args.choosing.dry_run
+    {
+        pictures::allow_named(file, &words.join(" "), &surroundings)?;
+        pictures::ask_once(file, args.choosing.pictures, &config, &surroundings)?;
+    }
     if prompt.is_none() && !is_other && is_terminal() && !waits(file.as_deref()) {
         let place = place(&surroundings, file, last)?;
         let agent = agent.map(str::to_string);
@@ -137,7 +146,8 @@ pub fn run(args: Args) -> Result<(), Failure> {
         let done = session.run(&surroundings);
         return done.map_err(|failure| surroundings.explain(failure));
     }
-    let said = Said { prompt, files: args.files, ..Said::default() };
+    let pictures = msgfile::pictures_in(&words.join(" "));
+    let said = Said { prompt, files: args.files, pictures, ..Said::default() };
     let call = Call {
         surroundings: &surroundings,
         config: &config,
@@ -232,6 +242,8 @@ pub struct Said {
     pub prompt: Option<String>,
     /// Files that the model is to see.
     pub files: Vec<PathBuf>,
+    /// Pictures that the person names in this call.
+    pub pictures: Vec<String>,
     /// What of it is in the conversation.
     pub arrived: Arrived,
 }
@@ -245,9 +257,9 @@ impl Said {
     }
 
     /// Puts it into a conversation: first what is shown, then what is said about it.
-    fn into(self, conversation: &mut dyn Conversation) -> Result<(), Failure> {
+    fn into(self, conversation: &mut dyn Conversation, grants: &FileGrants) -> Result<(), Failure> {
         for file in &self.files {
-            attach_file(conversation, file, Timestamp::now())?;
+            attach_file(conversation, grants, file, "chat --file", Timestamp::now())?;
             self.arrived.add_file();
         }
         if let Some(prompt) = self.prompt {

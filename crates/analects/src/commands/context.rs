@@ -11,7 +11,7 @@ use analects_formats::msgfile::{
     Choice, Document, Kind, ShowProblem, cell_names, session_of, set_attributes,
 };
 use analects_local::Serving;
-use analects_runtime::{Asked, Conversation, file_messages};
+use analects_runtime::{Asked, Conversation, NamedPicture, file_messages, named_pictures};
 use analects_store::StoreError;
 use serde::Serialize;
 
@@ -60,6 +60,10 @@ pub struct Args {
     #[arg(short, long, value_name = "CELLS")]
     exclude: Vec<String>,
 
+    /// Show what it would be with the pictures that the file names
+    #[arg(long)]
+    pictures: bool,
+
     /// Print the request itself, as it would go out, instead of the table
     #[arg(long)]
     request: bool,
@@ -73,8 +77,16 @@ impl Args {
     /// To look at a conversation whose next answer somebody is wanted for.
     pub fn of(target: String, wanted: Wanted<'_>) -> Args {
         let [model, agent] = [wanted.model, wanted.agent].map(|name| name.map(str::to_string));
-        let (include, exclude) = (Vec::new(), Vec::new());
-        Args { target, model, agent, include, exclude, request: false, json: false }
+        Args {
+            target,
+            model,
+            agent,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            pictures: false,
+            request: false,
+            json: false,
+        }
     }
 
     fn choice(&self) -> Choice {
@@ -99,6 +111,7 @@ struct Shown<'a> {
     fits: bool,
     needs_summary: Vec<String>,
     messages: Vec<ShownRow<'a>>,
+    pictures: Vec<ShownPicture<'a>>,
     notes: Vec<ShowProblem>,
 }
 
@@ -113,6 +126,38 @@ struct ShownRow<'a> {
     why: Option<&'static str>,
     tokens: Count,
     whole: Count,
+}
+
+/// A picture that a message file names, as JSON.
+#[derive(Debug, Serialize)]
+struct ShownPicture<'a> {
+    path: &'a str,
+    media_type: Option<&'static str>,
+    bytes: Option<usize>,
+    /// Why it is not sent.
+    why: Option<&'a str>,
+}
+
+impl ShownPicture<'_> {
+    fn of(picture: &NamedPicture) -> ShownPicture<'_> {
+        let facts = picture.facts.as_ref();
+        ShownPicture {
+            path: &picture.name,
+            media_type: facts.ok().map(|(media_type, _)| *media_type),
+            bytes: facts.ok().map(|(_, bytes)| *bytes),
+            why: facts.err().map(String::as_str),
+        }
+    }
+}
+
+/// Lists the pictures that would be sent. Why others would not is said among the problems.
+fn print_pictures(pictures: &[NamedPicture]) -> Result<(), Failure> {
+    for NamedPicture { name, facts } in pictures {
+        if let Ok((media_type, bytes)) = facts {
+            ui::print_line(&format!("picture {name}: {media_type}, {bytes} bytes"))?;
+        }
+    }
+    Ok(())
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -142,9 +187,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         choice.exclude.extend(turn.left);
         let document = chosen(path, document, &choice)?;
         let document = chat::with_reminders(document, path, &surroundings)?;
-        let decoded = file_messages(&document, path);
+        let allowed = chat::allowed_pictures(path, args.pictures, &config, &surroundings);
+        let decoded = file_messages(&document, path, &allowed);
+        let pictures = named_pictures(&document, path, &allowed);
         let names = cell_names(&document, &session_of(&path.to_string_lossy()));
-        let seen = Seen { decoded: &decoded, chain: &chain(&decoded.messages), names };
+        let seen = Seen { decoded: &decoded, chain: &chain(&decoded.messages), names, pictures };
         return show(args, &who, &seen, &Calibration::default(), serving.as_ref());
     }
     if !args.include.is_empty() || !args.exclude.is_empty() {
@@ -157,7 +204,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let serving = local::serving(&who.model, &surroundings);
     let decoded = conversation.messages();
     let names = HashMap::new();
-    let seen = Seen { decoded: &decoded, chain: &conversation.chain(&decoded), names };
+    let chain = &conversation.chain(&decoded);
+    let seen = Seen { decoded: &decoded, chain, names, pictures: Vec::new() };
     show(args, &who, &seen, &conversation.notes().calibration, serving.as_ref())
 }
 
@@ -177,6 +225,8 @@ struct Seen<'a> {
     chain: &'a Chain<'a>,
     /// The cells of the messages, if they have any.
     names: HashMap<MessageId, String>,
+    /// The pictures that a message file names.
+    pictures: Vec<NamedPicture>,
 }
 
 fn show(
@@ -186,7 +236,7 @@ fn show(
     calibration: &Calibration,
     serving: Option<&Serving>,
 ) -> Result<(), Failure> {
-    let Seen { decoded, chain, names } = seen;
+    let Seen { decoded, chain, names, pictures } = seen;
     let precision = if args.request { Precision::default() } else { Precision::Exact };
     let (client, vocabulary) = (Client::default(), chat::vocabulary(serving));
     let tokenizer = vocabulary.as_ref().map(|vocabulary| vocabulary as _);
@@ -199,7 +249,7 @@ fn show(
         return outgoing::print(&who.model, request);
     }
     if args.json {
-        return ui::print_json(&as_json(who, &plan, used, names));
+        return ui::print_json(&as_json(who, &plan, used, seen));
     }
     let problems: Vec<Problem> = decoded
         .problems
@@ -210,21 +260,17 @@ fn show(
         .collect();
     ui::report_problems(&args.target, b"", &problems);
     print_table(who, &plan, used, chain, names)?;
+    print_pictures(pictures)?;
     match plan.ready() {
         Ok(_) => Ok(()),
         Err(why) => Err(Failure::input(why.to_string()).or_hint(why.hint())),
     }
 }
 
-fn as_json<'a>(
-    who: &'a Who,
-    plan: &'a Plan,
-    used: Count,
-    names: &'a HashMap<MessageId, String>,
-) -> Shown<'a> {
+fn as_json<'a>(who: &'a Who, plan: &'a Plan, used: Count, seen: &'a Seen<'_>) -> Shown<'a> {
     let row = |row: &'a Row| ShownRow {
         id: &row.id,
-        cell: names.get(&row.id).map(String::as_str),
+        cell: seen.names.get(&row.id).map(String::as_str),
         role: row.role.as_str(),
         fate: row.fate.as_str(),
         why: row.why,
@@ -244,6 +290,7 @@ fn as_json<'a>(
         fits: plan.ready().is_ok(),
         needs_summary: plan.needs_summary.iter().map(|id| (**id).to_string()).collect(),
         messages: plan.rows.iter().map(row).collect(),
+        pictures: seen.pictures.iter().map(ShownPicture::of).collect(),
         notes: plan.notes.iter().map(ShowProblem::from).collect(),
     }
 }

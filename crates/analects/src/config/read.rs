@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// The keys that a configuration file has.
 const KEYS: [&str; 3] = ["models", "agents", "context"];
 /// The keys of `[context]`.
-const CONTEXT_KEYS: [&str; 1] = ["compact_at"];
+const CONTEXT_KEYS: [&str; 2] = ["compact_at", "pictures"];
 
 /// Parts of names of things that a project must not decide for the person who works in it.
 const NOT_FOR_PROJECTS: [&str; 15] = [
@@ -40,8 +40,17 @@ pub struct Layer {
     pub agents: Vec<KnownAgent>,
     /// When a conversation is compacted by itself; the line.
     pub compact_at: Option<(CompactAt, usize)>,
+    /// Whether the pictures of message files are sent without asking; the line.
+    pub pictures: Option<(bool, usize)>,
     /// What is odd, each in one line with its place.
     pub warnings: Vec<String>,
+}
+
+/// What `[context]` says, each with its line.
+#[derive(Debug, Default)]
+struct Context {
+    compact_at: Option<(CompactAt, usize)>,
+    pictures: Option<(bool, usize)>,
 }
 
 /// When a conversation is compacted without anybody asking.
@@ -81,17 +90,25 @@ pub fn read(text: &str, path: &Path, owner: Owner) -> Result<Layer, Failure> {
         let at = error.span().map_or(0, |span| span.start);
         reader.failure(at, error.message().lines().next().unwrap_or("not TOML"))
     })?;
-    let (mut pointers, mut agents, mut compact_at) = (Vec::new(), Vec::new(), None);
+    let mut pointers = Vec::new();
+    let mut agents = Vec::new();
+    let mut context = Context::default();
     for (key, value) in table.get_ref() {
         match key.get_ref().as_ref() {
             "models" => pointers = reader.pointers(key, value)?,
             "agents" => agents = reader.agents(key, value)?,
-            "context" => compact_at = reader.context(key, value)?,
+            "context" => context = reader.context(key, value)?,
             _ => reader.unknown(key, value, "", &KEYS)?,
         }
     }
-    let warnings = reader.warnings;
-    Ok(Layer { path: path.to_path_buf(), pointers, agents, compact_at, warnings })
+    Ok(Layer {
+        path: path.to_path_buf(),
+        pointers,
+        agents,
+        compact_at: context.compact_at,
+        pictures: context.pictures,
+        warnings: reader.warnings,
+    })
 }
 
 struct Reader<'a> {
@@ -210,32 +227,42 @@ impl Reader<'_> {
         Ok(name.to_string())
     }
 
-    fn context(
-        &mut self,
-        key: &Key<'_>,
-        value: &Value<'_>,
-    ) -> Result<Option<(CompactAt, usize)>, Failure> {
-        let mut compact_at = None;
+    fn context(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<Context, Failure> {
+        let mut context = Context::default();
         for (key, value) in self.table(key, value)? {
-            if key.get_ref() != CONTEXT_KEYS[0] {
-                self.unknown(key, value, "context.", &CONTEXT_KEYS)?;
-                continue;
+            let line = self.line(key);
+            match key.get_ref().as_ref() {
+                "compact_at" => context.compact_at = Some((self.compact_at(value)?, line)),
+                "pictures" => context.pictures = Some((self.pictures(key, value)?, line)),
+                _ => self.unknown(key, value, "context.", &CONTEXT_KEYS)?,
             }
-            let text = match value.get_ref() {
-                DeValue::String(text) => text.to_string(),
-                other => number(other).map(|number| number.to_string()).unwrap_or_default(),
-            };
-            let share = match text.as_str() {
-                "never" => CompactAt::Never,
-                text => CompactAt::Share(text.parse().map_err(|_| {
-                    let message = "compact_at must be a share of the window, or never";
-                    let failure = self.failure(value.span().start, message);
-                    failure.or_hint("write 0.85, 85 or \"85%\"")
-                })?),
-            };
-            compact_at = Some((share, self.line(key)));
         }
-        Ok(compact_at)
+        Ok(context)
+    }
+
+    fn compact_at(&self, value: &Value<'_>) -> Result<CompactAt, Failure> {
+        let text = match value.get_ref() {
+            DeValue::String(text) => text.to_string(),
+            other => number(other).map(|number| number.to_string()).unwrap_or_default(),
+        };
+        if text == "never" {
+            return Ok(CompactAt::Never);
+        }
+        let share = text.parse().map_err(|_| {
+            let message = "compact_at must be a share of the window, or never";
+            let failure = self.failure(value.span().start, message);
+            failure.or_hint("write 0.85, 85 or \"85%\"")
+        })?;
+        Ok(CompactAt::Share(share))
+    }
+
+    /// Whether pictures are sent without asking, which is the person's decision.
+    fn pictures(&self, key: &Key<'_>, value: &Value<'_>) -> Result<bool, Failure> {
+        if self.owner == Owner::Project {
+            let failure = self.failure(key.span().start, "a project may not set pictures");
+            return Err(failure.or_hint("set it in your own config.toml, or pass --pictures"));
+        }
+        value.get_ref().as_bool().ok_or_else(|| self.wrong(key, value, "true or false"))
     }
 
     fn agents(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<Vec<KnownAgent>, Failure> {

@@ -51,6 +51,7 @@ mod ready;
 mod recording;
 mod rendering;
 mod resumed;
+mod rights;
 mod sandbox;
 mod server;
 #[cfg(target_os = "linux")]

@@ -10,15 +10,31 @@ use crate::msgfile::encode::closed_fences;
 /// The blocks of a person's text that has pictures in it; `None` where it has none.
 pub(super) fn split(read: &Read<'_>) -> Option<Vec<Block>> {
     let is_text = read.cell.kind() == CellKind::Message && read.word == "markdown";
-    if !is_text || !read.text.contains("![") {
+    if is_text { split_text(&read.text) } else { None }
+}
+
+/// The pictures beside a message file that a person's text names.
+pub fn pictures_in(text: &str) -> Vec<String> {
+    let path = |block: &Block| match block {
+        Block::Image(image) => match Source::of(&image.source)? {
+            Source::File(path) => Some(path),
+            _ => None,
+        },
+        _ => None,
+    };
+    split_text(text).unwrap_or_default().iter().filter_map(path).collect()
+}
+
+fn split_text(whole: &str) -> Option<Vec<Block>> {
+    if !whole.contains("![") {
         return None;
     }
     let mut blocks = Vec::new();
     let mut text = String::new();
     let mut found = false;
-    let mut fences = closed_fences(&read.text).into_iter().peekable();
+    let mut fences = closed_fences(whole).into_iter().peekable();
     let mut at = 0;
-    for line in read.text.split_inclusive('\n') {
+    for line in whole.split_inclusive('\n') {
         while fences.next_if(|fence| fence.end <= at).is_some() {}
         let in_code = fences.peek().is_some_and(|fence| fence.start <= at);
         at += line.len();

@@ -7,8 +7,8 @@ use analects_core::{
 use super::clean;
 use super::family;
 use crate::openai::list;
-use crate::outgoing::json::{mended, without};
-use crate::outgoing::{LeftOut, fit_call};
+use crate::outgoing::json::{mended, names_a_file, without};
+use crate::outgoing::{LeftOut, NOT_PASSED_ON, fit_call, may_be_passed_on};
 
 /// A block on its way.
 pub(super) enum Piece {
@@ -172,7 +172,10 @@ impl Speaker {
             Block::Image(_) | Block::Document(_) => {
                 return Some(bare(&self.media(block, left_out)?));
             }
-            Block::Other(raw) if ["search_result", "tool_reference"].contains(&&*kind_of(raw)) => {
+            Block::Other(raw)
+                if ["search_result", "tool_reference"].contains(&&*kind_of(raw))
+                    && !names_a_file(raw) =>
+            {
                 return Some(bare(&mended(raw).as_object()?));
             }
             _ => None,
@@ -213,10 +216,13 @@ impl Speaker {
             Role::Assistant => self.same_provider && !broken && kind != "search_result",
             _ => ["search_result", "container_upload"].contains(&&*kind),
         };
-        let map = mended(raw).as_object().filter(|_| allowed && is_callable(raw, &kind));
+        let is_local = names_a_file(raw);
+        let is_sent = allowed && !is_local && is_callable(raw, &kind);
+        let map = mended(raw).as_object().filter(|_| is_sent);
         if map.is_none() {
             let what = format!("a block of type \"{kind}\"");
-            left_out.content(self.turn, &what, "it is not of this API");
+            let why = if is_local { NOT_PASSED_ON } else { "it is not of this API" };
+            left_out.content(self.turn, &what, why);
         }
         map
     }
@@ -279,20 +285,25 @@ fn image_source(raw: &Raw) -> Option<RawMap> {
         "base64" if types.contains(&&*media_type(raw)) => {
             source(raw, "base64", &["media_type", "data"])
         }
-        "url" => source(raw, "url", &["url"]),
+        "url" => source(raw, "url", &["url"]).filter(is_passed_on),
         // A file of this disk has a path instead; whoever reads files has put its bytes there by now.
         "file" => source(raw, "file", &["file_id"]),
         _ => None,
     }
 }
 
+fn is_passed_on(source: &RawMap) -> bool {
+    let url = source.get("url").and_then(Raw::as_string);
+    url.is_some_and(|url| may_be_passed_on(&url))
+}
+
 fn document_source(raw: &Raw) -> Option<RawMap> {
     match (kind_of(raw).as_str(), media_type(raw).as_str()) {
         ("base64", "application/pdf") => source(raw, "base64", &["media_type", "data"]),
         ("text", "text/plain") => source(raw, "text", &["media_type", "data"]),
-        ("url", _) => source(raw, "url", &["url"]),
+        ("url", _) => source(raw, "url", &["url"]).filter(is_passed_on),
         ("file", _) => source(raw, "file", &["file_id"]),
-        ("content", _) => {
+        ("content", _) if !names_a_file(raw) => {
             let mut map = typed("content");
             map.push("content", mended(raw.as_object()?.get("content")?));
             Some(map)

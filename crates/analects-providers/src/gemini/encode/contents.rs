@@ -11,7 +11,7 @@ use analects_core::{
 use super::super::wire::{self, object, take};
 use super::super::{MADE_ID, SIGNATURE};
 use super::{fit, generation};
-use crate::outgoing::LeftOut;
+use crate::outgoing::{LeftOut, may_be_passed_on};
 
 /// What Gemini documents for calls of a conversation that another model led.
 const FOREIGN: &str = "skip_thought_signature_validator";
@@ -176,6 +176,7 @@ pub(super) fn data(source: &Raw) -> Option<RawMap> {
     let string = |key| map.get(key).and_then(Raw::as_string);
     match Source::of(source) {
         Some(Source::Base64 { media_type, data }) => Some(inline(&media_type, &data)),
+        Some(Source::Url(url)) if !is_fetched(&url) => None,
         Some(Source::Url(url)) => Some(match inline_of_url(&url) {
             Some(part) => part,
             None => by_address(&url, string("media_type")),
@@ -186,6 +187,12 @@ pub(super) fn data(source: &Raw) -> Option<RawMap> {
             .filter(|_| string("data").is_some_and(|text| !text.is_empty())),
         None => None,
     }
+}
+
+/// Whether an address is one of the network, or the name of a file that was uploaded to the API.
+pub(super) fn is_fetched(url: &str) -> bool {
+    let is_plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    may_be_passed_on(url) || url.strip_prefix("files/").is_some_and(is_plain)
 }
 
 fn inline(media_type: &str, data: &str) -> RawMap {

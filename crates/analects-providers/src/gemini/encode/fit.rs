@@ -8,8 +8,8 @@ use analects_core::{
 
 use super::super::wire::take;
 use super::super::{PART_REST, PART_TYPE, SIGNATURE};
-use super::contents::{data, joined};
-use crate::outgoing::json::mended;
+use super::contents::{data, is_fetched, joined};
+use crate::outgoing::json::{mended, names_a_file};
 use crate::outgoing::{LeftOut, Names, fit_call};
 
 const FOREIGN: &str = "it is not of this API";
@@ -207,9 +207,17 @@ fn seals(extra: &RawMap) -> RawMap {
 
 /// A part that came from Gemini and that nobody else understands.
 fn own_part(raw: &Raw) -> Option<RawMap> {
-    let map = raw.as_object()?;
+    let map = raw.as_object().filter(|_| !names_a_file(raw))?;
     map.get("type")?.as_string().filter(|kind| kind == PART_TYPE)?;
-    map.get("part")?.as_object()
+    map.get("part")?.as_object().filter(names_no_path)
+}
+
+/// Whether a part that names a file names one that the API can fetch.
+fn names_no_path(part: &RawMap) -> bool {
+    let file = part.get("fileData").or_else(|| part.get("file_data"));
+    let Some(file) = file.and_then(Raw::as_object) else { return true };
+    let address = file.get("fileUri").or_else(|| file.get("file_uri")).and_then(Raw::as_string);
+    address.is_none_or(|address| is_fetched(&address))
 }
 
 /// Whether a part holds one thing at most, and none that other blocks are for.

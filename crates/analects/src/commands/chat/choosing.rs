@@ -45,6 +45,10 @@ pub struct Choosing {
     #[arg(long, help_heading = "What is sent")]
     pub dry_run: bool,
 
+    /// Send the pictures that the file names, without asking
+    #[arg(long, help_heading = "What is sent")]
+    pub pictures: bool,
+
     /// Print the answer when it is complete, and write it into the file then
     #[arg(long)]
     pub no_stream: bool,

@@ -7,14 +7,14 @@ use analects_context::{Calibration, FileFreshness, Precision};
 use analects_core::{Chain, Message, MessageId, chain};
 use analects_formats::msgfile::{self, Document, Kind, NewCell};
 use analects_runtime::{Conversation, StoredConversation, attached, due_reminders, file_messages};
-use analects_store::{OsIds, ShownFiles, StoreError, read_message_file};
+use analects_store::{FileGrants, OsIds, StoreError, read_message_file};
 use jiff::Timestamp;
 
 use super::choosing::{self, check_asks};
 use super::in_file::{next_turn, not_opened, nothing_to_ask};
 use super::in_store::nothing_to_ask_in_session;
 use super::who::{Wanted, Who};
-use super::{Call, Said, folder_of};
+use super::{Call, Said, allowed_pictures, folder_of, pictures};
 use crate::commands::cells;
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
@@ -44,7 +44,10 @@ pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> 
     let chosen = chosen.and_then(|changes| msgfile::set_attributes(&document, &changes));
     let chosen = chosen.map_err(|error| cells::explain(path, &error))?;
     let document = with_reminders(document.with_source(chosen), path, surroundings)?;
-    let decoded = file_messages(&document, path);
+    let mut allowed = allowed_pictures(path, choosing.pictures, config, surroundings);
+    allowed.add(&said.pictures);
+    let decoded = file_messages(&document, path, &allowed);
+    pictures::report(path, &document, &decoded.problems);
     let session = msgfile::session_of(&path.to_string_lossy());
     let name = |id: &MessageId| match msgfile::cell_of(&document, &session, id) {
         Some(cell) => format!("cell {cell}"),
@@ -94,11 +97,10 @@ pub fn with_reminders(
     if !document.mentions("[attachment]") {
         return Ok(document);
     }
-    let decoded = file_messages(&document, path);
+    let decoded = msgfile::messages(&document, &msgfile::session_of(&path.to_string_lossy()));
     let mut files = FileFreshness::recorded(chain(&decoded.messages).messages);
-    let shown = ShownFiles::of(path, &surroundings.places);
-    let is_ours = |name: &str| shown.contains(name);
-    let (made, texts) = due_reminders(&mut files, &folder_of(path), &is_ours, Timestamp::now());
+    let grants = FileGrants::of(&surroundings.places);
+    let (made, texts) = due_reminders(&mut files, Some(&grants), Timestamp::now());
     for text in texts {
         ui::remark(&format!("the model would be told: {text}"));
     }
@@ -137,7 +139,7 @@ pub fn of_session(
     // What is shown now is as it is.
     let shown_now = FileFreshness::recorded(&new);
     files.retain(|path| shown_now.facts(path).is_none());
-    let (made, texts) = due_reminders(&mut files, &folder, &|_| true, Timestamp::now());
+    let (made, texts) = due_reminders(&mut files, Some(&call.manner.grants), Timestamp::now());
     for text in texts {
         ui::remark(&format!("the model would be told: {text}"));
     }

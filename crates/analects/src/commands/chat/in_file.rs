@@ -15,7 +15,7 @@ use super::broken::{broken_answer, if_it_broke_off, to_ask_again};
 use super::choosing::{self, check_asks};
 use super::kept::Kept;
 use super::waiting::{Course, Turn};
-use super::{Call, Said, Wanted, Who, dry_run};
+use super::{Call, Said, Wanted, Who, allowed_pictures, dry_run};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::ways::PROMPT_IS_KEPT;
@@ -122,8 +122,9 @@ fn get_ready<'c>(
     };
     let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
     let mut conversation = introduce(conversation, &mut who, call, path)?;
+    conversation.allow_pictures(allowed_pictures(path, choosing.pictures, config, surroundings));
     choosing.set_default(path, &mut conversation)?;
-    said.into(&mut conversation)?;
+    said.into(&mut conversation, &call.manner.grants)?;
     choosing.choose(choice, path, &mut conversation)?;
     if let Some(words) = course.in_words(&turn, &who.agent.name) {
         ui::remark(&words);

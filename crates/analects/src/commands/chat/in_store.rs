@@ -65,7 +65,7 @@ pub fn go_on_with(
     let models = if who.is_recording() { Vec::new() } else { vec![who.asked_as.clone()] };
     conversation.set_agent(&Agent { models, ..who.agent.clone() });
     conversation.set_configured(who.is_configured);
-    said.into(&mut conversation)?;
+    said.into(&mut conversation, &manner.grants)?;
     let name = conversation.name().session.to_string();
     let told = Told { name: name.clone(), source: Vec::new() };
     let done = ask(&who, manner, serving.as_ref(), &mut conversation, &told);

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use analects_runtime::attached;
 
-use super::{Arrived, Call, Choosing, Manner, Said, Wanted, Who, choosing};
+use super::{Arrived, Call, Choosing, Manner, Said, Wanted, Who, choosing, pictures};
 use crate::config::{Config, POINTERS};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
@@ -199,9 +199,14 @@ impl Running<'_> {
             self.report(failure.or_hint("put it back, or send this again to begin a new one"));
             return Next::Prompt(as_line(prompt));
         }
-        let (arrived, files) = (Arrived::default(), self.session.files.clone());
-        let said = Said { prompt: Some(prompt.to_string()), files, arrived: arrived.clone() };
-        let done = self.ask(said);
+        let arrived = Arrived::default();
+        let said = Said {
+            prompt: Some(prompt.to_string()),
+            files: self.session.files.clone(),
+            arrived: arrived.clone(),
+            ..Said::default()
+        };
+        let done = self.allow_pictures(prompt).and_then(|()| self.ask(said));
         interrupt::rest();
         // What is shown already is not shown once more with the next prompt.
         self.session.files.drain(..arrived.files());
@@ -212,6 +217,14 @@ impl Running<'_> {
         }
         self.leave_out_files();
         Next::Prompt(as_line(prompt))
+    }
+
+    /// Allows the pictures that the person names in a prompt.
+    fn allow_pictures(&self, prompt: &str) -> Result<(), Failure> {
+        match &self.session.place {
+            Place::File(path) => pictures::allow_named(path, prompt, self.surroundings),
+            Place::Store { .. } => Ok(()),
+        }
     }
 
     /// Whether the conversation is there, if it ever was: what is said would begin a new one, and the model would not

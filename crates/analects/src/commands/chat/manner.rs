@@ -5,6 +5,7 @@ use analects_context::Threshold;
 use analects_local::Serving;
 use analects_runtime::Asked;
 use analects_runtime::turn::Limits;
+use analects_store::FileGrants;
 
 use super::who::Who;
 use crate::config::Config;
@@ -49,6 +50,8 @@ pub struct Manner {
     pub starter: LocalStarter,
     /// Whether an answer is shown and written while it comes.
     pub streams: bool,
+    /// The files that the person let models see.
+    pub grants: FileGrants,
 }
 
 impl Manner {
@@ -59,8 +62,10 @@ impl Manner {
         surroundings: &Surroundings,
     ) -> Manner {
         let summariser = config.pointer("compact").and_then(|name| summariser(name, surroundings));
-        let (threshold, starter) = (config.compact_at(), LocalStarter::new(surroundings));
-        Manner { options, limits, threshold, summariser, starter, streams: true }
+        let threshold = config.compact_at();
+        let starter = LocalStarter::new(surroundings);
+        let grants = FileGrants::of(&surroundings.places);
+        Manner { options, limits, threshold, summariser, starter, streams: true, grants }
     }
 
     /// Everything that a turn has to know.
@@ -74,6 +79,7 @@ impl Manner {
             summariser: self.summariser.as_ref().filter(|_| !who.is_recording()),
             starter: Some(&self.starter),
             tokenizer: vocabulary.map(|vocabulary| vocabulary as _),
+            grants: Some(&self.grants),
             limits: self.limits,
             streams: self.streams,
             // A recorded answer is an answer to any question, and no summary.

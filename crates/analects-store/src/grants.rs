@@ -1,0 +1,237 @@
+//! The files that a person let a model see, recorded on this machine.
+//!
+//! A conversation may come from a stranger and may name any path, so a path in a conversation is only a label. The
+//! right to read comes from a [`FileGrant`], and a grant is made when a person names a file on the command line. The
+//! conversation carries the grant's random id; the path stands in a record in the state folder, which no conversation
+//! can write. Delete a record to take the right away.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use analects_core::{Raw, RawMap};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::error::to;
+use crate::places::{Places, create_private_folder};
+use crate::vfs::{Disk, Open, Vfs, folder_of, open_plain_file};
+use crate::{FileState, StoreError};
+
+/// The largest record that is read; a real one is a path and two words.
+const LARGEST_RECORD: u64 = 64 * 1024;
+
+/// The grants of this machine.
+#[derive(Debug, Clone)]
+pub struct FileGrants {
+    folder: PathBuf,
+}
+
+/// The right to read one file, now and later.
+///
+/// ```
+/// use analects_store::{FileGrant, FileGrants, Places};
+/// use jiff::Timestamp;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let places = Places { data: folder.path().join("data"), state: folder.path().join("state") };
+/// let notes = folder.path().join("notes.txt");
+/// std::fs::write(&notes, "ebb at noon")?;
+/// let grants = FileGrants::of(&places);
+/// let grant = FileGrant::named_by_a_person(&notes)?;
+/// let id = grants.record(&grant, "chat --file", Timestamp::now())?;
+/// // Later, a conversation brings the id.
+/// let (_, text) = grants.find(&id).and_then(|grant| grant.read()).unwrap();
+/// assert_eq!(text.as_deref(), Some("ebb at noon"));
+/// assert!(grants.find("../../etc/passwd").is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileGrant {
+    /// Absolute, without symbolic links.
+    path: PathBuf,
+}
+
+impl FileGrant {
+    /// The grant for a file that a person named, for example with `--file`. Links are followed now, and never later.
+    ///
+    /// Never call this with a path that a conversation names.
+    pub fn named_by_a_person(path: &Path) -> Result<FileGrant, StoreError> {
+        let path = Disk.real_path(path).map_err(to("read", path))?;
+        Ok(FileGrant { path })
+    }
+
+    /// The file, as an absolute path without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the file is like now, and its text; the text is `None` if it is not UTF-8, or very large. `None` if there
+    /// is no such file any more: a link, a pipe, a device or a file of `/proc` or `/sys` in its place is not it.
+    pub fn read(&self) -> Option<(FileState, Option<String>)> {
+        let mut file = open_plain_file(&self.path).ok()?;
+        FileState::of_open_file(&mut *file)
+    }
+}
+
+impl FileGrants {
+    /// The grants that are recorded in the state folder.
+    pub fn of(places: &Places) -> FileGrants {
+        FileGrants { folder: places.state.join("grants") }
+    }
+
+    /// Records a grant; gives its id, for the conversation to carry. `by` says in a few words who gave it and where.
+    pub fn record(
+        &self,
+        grant: &FileGrant,
+        by: &str,
+        now: Timestamp,
+    ) -> Result<String, StoreError> {
+        create_private_folder(&Disk, &self.folder)?;
+        let id = Uuid::new_v4().simple().to_string();
+        let mut record = RawMap::new();
+        record.push("path", Raw::string(&grant.path.to_string_lossy()));
+        record.push("granted_at", Raw::string(&now.to_string()));
+        record.push("granted_by", Raw::string(by));
+        let path = self.record_of(&id);
+        write_private(&path, &format!("{}\n", record.to_raw())).map_err(to("write", &path))?;
+        Ok(id)
+    }
+
+    /// The grant with this id, if this machine gave it.
+    pub fn find(&self, id: &str) -> Option<FileGrant> {
+        // The id comes from a conversation: it must not lead to another folder.
+        let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_id {
+            return None;
+        }
+        let path = self.record_of(id);
+        let facts = Disk.facts(&path).ok()?;
+        if !facts.is_file || facts.length > LARGEST_RECORD {
+            return None;
+        }
+        let bytes = Disk.open(&path, Open::Read).ok()?.read_from(0).ok()?;
+        let record = RawMap::parse(str::from_utf8(&bytes).ok()?.trim()).ok()?;
+        let path = PathBuf::from(record.get("path")?.as_string()?);
+        path.is_absolute().then_some(FileGrant { path })
+    }
+
+    fn record_of(&self, id: &str) -> PathBuf {
+        self.folder.join(format!("{id}.json"))
+    }
+}
+
+/// Writes a new file that only its owner can read, and brings it to the disk.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = Disk.open(path, Open::Private)?;
+    file.write_all(text.as_bytes())?;
+    file.sync()?;
+    Disk.sync_folder(folder_of(path))
+}
+
+#[cfg(test)]
+mod tests {
+    //! A grant reads the file that was named, and nothing that takes its place.
+
+    use super::*;
+
+    struct Machine {
+        folder: tempfile::TempDir,
+        grants: FileGrants,
+    }
+
+    impl Machine {
+        fn new() -> Machine {
+            let folder = tempfile::tempdir().unwrap();
+            let state = folder.path().join("state");
+            let places = Places { data: folder.path().join("data"), state };
+            Machine { folder, grants: FileGrants::of(&places) }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.path().join(name)
+        }
+
+        fn grant(&self, name: &str) -> String {
+            let grant = FileGrant::named_by_a_person(&self.path(name)).unwrap();
+            self.grants.record(&grant, "a test", Timestamp::now()).unwrap()
+        }
+
+        fn text(&self, id: &str) -> Option<String> {
+            self.grants.find(id)?.read()?.1
+        }
+    }
+
+    #[test]
+    fn a_grant_lasts_and_another_machine_does_not_know_it() {
+        let machine = Machine::new();
+        std::fs::write(machine.path("notes.txt"), "one").unwrap();
+        let id = machine.grant("notes.txt");
+        std::fs::write(machine.path("notes.txt"), "two").unwrap();
+        assert_eq!(machine.text(&id).as_deref(), Some("two"));
+        assert_eq!(Machine::new().text(&id), None);
+    }
+
+    #[test]
+    fn only_an_id_finds_a_grant() {
+        let machine = Machine::new();
+        std::fs::write(machine.path("notes.txt"), "one").unwrap();
+        let id = machine.grant("notes.txt");
+        std::fs::copy(machine.grants.record_of(&id), machine.path("state/stray.json")).unwrap();
+        let path = machine.path("notes.txt").to_string_lossy().into_owned();
+        let padded = format!("{id}0");
+        for wrong in ["", "../stray", &path, &padded, &id[..31], "00000000000000000000000000000000"]
+        {
+            assert!(machine.grants.find(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn nothing_that_takes_the_place_of_a_file_is_read() {
+        use std::os::unix::fs::symlink;
+        let machine = Machine::new();
+        std::fs::create_dir(machine.path("folder")).unwrap();
+        std::fs::create_dir(machine.path("elsewhere")).unwrap();
+        std::fs::write(machine.path("secret"), "secret").unwrap();
+        std::fs::write(machine.path("elsewhere/notes.txt"), "secret").unwrap();
+        std::fs::write(machine.path("folder/notes.txt"), "one").unwrap();
+        let id = machine.grant("folder/notes.txt");
+        let remove = || std::fs::remove_file(machine.path("folder/notes.txt")).unwrap();
+        remove();
+        symlink(machine.path("secret"), machine.path("folder/notes.txt")).unwrap();
+        assert_eq!(machine.text(&id), None, "a link");
+        remove();
+        std::os::unix::net::UnixListener::bind(machine.path("folder/notes.txt")).unwrap();
+        assert_eq!(machine.text(&id), None, "a socket");
+        remove();
+        std::fs::remove_dir(machine.path("folder")).unwrap();
+        symlink(machine.path("elsewhere"), machine.path("folder")).unwrap();
+        assert_eq!(machine.text(&id), None, "a folder that is a link");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_the_kernel_makes_up_is_not_read() {
+        let machine = Machine::new();
+        for path in
+            ["/proc/self/environ", "/proc/version", "/sys/kernel/uevent_seqnum", "/dev/zero"]
+        {
+            let Ok(grant) = FileGrant::named_by_a_person(Path::new(path)) else { continue };
+            let id = machine.grants.record(&grant, "a test", Timestamp::now()).unwrap();
+            assert_eq!(machine.text(&id), None, "{path}");
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_link_that_a_person_names_is_followed_once() {
+        let machine = Machine::new();
+        std::fs::write(machine.path("notes.txt"), "one").unwrap();
+        std::fs::write(machine.path("secret"), "secret").unwrap();
+        std::os::unix::fs::symlink("notes.txt", machine.path("link")).unwrap();
+        let id = machine.grant("link");
+        std::fs::remove_file(machine.path("link")).unwrap();
+        std::os::unix::fs::symlink("secret", machine.path("link")).unwrap();
+        assert_eq!(machine.text(&id).as_deref(), Some("one"));
+    }
+}

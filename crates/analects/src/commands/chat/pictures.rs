@@ -1,0 +1,86 @@
+//! Which pictures of a message file a call may send: a person says so, once for each file.
+
+use std::io::{self, BufRead, IsTerminal};
+use std::path::Path;
+
+use analects_core::Problem;
+use analects_formats::msgfile::{Document, pictures_in};
+use analects_runtime::named_pictures;
+use analects_store::{AllowedPictures, PictureConsent, read_message_file};
+
+use crate::config::Config;
+use crate::failure::{Failure, words};
+use crate::surroundings::Surroundings;
+use crate::ui;
+
+/// The problems that are about pictures.
+const CODES: [&str; 2] = ["picture-not-allowed", "unreadable-picture"];
+
+/// The pictures of the file at `path` that may be sent. `is_wanted` is the flag of this call.
+pub fn allowed(
+    path: &Path,
+    is_wanted: bool,
+    config: &Config,
+    surroundings: &Surroundings,
+) -> AllowedPictures {
+    if is_wanted || config.pictures() {
+        return AllowedPictures::all();
+    }
+    PictureConsent::of(path, &surroundings.places).allowed()
+}
+
+/// Remembers that the person allows the pictures that they name in their own words.
+pub fn allow_named(path: &Path, words: &str, surroundings: &Surroundings) -> Result<(), Failure> {
+    let consent = PictureConsent::of(path, &surroundings.places);
+    for name in pictures_in(words) {
+        consent.allow(&name)?;
+    }
+    Ok(())
+}
+
+/// Asks the person at the terminal about pictures that the file names and nobody has allowed yet. A yes is remembered
+/// for this file. Where nobody can be asked, they are not sent.
+pub fn ask_once(
+    path: &Path,
+    is_wanted: bool,
+    config: &Config,
+    surroundings: &Surroundings,
+) -> Result<(), Failure> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Ok(());
+    }
+    // What is wrong with the file is said by whoever opens it.
+    let Ok(document) = read_message_file(path) else { return Ok(()) };
+    let allowed = allowed(path, is_wanted, config, surroundings);
+    let names = not_allowed(&document, path, &allowed);
+    if names.is_empty() {
+        return Ok(());
+    }
+    let list = names.join(", ");
+    ui::prompt(&format!(
+        "{} shows pictures: {list}\nsend them to the model? [y/N] ",
+        path.display()
+    ));
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    read.map_err(|error| Failure::input(format!("cannot read stdin: {}", words(&error))))?;
+    if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+        PictureConsent::of(path, &surroundings.places).allow_all()?;
+    }
+    Ok(())
+}
+
+/// Says which pictures are not sent, and why.
+pub fn report(path: &Path, document: &Document, problems: &[Problem]) {
+    let is_about_picture = |problem: &&Problem| CODES.contains(&&*problem.code);
+    let found: Vec<Problem> = problems.iter().filter(is_about_picture).cloned().collect();
+    let name = path.to_string_lossy();
+    ui::report_problems(&name, document.source(), &found);
+}
+
+/// The pictures that would be sent if they were allowed.
+fn not_allowed(document: &Document, path: &Path, allowed: &AllowedPictures) -> Vec<String> {
+    let all = named_pictures(document, path, &AllowedPictures::all());
+    let sendable = all.into_iter().filter(|picture| picture.facts.is_ok());
+    sendable.map(|picture| picture.name).filter(|name| !allowed.contains(name)).collect()
+}
