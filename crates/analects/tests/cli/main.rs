@@ -44,6 +44,7 @@ mod new;
 mod output;
 mod outside_edits;
 #[cfg(target_os = "linux")]
+mod pictures;
 mod power;
 mod pseudo_terminal;
 mod put_back;

@@ -25,32 +25,39 @@ fn run(sandbox: &Sandbox, args: &[&str]) -> String {
 }
 
 #[test]
-#[cfg(unix)]
-fn a_file_that_a_conversation_from_elsewhere_names_is_not_read() {
-    for (now, is_sent) in [("private now\n", false), ("the tide table\n", true)] {
+fn a_file_that_another_machine_showed_is_not_read() {
+    for now in ["private now\n", "the tide table\n"] {
         let server = server(3);
-        let sandbox = Sandbox::new().with_server(&server.base_url);
-        sandbox.write("outside.txt", "the tide table\n");
-        let outside = sandbox.path("outside.txt").to_string_lossy().into_owned();
-        for folder in ["theirs", "mine"] {
-            std::fs::create_dir(sandbox.path(folder)).unwrap();
-        }
-        let there = "theirs/a.msg.md";
-        run(&sandbox, &["chat", there, "-m", "openai/tiny", "-f", &outside, "one?"]);
-        run(&sandbox, &["chat", there, "two?"]);
-        run(&sandbox, &["chat", there, "three?"]);
-        // What another machine knows of it, this one does not.
-        sandbox.write("mine/a.msg.md", sandbox.read(there));
-        sandbox.write("outside.txt", now);
-        let told = run(&sandbox, &["compact", "mine/a.msg.md"]);
-        assert_eq!(told.contains("1 file was read again"), is_sent, "{told}");
-        let told = run(&sandbox, &["chat", "mine/a.msg.md", "four?"]);
+        let theirs = Sandbox::new().with_server(&server.base_url);
+        theirs.write("outside.txt", "the tide table\n");
+        let outside = theirs.path("outside.txt").to_string_lossy().into_owned();
+        run(&theirs, &["chat", "a.msg.md", "-m", "openai/tiny", "-f", &outside, "one?"]);
+        run(&theirs, &["chat", "a.msg.md", "two?"]);
+        run(&theirs, &["chat", "a.msg.md", "three?"]);
+        // A machine with a state folder of its own, and the same file at the same path.
+        let mine = Sandbox::new().with_server(&server.base_url);
+        mine.write("a.msg.md", theirs.read("a.msg.md"));
+        theirs.write("outside.txt", now);
+        let told = run(&mine, &["compact", "a.msg.md"]);
+        assert!(!told.contains("read again"), "{told}");
+        let told = run(&mine, &["chat", "a.msg.md", "four?"]);
         assert!(!told.contains("is told"), "{told}");
         let sent = sent_after(&server, 4);
-        assert!(sent.contains("four?") && !sent.contains("private now"), "{sent}");
-        assert_eq!(sent.contains("the tide table"), is_sent, "{sent}");
-        assert!(!sandbox.read("mine/a.msg.md").contains("private now"));
+        assert!(sent.contains("four?") && !sent.contains(now.trim()), "{sent}");
     }
+}
+
+#[test]
+fn a_conversation_that_moves_still_knows_its_files() {
+    let server = server(2);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("notes.txt", "the tide table\n");
+    run(&sandbox, &["chat", "a.msg.md", "-m", "openai/tiny", "-f", "notes.txt", "one?"]);
+    std::fs::create_dir(sandbox.path("moved")).unwrap();
+    std::fs::rename(sandbox.path("a.msg.md"), sandbox.path("moved/b.msg.md")).unwrap();
+    sandbox.write("notes.txt", "another table\n");
+    let told = run(&sandbox, &["chat", "moved/b.msg.md", "two?"]);
+    assert!(told.contains("the model is told: The file notes.txt was changed"), "{told}");
 }
 
 #[test]

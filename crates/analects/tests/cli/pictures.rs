@@ -1,0 +1,136 @@
+//! Pictures beside a message file: sent with a person's yes, which is asked for once.
+#![cfg(unix)]
+
+use crate::pseudo_terminal::{converse, press};
+use crate::sandbox::{Run, Sandbox, skip};
+use crate::server::{Server, answer};
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\nsea";
+/// The picture as it goes out.
+const SENT: &str = "data:image/png;base64,iVBORw0KGgpzZWE=";
+const TALK: &str = "# %%\n\nWhat is this?\n\n![sea](sea.png)\n";
+
+fn machine(answers: usize) -> (Sandbox, Server) {
+    let server = Server::new(vec![answer(&["The sea."]); answers]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("sea.png", PNG);
+    sandbox.write("talk.msg.md", TALK);
+    (sandbox, server)
+}
+
+fn chat(sandbox: &Sandbox, args: &[&str]) -> Run {
+    let run = sandbox.run(&[&["chat", "talk.msg.md", "-m", "openai/tiny"][..], args].concat());
+    assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+    run
+}
+
+#[test]
+fn chat_in_a_script_sends_no_picture_unless_told() {
+    let (sandbox, server) = machine(3);
+    let run = chat(&sandbox, &[]);
+    assert!(run.stderr.contains("the picture sea.png is not sent"), "{}", run.stderr);
+    assert!(run.stderr.contains("--pictures"), "{}", run.stderr);
+    let sent = server.request();
+    assert!(!sent.contains(SENT) && sent.contains("![sea](sea.png)"), "{sent}");
+    let run = chat(&sandbox, &["--pictures", "Again?"]);
+    assert_eq!(run.stderr, "");
+    assert!(server.request().contains(SENT));
+    // The flag is for one call.
+    chat(&sandbox, &["Once more?"]);
+    assert!(!server.request().contains(SENT));
+}
+
+#[test]
+fn a_picture_that_the_command_names_is_allowed_and_stays_so() {
+    let (sandbox, server) = machine(3);
+    sandbox.write("other.png", PNG);
+    sandbox.write("talk.msg.md", "");
+    chat(&sandbox, &["What is this?\n\n![sea](sea.png)"]);
+    assert!(server.request().contains(SENT));
+    chat(&sandbox, &["And now?"]);
+    assert!(server.request().contains(SENT), "it is in the conversation");
+    let run = sandbox.run_with_stdin(&["chat", "talk.msg.md"], "![x](other.png)\n\nAnd this?");
+    assert!(run.stderr.contains("the picture other.png is not sent"), "{}", run.stderr);
+}
+
+#[test]
+fn the_persons_configuration_allows_pictures_and_a_project_does_not() {
+    let (sandbox, server) = machine(2);
+    sandbox.configure("config.toml", "[context]\npictures = true\n");
+    chat(&sandbox, &[]);
+    assert!(server.request().contains(SENT));
+    let (sandbox, _) = machine(0);
+    sandbox.write(".analects.toml", "[context]\npictures = true\n");
+    let run = sandbox.run(&["chat", "talk.msg.md"]);
+    assert!(run.stderr.contains("a project may not set pictures"), "{}", run.stderr);
+}
+
+#[test]
+fn context_and_a_dry_run_show_what_is_sent() {
+    let (sandbox, _server) = machine(0);
+    let context = |args: &[&str]| {
+        let args = [&["context", "talk.msg.md", "-m", "openai/tiny"][..], args].concat();
+        sandbox.run(&args)
+    };
+    let run = context(&["--pictures"]);
+    assert!(run.stdout.contains("picture sea.png: image/png, 11 bytes"), "{}", run.stdout);
+    let run = context(&[]);
+    assert!(!run.stdout.contains("picture sea.png:"), "{}", run.stdout);
+    assert!(run.stderr.contains("the picture sea.png is not sent"), "{}", run.stderr);
+    let json: serde_json::Value = serde_json::from_str(&context(&["--json"]).stdout).unwrap();
+    assert_eq!(json["pictures"][0]["path"], "sea.png");
+    assert_eq!(json["pictures"][0]["bytes"], serde_json::Value::Null);
+    let dry = chat(&sandbox, &["--dry-run"]);
+    assert!(!dry.stdout.contains(SENT) && dry.stderr.contains("is not sent"), "{}", dry.stderr);
+    let dry = chat(&sandbox, &["--dry-run", "--pictures"]);
+    assert!(dry.stdout.contains(SENT), "{}", dry.stdout);
+    let named = chat(&sandbox, &["--dry-run", "![sea](sea.png)"]);
+    assert!(named.stdout.contains(SENT), "{}", named.stdout);
+    // A dry run says yes to nothing.
+    assert!(!chat(&sandbox, &["--dry-run"]).stdout.contains(SENT));
+}
+
+#[test]
+fn a_link_and_a_text_in_the_place_of_a_picture_are_not_sent() {
+    let (sandbox, server) = machine(2);
+    sandbox.write(".env", "KEY=canary");
+    std::fs::remove_file(sandbox.path("sea.png")).unwrap();
+    std::os::unix::fs::symlink(".env", sandbox.path("sea.png")).unwrap();
+    let run = chat(&sandbox, &["--pictures"]);
+    assert!(run.stderr.contains("a symbolic link leads to it"), "{}", run.stderr);
+    assert!(!server.request().contains("base64"));
+    std::fs::remove_file(sandbox.path("sea.png")).unwrap();
+    std::fs::copy(sandbox.path(".env"), sandbox.path("sea.png")).unwrap();
+    let run = chat(&sandbox, &["--pictures", "Again?"]);
+    assert!(run.stderr.contains("not a png, jpeg, gif or webp picture"), "{}", run.stderr);
+    assert!(!server.request().contains("base64"));
+}
+
+#[test]
+fn on_a_terminal_pictures_are_asked_for_once() {
+    let test = "on_a_terminal_pictures_are_asked_for_once";
+    let (sandbox, server) = machine(4);
+    let ask = |keys: &str, args: &[&str]| {
+        let command =
+            sandbox.command(&[&["chat", "talk.msg.md", "-m", "openai/tiny"][..], args].concat());
+        let steps = match keys {
+            "" => Vec::new(),
+            keys => vec![press("send them to the model? [y/N]", format!("{keys}\r"))],
+        };
+        converse(&sandbox, &command, steps)
+    };
+    let Some((screen, code)) = ask("n", &[]) else {
+        return skip(test, "there is no pseudo terminal");
+    };
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains("talk.msg.md shows pictures: sea.png"), "{screen}");
+    assert!(!server.request().contains(SENT));
+    let (screen, _) = ask("y", &["Again?"]).unwrap();
+    assert!(server.request().contains(SENT), "{screen}");
+    // A yes is remembered, also for whoever has no terminal.
+    let (screen, _) = ask("", &["And now?"]).unwrap();
+    assert!(!screen.contains("[y/N]"), "{screen}");
+    assert!(server.request().contains(SENT), "{screen}");
+    chat(&sandbox, &["At last?"]);
+    assert!(server.request().contains(SENT));
+}
