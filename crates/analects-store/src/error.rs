@@ -23,6 +23,30 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// Another program has it open for writing, and does not close it.
+    #[error("{}: another program{} has this file open for writing", path.display(), in_brackets(writers))]
+    InUse {
+        /// The file.
+        path: PathBuf,
+        /// The programs, in words, if the system tells.
+        writers: Vec<String>,
+    },
+    /// A replaced file would no longer be the one that its other names lead to.
+    #[error("{}: this file has {links} names (hard links), and a change would separate them", path.display())]
+    HardLinked {
+        /// The file.
+        path: PathBuf,
+        /// How many names it has.
+        links: u64,
+    },
+    /// A symbolic link was put in the place of the open file, and what it leads to cannot be written to.
+    #[error("{}: a symbolic link has taken the place of this file, and cannot be followed: {error}", path.display())]
+    BadLink {
+        /// The file that was open.
+        path: PathBuf,
+        /// Why not.
+        error: Box<StoreError>,
+    },
     /// Somebody writes to it faster than we can.
     #[error("{}: the file keeps changing while it is written to", path.display())]
     Changing {
@@ -140,6 +164,15 @@ impl StoreError {
             StoreError::Locked { .. } | StoreError::Changing { .. } => {
                 Some("try again when it is done".to_string())
             }
+            StoreError::InUse { .. } => {
+                Some("close the file there, and try again; nothing was written".to_string())
+            }
+            StoreError::HardLinked { .. } => {
+                Some("copy it to a new name, and move the copy to the old one".to_string())
+            }
+            StoreError::BadLink { .. } => {
+                Some("remove the link, or let it lead to a message file".to_string())
+            }
             StoreError::Refused { path, .. } => {
                 let check = format!("analects check {}", path.display());
                 Some(format!("nothing was written; try again, or see what is odd with {check}"))
@@ -191,6 +224,11 @@ impl StoreError {
     pub fn is_locked(&self) -> bool {
         matches!(self, StoreError::Locked { .. })
     }
+}
+
+/// The programs that have a file open, for the middle of a sentence.
+fn in_brackets(writers: &[String]) -> String {
+    if writers.is_empty() { String::new() } else { format!(" ({})", writers.join("; ")) }
 }
 
 /// Turns what the system said into an error that names the file and what was tried.

@@ -18,17 +18,23 @@
 //! A write is reported as done only when it would survive a power cut. Message files are replaced by
 //! a new file, synced and swapped in; those over 8 MB grow in place, with a record in the state folder
 //! from which a write that was cut off is completed. Transcripts grow by one write and a sync. While
-//! a file is being written, a lock in the state folder keeps a second writer out, and what an editor
+//! a file is being written, a lock in the state folder keeps a second writer out. While another program
+//! has a message file open for writing, changes wait for it, and refuse after a while; what an editor
 //! saves at the same time is noticed and kept.
 //!
 //! # Limitations
 //!
 //! - What is promised holds for local file systems that sync honestly. On network file systems and
 //!   in synchronised folders, only one machine may write at a time.
-//! - The lock holds among processes that share a state folder; others are noticed by what they
-//!   change in the file.
-//! - A hard link to a message file is split by a write, and a program that keeps the file open all the
-//!   time and writes into it writes into the old version after a write of ours.
+//! - The lock holds among processes that share a state folder. Two users, or two containers, may answer
+//!   the same question at once; their changes take turns by locks on the file itself, and none is lost.
+//! - Whether another program has a file open for writing is known on Linux, to the owner of the file and
+//!   on file systems with leases: see `analects-lease`. Elsewhere, a program that keeps the file open writes
+//!   into the old version after a change of ours.
+//! - A file with several hard links is refused, since a change would separate them.
+//! - While another program reads a file over 8 MB, the file does not grow in place, but is replaced.
+//! - A program that the system stops between finding a file and counting as one of its writers, for as
+//!   long as our swap and its sync take, writes into the old version.
 //! - Where files without a name are not to be had, a kill may leave a file `.analects-….draft`, which can be
 //!   removed. Where there are no hard links either, as on FAT, and no rename that refuses a name that is
 //!   taken, a file that somebody else makes in the microseconds before ours is replaced.
@@ -60,8 +66,7 @@ mod reply;
 mod sessions;
 mod transcript;
 pub mod vfs;
-
-use std::time::Duration;
+mod writers;
 
 pub use error::StoreError;
 pub use file_state::FileState;
@@ -80,12 +85,6 @@ pub use sessions::{
     TranscriptStore, find, load, message_names, tail,
 };
 pub use transcript::Transcript;
-
-/// How often, and how long, we wait for an editor that is in the middle of writing: 2 seconds if it has
-/// written a part, 5 if it has emptied the file, for that is hardly ever what a person wants.
-const MAX_WAITS: usize = 400;
-const MAX_EMPTY_WAITS: usize = 1000;
-const WAIT: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use analects_formats::msgfile::{self, Document, Kind, NewCell, Splice};
 
@@ -11,14 +11,20 @@ use crate::error::to;
 use crate::lock::Lock;
 use crate::redo::{Appended, Redo};
 use crate::replace::{clear_up, replace};
-use crate::vfs::{Disk, Facts, Open, Vfs, VfsFile, folder_of};
-use crate::{MAX_EMPTY_WAITS, MAX_WAITS, Places, Reply, StoreError, WAIT};
+use crate::vfs::{Disk, Facts, Lease, Open, Vfs, VfsFile, folder_of};
+use crate::writers::{PATIENCE, wait_for_writers};
+use crate::{Places, Reply, StoreError};
 
 /// How many symbolic links are followed; more are a circle.
 const MAX_LINKS: usize = 40;
 
 /// How often a change is made anew because somebody else wrote meanwhile.
 const MAX_TRIES: usize = 50;
+
+/// How often, and how long, we wait for the rest of a file where the system cannot tell whether somebody
+/// is writing it.
+const MAX_WAITS: usize = 400;
+const WAIT: Duration = Duration::from_millis(5);
 
 /// Files that are larger grow in place; smaller ones are replaced as a whole.
 const LARGE: usize = 8_000_000;
@@ -90,6 +96,8 @@ pub struct LockedFile {
     kept: Vec<PathBuf>,
     /// The length beyond which the file grows in place.
     large: usize,
+    /// How long a change waits for other programs that have the file open for writing.
+    patience: Duration,
     places: Places,
     _lock: Lock,
 }
@@ -101,7 +109,8 @@ impl LockedFile {
         LockedFile::open_within(name, places, Duration::ZERO)
     }
 
-    /// The same, waiting for other writers to finish as long as `patience` lasts.
+    /// The same, waiting as long as `patience` lasts for another `LockedFile`, and then as long again for other
+    /// programs that have the file open for writing: what they have written so far may be half of it.
     pub fn open_within(
         name: &Path,
         places: &Places,
@@ -143,10 +152,11 @@ impl LockedFile {
         let path = real_path(&*vfs, &name)?;
         let lock = Lock::take(&*vfs, places, &path, patience)?;
         let lock = lock.ok_or(StoreError::Locked { path: name.clone() })?;
+        wait_for_writers(&*vfs, &path, &name, patience)?;
         let mut redo = Redo::of(&*vfs, places, &path)?;
         redo.complete(&*vfs, &path)?;
         let kept = clear_up(&*vfs, &path);
-        let (document, seen) = read_when_filled(&*vfs, &path)?;
+        let (document, seen) = read_or_new(&*vfs, &path)?;
         let file = LockedFile {
             vfs,
             name,
@@ -157,12 +167,11 @@ impl LockedFile {
             redo,
             kept,
             large: LARGE,
+            patience: PATIENCE,
             places: places.clone(),
             _lock: lock,
         };
-        if file.exists() {
-            file.check_not_protected(&file.path)?;
-        }
+        file.check_replaceable()?;
         file.check_writable()?;
         Ok(file)
     }
@@ -216,14 +225,17 @@ impl LockedFile {
         self.try_edit(|document| Ok(change(document)))
     }
 
-    /// The same, growing in place where the change only adds to the end, however small the file is.
+    /// The same, without waiting for other programs, and growing in place where the change only adds to the
+    /// end, however small the file is.
     pub(crate) fn grow(
         &mut self,
         change: impl FnMut(&Document) -> Splice,
     ) -> Result<(), StoreError> {
         let large = std::mem::take(&mut self.large);
+        let patience = std::mem::take(&mut self.patience);
         let grown = self.edit(change);
         self.large = large;
+        self.patience = patience;
         grown
     }
 
@@ -257,33 +269,47 @@ impl LockedFile {
         Reply::start(self, |_| None, make)
     }
 
-    /// Goes where a symbolic link leads that somebody has put in the place of the file: to replace it would take the
-    /// link away, and leave what it leads to as it was. Where the *name* of the file leads does not matter: the
-    /// conversation is in the file that was opened.
+    /// Goes where a symbolic link leads that somebody has put in the place of the file: to replace it would
+    /// take the link away, and leave what it leads to as it was. What it leads to is opened like any other
+    /// file, or refused. Where the *name* of the file leads does not matter: the conversation is in the
+    /// file that was opened.
     fn follow_link(&mut self) -> Result<(), StoreError> {
         if self.vfs.read_link(&self.path).is_err() {
             return Ok(());
         }
-        let path = real_path(&*self.vfs, &self.path)?;
-        let lock = Lock::take(&*self.vfs, &self.places, &path, Duration::ZERO)?;
-        let lock = lock.ok_or(StoreError::Locked { path: self.name.clone() })?;
-        if self.vfs.facts(&path).is_ok() {
-            self.check_not_protected(&path)?;
+        let opened = self.open_link_target().map_err(|error| StoreError::BadLink {
+            path: self.name.clone(),
+            error: Box::new(error),
+        })?;
+        if opened.exists() {
+            self.document = opened.document;
         }
-        self.redo = Redo::of(&*self.vfs, &self.places, &path)?;
-        self.redo.complete(&*self.vfs, &path)?;
-        self.kept.extend(clear_up(&*self.vfs, &path));
-        (self.path, self._lock, self.is_sure) = (path, lock, false);
+        self.path = opened.path;
+        self.seen = opened.seen;
+        self.is_sure = opened.is_sure;
+        self.redo = opened.redo;
+        self.kept.extend(opened.kept);
+        self._lock = opened._lock;
         Ok(())
     }
 
-    /// A rename would get around a write protection that somebody meant.
-    fn check_not_protected(&self, path: &Path) -> Result<(), StoreError> {
-        self.vfs.open(path, Open::Append).map_err(to("write to", &self.name))?;
+    fn open_link_target(&self) -> Result<LockedFile, StoreError> {
+        let target = real_path(&*self.vfs, &self.path)?;
+        LockedFile::open_on(self.vfs.clone(), &target, &self.places, Duration::ZERO)
+    }
+
+    /// A rename would get around a write protection that somebody meant, and separate hard links.
+    fn check_replaceable(&self) -> Result<(), StoreError> {
+        let Some(facts) = self.seen else { return Ok(()) };
+        if facts.links > 1 {
+            return Err(StoreError::HardLinked { path: self.name.clone(), links: facts.links });
+        }
+        self.vfs.open(&self.path, Open::Append).map_err(to("write to", &self.name))?;
         Ok(())
     }
 
-    /// Writes a change in the way that suits it; `false` if somebody else wrote meanwhile.
+    /// Writes a change in the way that suits it; `false` if somebody else wrote meanwhile, or has the file
+    /// open to do so.
     fn write(&mut self, splice: &Splice) -> Result<bool, StoreError> {
         let source = self.document.source();
         if splice.at.of(source) == splice.bytes && self.seen.is_some() {
@@ -296,11 +322,21 @@ impl LockedFile {
                 Appended::Done(facts) => {
                     self.document.extend(&splice.bytes);
                     (self.seen, self.is_sure) = (Some(facts), true);
+                    return Ok(true);
                 }
-                Appended::Elsewhere => self.read_settled()?,
+                Appended::Elsewhere => return self.read_settled().map(|()| true),
                 Appended::Not => return Ok(false),
+                // Perhaps somebody only reads it: then it can be replaced.
+                Appended::InUse => {}
             }
-            return Ok(true);
+        }
+        self.replace(splice)
+    }
+
+    fn replace(&mut self, splice: &Splice) -> Result<bool, StoreError> {
+        let source = self.document.source();
+        if let Some(facts) = self.seen.filter(|facts| facts.links > 1) {
+            return Err(StoreError::HardLinked { path: self.name.clone(), links: facts.links });
         }
         let bytes = splice.apply(source);
         let before = self.seen.map(|_| source);
@@ -312,27 +348,28 @@ impl LockedFile {
         Ok(true)
     }
 
-    /// Reads the file again if it may have changed. One that was removed comes back as it was.
+    /// Reads the file again if it may have changed, when nobody has it open for writing. One that was
+    /// removed comes back as it was.
     ///
-    /// A file of which only the beginning is there is probably being written by an editor that
-    /// first emptied it: then we wait a moment, since what we put in its place would cut the
-    /// editor's text off.
+    /// Where the system cannot tell who writes, a file of which only the beginning is there is probably
+    /// being written by an editor that first emptied it: then we wait a moment, since what we put in its
+    /// place would cut the editor's text off.
     fn read_settled(&mut self) -> Result<(), StoreError> {
         self.follow_link()?;
         let is_trusted = self.is_sure && self.document.source().len() > self.large;
         if is_trusted && self.seen.is_some() && self.vfs.facts(&self.path).ok() == self.seen {
             return Ok(());
         }
-        for wait in 1..=MAX_EMPTY_WAITS {
+        let lease = wait_for_writers(&*self.vfs, &self.path, &self.name, self.patience)?;
+        let waits = if lease == Lease::Unknown { MAX_WAITS } else { 0 };
+        for wait in 0..=waits {
             let known = self.document.source();
             match read_with(&*self.vfs, &self.path, |file| Found::in_file(file, known)) {
                 Err(error) if error.is_not_found() => {
                     self.seen = None;
                     return Ok(());
                 }
-                Ok((Found::Other(bytes), _))
-                    if wait < longest_wait(&bytes) && is_beginning(&bytes, known) =>
-                {
+                Ok((Found::Other(bytes), _)) if wait < waits && is_beginning(&bytes, known) => {
                     std::thread::sleep(WAIT);
                 }
                 read => {
@@ -406,39 +443,12 @@ impl Found {
     }
 }
 
-/// How often we wait for the rest of a file.
-fn longest_wait(source: &[u8]) -> usize {
-    if source.is_empty() { MAX_EMPTY_WAITS } else { MAX_WAITS }
-}
-
 /// Whether a file holds the beginning of what it held before, and no more.
 fn is_beginning(now: &[u8], before: &[u8]) -> bool {
     now.len() < before.len() && before.starts_with(now)
 }
 
-/// Reads a file that may not be there. One that was emptied this very moment is probably being written by an
-/// editor: to put something into it now would take the place of what the editor is about to write.
-fn read_when_filled(vfs: &dyn Vfs, path: &Path) -> Result<(Document, Option<Facts>), StoreError> {
-    loop {
-        let (document, seen) = read_or_new(vfs, path)?;
-        let is_empty = document.source().is_empty();
-        if !is_empty || !seen.is_some_and(|facts| is_recent(&facts)) {
-            return Ok((document, seen));
-        }
-        std::thread::sleep(WAIT);
-    }
-}
-
-/// Whether a file was written to within the last second.
-fn is_recent(facts: &Facts) -> bool {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (seconds, nanoseconds) = facts.modified;
-    let parts = (u64::try_from(seconds), u32::try_from(nanoseconds));
-    let (Ok(seconds), Ok(nanoseconds)) = parts else { return false };
-    let modified = Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds.into());
-    now.checked_sub(modified).is_some_and(|age| age < Duration::from_secs(1))
-}
-
+/// Reads a file that may not be there.
 fn read_or_new(vfs: &dyn Vfs, path: &Path) -> Result<(Document, Option<Facts>), StoreError> {
     match read_on(vfs, path) {
         Err(error) if error.is_not_found() => {

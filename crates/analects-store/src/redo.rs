@@ -14,8 +14,9 @@ use memchr::memmem;
 use crate::error::to;
 use crate::fingerprint::fingerprint;
 use crate::lock::{Lock, file_in_state, name_in_state};
-use crate::vfs::{Facts, Open, Vfs, VfsFile, folder_of};
-use crate::{MAX_WAITS, Places, StoreError, WAIT};
+use crate::vfs::{Facts, Lease, Open, Vfs, VfsFile, folder_of};
+use crate::writers::{PATIENCE, wait_for_writers};
+use crate::{Places, StoreError};
 
 const MAGIC: &str = "analects-append-1";
 
@@ -36,6 +37,9 @@ pub(crate) enum Appended {
     Elsewhere,
     /// It is not there, because somebody else has written.
     Not,
+    /// It is not there, because another program has the file open, and perhaps writes at a place of its
+    /// own choice.
+    InUse,
 }
 
 /// What was to be appended, and to which file.
@@ -51,8 +55,8 @@ impl Redo {
         Ok(Redo { path: file_in_state(vfs, places, path, "append")?, file: None })
     }
 
-    /// Appends to a file that must look as `expected`; else nothing is written. When this returns
-    /// [`Appended::Done`], what was appended survives a power cut.
+    /// Appends to a file that must look as `expected`, and that nobody else may have open; else nothing is
+    /// written. When this returns [`Appended::Done`], what was appended survives a power cut.
     pub(crate) fn append(
         &mut self,
         vfs: &dyn Vfs,
@@ -61,29 +65,30 @@ impl Redo {
         bytes: &[u8],
     ) -> Result<Appended, StoreError> {
         let (identity, length) = (expected.identity, expected.length);
-        self.write(vfs, &Record { identity, length, bytes: bytes.to_vec() })?;
-        let opened = vfs.open(path, Open::Append).and_then(|file| Ok((file.facts()?, file)));
-        let mut file = match opened {
-            Ok((facts, file)) if facts == expected => file,
-            Ok(_) => return self.clear().map(|()| Appended::Not),
-            Err(error) => {
-                // What is reported as not written must not be completed by the next writer.
-                self.clear()?;
-                return Err(to("write to", path)(error));
-            }
+        let mut file = match vfs.open(path, Open::Append) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Appended::Not),
+            opened => opened.map_err(to("write to", path))?,
         };
+        if file.lease().map_err(to("write to", path))? == Lease::Refused {
+            return Ok(Appended::InUse);
+        }
+        if file.facts().map_err(to("write to", path))? != expected {
+            return Ok(Appended::Not);
+        }
+        self.write(vfs, &Record { identity, length, bytes: bytes.to_vec() })?;
         if let Err(error) = file.write_all(bytes).and_then(|()| file.sync()) {
             self.undo(&mut *file, length, bytes);
             return Err(to("write to", path)(error));
         }
         let there = file.read_from(length).map_err(to("read", path))?.starts_with(bytes);
         let facts = file.facts().map_err(to("read", path))?;
+        drop(file);
         // A record that stays says what is so, and the next writer clears it.
         let _ = self.clear();
         match vfs.facts(path) {
             Ok(now) if there && now.identity == identity => Ok(Appended::Done(facts)),
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(to("read", path)(error)),
-            _ => Ok(look_again(vfs, path, length, bytes)),
+            _ => look_again(vfs, path, bytes),
         }
     }
 
@@ -143,21 +148,14 @@ impl Redo {
     }
 }
 
-/// An editor wrote at the same time, with what we appended or without it. While the file is shorter
-/// than it was, the editor is probably not done.
-fn look_again(vfs: &dyn Vfs, path: &Path, length: u64, bytes: &[u8]) -> Appended {
-    let read = || vfs.open(path, Open::Read).and_then(|mut file| file.read_from(0));
-    let mut now = read();
-    for _ in 0..MAX_WAITS {
-        if now.as_ref().is_ok_and(|now| now.len() as u64 >= length) {
-            break;
-        }
-        std::thread::sleep(WAIT);
-        now = read();
-    }
-    match now.is_ok_and(|now| memmem::find(&now, bytes).is_some()) {
-        true => Appended::Elsewhere,
-        false => Appended::Not,
+/// An editor wrote at the same time, with what we appended or without it. We look when it is done.
+fn look_again(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<Appended, StoreError> {
+    wait_for_writers(vfs, path, path, PATIENCE)?;
+    let now = vfs.open(path, Open::Read).and_then(|mut file| file.read_from(0));
+    if now.is_ok_and(|now| memmem::find(&now, bytes).is_some()) {
+        Ok(Appended::Elsewhere)
+    } else {
+        Ok(Appended::Not)
     }
 }
 

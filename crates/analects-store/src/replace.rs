@@ -1,21 +1,29 @@
 //! Replacing a file so that a kill or a power cut leaves the old one or the new one, never a mix, and
 //! so that nothing that somebody else wrote at the same moment is lost.
 //!
-//! The new file is written without a name, synced, named, and *swapped* with the old one; then we
-//! look at what came out. If that is not what we had read, an editor was faster, and the two are
-//! swapped back. Where the system cannot swap, the old file is compared right before the rename.
+//! The new file is written without a name, synced, named, and *swapped* with the old one. Meanwhile we
+//! hold a lease on both, so that whoever opens one of them for writing waits. Those who waited for the
+//! old file go on to write into it, although it has lost its place. So we look at it again after the
+//! swap: if it is open or has changed, the two are swapped back, and the change is made anew when that
+//! program is done.
+//!
+//! Where the system cannot swap, the old file is compared right before the rename. Where it has no
+//! leases, we notice only what was written before we look.
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
+use crate::StoreError;
 use crate::error::to;
 use crate::fingerprint::fingerprint;
-use crate::vfs::{Open, Vfs, VfsFile, folder_of};
-use crate::{MAX_EMPTY_WAITS, MAX_WAITS, StoreError, WAIT};
+use crate::vfs::{Lease, Open, Vfs, VfsFile, folder_of};
+use crate::writers::{PATIENCE, PAUSE};
 
 /// Writes `bytes` in the place of the file at `path`, which must not be a symbolic link. Owner, mode
 /// and attributes stay as they were; a new file gets what the umask says. If the file no longer holds
-/// what was read as `before` (`None`: it was not there), nothing is changed and the answer is `false`.
+/// what was read as `before` (`None`: it was not there), or another program has it open for writing,
+/// nothing is changed and the answer is `false`.
 pub(crate) fn replace(
     vfs: &dyn Vfs,
     path: &Path,
@@ -40,6 +48,8 @@ pub(crate) fn replace(
     };
     let aside = Aside::new(path, before, bytes);
     aside.link(vfs, &mut *draft).map_err(to("create a file in this folder", path))?;
+    // While it is open for writing, there is no lease on it.
+    drop(draft);
     Swap { vfs, path, aside: &aside.path, bytes, before }.run()
 }
 
@@ -60,13 +70,7 @@ struct Swap<'a> {
 
 impl Swap<'_> {
     fn run(&self) -> Result<bool, StoreError> {
-        let swapped = match self.vfs.exchange(self.aside, self.path) {
-            Ok(()) => self.look(),
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => self.rename(),
-            // The old file is gone, so the change must be made anew.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(to("replace", self.path)(error)),
-        };
+        let swapped = self.swap();
         if matches!(swapped, Ok(false) | Err(StoreError::Io { .. })) {
             // If it is still there it is our own new text, or what we read: nobody's loss.
             clear_up(self.vfs, self.path);
@@ -74,96 +78,137 @@ impl Swap<'_> {
         swapped
     }
 
-    /// Looks at the file that came out: it must hold what we read, also after a while.
-    fn look(&self) -> Result<bool, StoreError> {
-        if self.vfs.read_link(self.aside).is_ok() {
-            // A link that somebody put in the place of the file, and that leads to what we read.
-            return self.swap_back();
-        }
-        let came_out = self.vfs.open(self.aside, Open::Read).and_then(|mut old| {
-            let facts = old.facts()?;
-            let is_ours = old.beyond(self.before)?.is_some_and(|more| more.is_empty());
-            Ok((old, facts, is_ours))
-        });
-        let (mut old, facts) = match came_out {
-            Ok((old, facts, true)) => (old, facts),
-            Ok(_) => return self.swap_back(),
-            Err(error) => {
-                self.swap_back()?;
-                return Err(to("read", self.path)(error));
-            }
+    fn swap(&self) -> Result<bool, StoreError> {
+        let Some(mut old) = self.lease_old()? else { return Ok(false) };
+        let mut new = match self.vfs.open(self.aside, Open::Read) {
+            // Somebody with another state folder took it for one that a kill left.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            new => new.map_err(to("read the new version of", self.path))?,
         };
-        self.vfs.remove(self.aside).map_err(to("remove the old version of", self.path))?;
-        sync_folder(self.vfs, self.path)?;
-        // An editor may have opened the old file before the swap, and write only now.
-        match old.facts() {
-            Ok(now) if now != facts => self.rescue(&mut *old),
-            _ => Ok(true),
+        lock(&mut *new, self.path)?;
+        new.lease().map_err(to("read the new version of", self.path))?;
+        match self.vfs.exchange(self.aside, self.path) {
+            Ok(()) => self.settle(&mut *old, &mut *new),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                // Those who wait for the old file would write into one that has no name any more.
+                old.release();
+                self.rename()
+            }
+            // The old file is gone, so the change must be made anew.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(to("replace", self.path)(error)),
         }
     }
 
-    /// An editor saved between our reading and the swap: its text goes back to its place.
-    fn swap_back(&self) -> Result<bool, StoreError> {
+    /// The old file, locked and with a lease on it; `None` if it is not what we read, or somebody writes
+    /// to it. Whoever replaces it holds the locks of both files, so that nobody else does meanwhile, not
+    /// even somebody with another state folder.
+    fn lease_old(&self) -> Result<Option<Box<dyn VfsFile>>, StoreError> {
+        if !is_plain_file(self.vfs, self.path) {
+            return Ok(None);
+        }
+        let mut old = match self.vfs.open(self.path, Open::Read) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(to("read", self.path))?,
+        };
+        lock(&mut *old, self.path)?;
+        let is_there = is_at(self.vfs, &*old, self.path);
+        let is_ours = is_there && is_untouched(&mut *old, self.before, self.path)?;
+        Ok(is_ours.then_some(old))
+    }
+
+    /// Looks whether the swap stays: the file that came out must be the one that we hold a lease on, and
+    /// nobody may have waited to write into it.
+    fn settle(&self, old: &mut dyn VfsFile, new: &mut dyn VfsFile) -> Result<bool, StoreError> {
+        if !is_at(self.vfs, old, self.aside) {
+            // A file or a link that somebody put in its place just before the swap.
+            return self.swap_back(new);
+        }
+        old.release();
+        // The sync also takes the time in which those who were about to open the old file do so.
+        sync_folder(self.vfs, self.path)?;
+        match is_untouched(old, self.before, self.path) {
+            Ok(true) => {}
+            Ok(false) => return self.swap_back(new),
+            Err(error) => {
+                self.swap_back(new)?;
+                return Err(error);
+            }
+        }
+        // If a power cut brings it back, the next writer removes it.
+        self.vfs.remove(self.aside).map_err(to("remove the old version of", self.path))?;
+        Ok(true)
+    }
+
+    /// Somebody else's text goes back to its place.
+    fn swap_back(&self, new: &mut dyn VfsFile) -> Result<bool, StoreError> {
         let kept = |kept: PathBuf| StoreError::Kept { path: self.path.into(), kept };
         let exchanged = self.vfs.exchange(self.aside, self.path);
         exchanged.map_err(|_| kept(self.aside.into()))?;
-        match read(self.vfs, self.aside) {
-            Ok(text) if text == self.bytes => Ok(false),
-            // In the meantime somebody wrote into our version as well: of the two texts the newer one
-            // stays in place, and the older one is kept.
-            _ => {
-                let _ = self.vfs.exchange(self.aside, self.path);
-                Err(kept(keep(self.vfs, self.aside, self.path).unwrap_or(self.aside.into())))
-            }
+        // If it fails, a power cut may bring our version back; theirs is beside it then.
+        let _ = sync_folder(self.vfs, self.path);
+        new.release();
+        let is_there = is_at(self.vfs, new, self.aside);
+        if is_there && is_untouched(new, self.bytes, self.path).unwrap_or(false) {
+            return Ok(false);
         }
-    }
-
-    /// What an editor wrote into the old file after the swap belongs into the new one's place.
-    fn rescue(&self, old: &mut dyn VfsFile) -> Result<bool, StoreError> {
-        let mut text = old.read_from(0).map_err(to("read", self.path))?;
-        for wait in 1..MAX_EMPTY_WAITS {
-            std::thread::sleep(WAIT);
-            let now = old.read_from(0).map_err(to("read", self.path))?;
-            let settled = now == text && !text.is_empty();
-            text = now;
-            if settled || (wait >= MAX_WAITS && !text.is_empty()) {
-                break;
-            }
-        }
-        if text.is_empty() {
-            // Whoever emptied it never wrote it: ours holds what was there before, and stays.
-            return Ok(true);
-        }
-        if text == self.before || replace(self.vfs, self.path, &text, Some(self.bytes))? {
-            // If nothing changed but the time, then ours is in its place.
-            return Ok(text == self.before);
-        }
-        let mut draft = self.vfs.draft(folder_of(self.path)).map_err(to("keep", self.path))?;
-        draft.write_all(&text).and_then(|()| draft.sync()).map_err(to("keep", self.path))?;
-        let kept = free_name(self.vfs, self.path);
-        draft.link(&kept).map_err(to("keep", &kept))?;
-        Err(StoreError::Kept { path: self.path.into(), kept })
+        // In the meantime somebody wrote into our version as well, or is about to: of the two texts the
+        // newer one stays in place, and the older one is kept.
+        let _ = self.vfs.exchange(self.aside, self.path);
+        Err(kept(keep(self.vfs, self.aside, self.path).unwrap_or(self.aside.into())))
     }
 
     /// Without a swap, an editor that saves between the comparison and the rename loses that save.
     fn rename(&self) -> Result<bool, StoreError> {
-        if self.vfs.read_link(self.path).is_ok() {
-            return Ok(false);
-        }
-        match read(self.vfs, self.path) {
-            Ok(text) if text == self.before => {}
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(to("read", self.path)(error));
-            }
-            _ => return Ok(false),
-        }
         self.vfs.rename(self.aside, self.path).map_err(to("replace", self.path))?;
         sync_folder(self.vfs, self.path)
     }
 }
 
-fn read(vfs: &dyn Vfs, path: &Path) -> io::Result<Vec<u8>> {
-    vfs.open(path, Open::Read)?.read_from(0)
+/// Locks an open file, waiting for others of us who are about to replace it.
+fn lock(file: &mut dyn VfsFile, path: &Path) -> Result<(), StoreError> {
+    let start = Instant::now();
+    while !file.try_lock().map_err(to("lock", path))? {
+        if start.elapsed() >= PATIENCE {
+            return Err(StoreError::Locked { path: path.into() });
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+/// Whether a path is an open file itself, and no link to it.
+fn is_at(vfs: &dyn Vfs, file: &dyn VfsFile, path: &Path) -> bool {
+    if vfs.read_link(path).is_ok() {
+        return false;
+    }
+    match (file.facts(), vfs.facts(path)) {
+        (Ok(ours), Ok(there)) => ours.identity == there.identity,
+        _ => false,
+    }
+}
+
+/// Whether a file holds these bytes and no more.
+fn holds(file: &mut dyn VfsFile, bytes: &[u8], path: &Path) -> Result<bool, StoreError> {
+    let more = file.beyond(bytes).map_err(to("read", path))?;
+    Ok(more.is_some_and(|more| more.is_empty()))
+}
+
+/// Whether a file still holds these bytes, and nobody has it open to write others.
+fn is_untouched(file: &mut dyn VfsFile, bytes: &[u8], path: &Path) -> Result<bool, StoreError> {
+    let lease = file.lease().map_err(to("read", path))?;
+    Ok(lease != Lease::Refused && holds(file, bytes, path)?)
+}
+
+/// What a file holds, and whether somebody is about to write more; `None` if it belongs to one of us who is
+/// about to replace a file.
+fn read_aside(vfs: &dyn Vfs, path: &Path) -> io::Result<Option<(Vec<u8>, bool)>> {
+    let mut file = vfs.open(path, Open::Read)?;
+    if !file.try_lock()? {
+        return Ok(None);
+    }
+    let is_in_use = file.lease()? == Lease::Refused;
+    Ok(Some((file.read_from(0)?, is_in_use)))
 }
 
 /// The name that the new file has for the moment of the swap, and the old one after it. It says what
@@ -217,8 +262,9 @@ pub(crate) fn clear_up(vfs: &dyn Vfs, path: &Path) -> Vec<PathBuf> {
         if !is_plain_file(vfs, &aside) {
             continue;
         }
-        let Ok(text) = read(vfs, &aside) else { continue };
-        if hashes.split('-').any(|known| known == format!("{:016x}", fingerprint(&text))) {
+        let Ok(Some((text, is_in_use))) = read_aside(vfs, &aside) else { continue };
+        let text = format!("{:016x}", fingerprint(&text));
+        if !is_in_use && hashes.split('-').any(|known| known == text) {
             let _ = vfs.remove(&aside);
         } else {
             all_kept.extend(keep(vfs, &aside, path));

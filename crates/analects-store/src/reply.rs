@@ -75,15 +75,23 @@ impl Reply {
     ) -> Result<Reply, StoreError> {
         let mut opened = None;
         let typed = file.is_changed();
-        // The whole file is written once more at the end, and not at the beginning, too.
-        file.grow(|document| {
+        let mut open = |document: &Document| {
             let asked = asked(document).and_then(|at| document.cells().nth(at));
             let (stream, splice) = CellStream::open_behind(document, asked, make(document));
             opened = Some(stream);
             splice
-        })?;
+        };
+        // The whole file is written once more at the end, and not at the beginning, too.
+        let begun = file.grow(&mut open);
+        if begun.is_err() {
+            // The end tries again, and reports the error together with what came.
+            open(file.document());
+        }
         let stream = opened.unwrap_or_default();
-        let growth = Growth::of(&file, stream.id(), typed);
+        let growth = match begun {
+            Ok(()) => Growth::of(&file, stream.id(), typed),
+            Err(_) => Growth::Nowhere,
+        };
         let (written, waiting) = (String::new(), String::new());
         Ok(Reply { file, stream, growth, written, waiting, lengths: Vec::new() })
     }
@@ -143,7 +151,7 @@ impl Reply {
         let lengths = &self.lengths;
         let text = format!("{written}{}", self.waiting);
         let mut is_ours = false;
-        let edited = self.file.edit(|document| {
+        let edited = self.file.grow(|document| {
             let own =
                 own_cell(document, &id, &written, lengths).filter(|(_, below)| below.is_empty());
             is_ours = own.is_some();
@@ -187,6 +195,8 @@ impl Reply {
             Growth::Inside { typed, .. } => typed || self.file.is_changed(),
             Growth::Nowhere => true,
         };
+        // While we have the file open for writing ourselves, nobody gets a lease on it.
+        self.growth = Growth::Nowhere;
         let (id, written) = (self.stream.id().to_string(), self.written);
         let lengths = self.lengths;
         let mut file = self.file;

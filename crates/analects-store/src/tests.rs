@@ -5,6 +5,8 @@ mod editors;
 mod faults;
 mod items;
 mod mending;
+#[cfg(target_os = "linux")]
+mod other_programs;
 mod sessions;
 
 use std::fs;

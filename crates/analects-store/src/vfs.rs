@@ -19,6 +19,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use analects_lease::Lease;
 pub use disk::Disk;
 pub(crate) use disk::open_plain_file;
 #[cfg(any(test, feature = "testing"))]
@@ -106,6 +107,21 @@ pub trait VfsFile: fmt::Debug + Send + Sync {
     /// Gives a draft the owner, the mode and the extended attributes of another file.
     fn adopt(&self, original: &Path) -> io::Result<()>;
 
+    /// Finds out whether another program has the file open for writing, or, if this file is open for
+    /// writing itself, whether anybody else has it open at all. If not, whoever opens it so from now on
+    /// waits until [`VfsFile::release`], or until this file is dropped. Be quick.
+    fn lease(&mut self) -> io::Result<Lease>;
+
+    /// Ends a lease.
+    fn release(&mut self);
+
+    /// Locks the file itself against others of us, until this file is dropped; `false` if somebody has
+    /// locked it. Where files cannot be locked, or a lock would keep readers away, everybody gets it.
+    fn try_lock(&mut self) -> io::Result<bool>;
+
+    /// The other programs that have the file open for writing, in words, as far as the system tells.
+    fn writers(&self) -> Vec<String>;
+
     /// Gives a draft its name, unless another file has it: [`io::ErrorKind::AlreadyExists`].
     fn link(&mut self, path: &Path) -> io::Result<()>;
 }
@@ -134,6 +150,8 @@ pub struct Facts {
     pub modified: (i64, i64),
     /// Whether it is a regular file.
     pub is_file: bool,
+    /// How many names it has, as far as the system tells: more than one if there are hard links.
+    pub links: u64,
 }
 
 impl dyn VfsFile + '_ {

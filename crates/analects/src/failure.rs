@@ -14,6 +14,8 @@ enum Kind {
     Input,
     Usage,
     NotFound,
+    /// Somebody else has the file, and nothing was done.
+    Busy,
     Locked,
     Model,
     Interrupted,
@@ -130,6 +132,11 @@ impl Failure {
         self.kind == Kind::NotFound
     }
 
+    /// Whether somebody else had the file, so that nothing was done and it can be tried again.
+    pub fn is_busy(&self) -> bool {
+        self.kind == Kind::Busy
+    }
+
     /// Whether the model's side is at fault.
     pub fn is_of_model(&self) -> bool {
         self.kind == Kind::Model
@@ -141,7 +148,7 @@ impl Failure {
             Kind::Input => 1,
             Kind::Usage => 2,
             Kind::NotFound => 3,
-            Kind::Locked => 4,
+            Kind::Busy | Kind::Locked => 4,
             Kind::Model => 5,
             Kind::Interrupted | Kind::Unanswered => 130,
             Kind::Ours => 255,
@@ -154,7 +161,7 @@ impl Failure {
             Kind::Input => "input",
             Kind::Usage => "usage",
             Kind::NotFound => "not_found",
-            Kind::Locked => "locked",
+            Kind::Busy | Kind::Locked => "locked",
             Kind::Model => "model",
             Kind::Interrupted | Kind::Unanswered => "interrupted",
             Kind::Ours => "internal",
@@ -180,17 +187,20 @@ impl From<StoreError> for Failure {
         let hint = error.hint();
         if let StoreError::Unfinished { error, .. } = error {
             // It was shown before anybody tried to write it.
-            let failure = Failure { hint, ..Failure::from(*error) };
+            let mut failure = Failure { hint, ..Failure::from(*error) };
+            if failure.is_busy() {
+                failure.kind = Kind::Locked;
+            }
             return failure.and_hint("all that came was printed");
         }
         let kind = match &error {
             StoreError::NotFound { .. }
             | StoreError::NoSession { .. }
             | StoreError::NoMessage { .. } => Kind::NotFound,
-            StoreError::Locked { .. }
-            | StoreError::Changing { .. }
-            | StoreError::Conflict { .. }
-            | StoreError::Kept { .. } => Kind::Locked,
+            StoreError::Locked { .. } | StoreError::InUse { .. } => Kind::Busy,
+            StoreError::Changing { .. } | StoreError::Conflict { .. } | StoreError::Kept { .. } => {
+                Kind::Locked
+            }
             StoreError::NotAMessageFile { .. } => Kind::Usage,
             _ => Kind::Input,
         };
@@ -257,6 +267,7 @@ mod tests {
         };
         for error in [
             StoreError::Locked { path: path.clone() },
+            StoreError::InUse { path: path.clone(), writers: Vec::new() },
             StoreError::Changing { path: path.clone() },
             StoreError::Conflict { path: path.clone(), conflict: Box::new(conflict) },
             StoreError::Kept { path, kept },

@@ -18,7 +18,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("analects-formats", &["analects-core"]),
     ("analects-context", &["analects-core"]),
     ("analects-providers", &["analects-core"]),
-    ("analects-store", &["analects-core", "analects-formats"]),
+    ("analects-lease", &[]),
+    ("analects-store", &["analects-core", "analects-formats", "analects-lease"]),
     ("analects-client", &["analects-core", "analects-providers"]),
     ("analects-local", &[]),
     (

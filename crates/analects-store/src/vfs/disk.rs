@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use super::linux as system;
 #[cfg(not(target_os = "linux"))]
 use super::portable as system;
+use analects_lease::{Against, Lease};
+
 use super::{Facts, Open, Vfs, VfsFile, VfsLock};
 
 /// The file system of this machine.
@@ -19,6 +21,7 @@ pub struct Disk;
 #[derive(Debug)]
 struct DiskFile {
     file: File,
+    is_for_reading: bool,
     /// Where a draft is on systems that have no files without a name. It goes away with the draft
     /// unless that was linked.
     draft: Option<PathBuf>,
@@ -34,16 +37,17 @@ impl Vfs for Disk {
             Open::Private => private(&mut options).read(true).append(true).create(true),
         };
         let file = options.open(path)?;
-        Ok(Box::new(DiskFile { file, draft: None, is_draft: false }))
+        let is_for_reading = how == Open::Read;
+        Ok(Box::new(DiskFile { file, is_for_reading, draft: None, is_draft: false }))
     }
 
     fn draft(&self, folder: &Path) -> io::Result<Box<dyn VfsFile>> {
         if let Some(file) = system::create_unnamed(folder)? {
-            return Ok(Box::new(DiskFile { file, draft: None, is_draft: true }));
+            return Ok(Box::new(DiskFile::draft(file, None)));
         }
         let path = folder.join(format!(".analects-{}.draft", uuid::Uuid::now_v7().simple()));
         let file = OpenOptions::new().read(true).append(true).create_new(true).open(&path)?;
-        Ok(Box::new(DiskFile { file, draft: Some(path), is_draft: true }))
+        Ok(Box::new(DiskFile::draft(file, Some(path))))
     }
 
     fn facts(&self, path: &Path) -> io::Result<Facts> {
@@ -147,6 +151,12 @@ impl VfsLock for DiskLock {
     }
 }
 
+impl DiskFile {
+    fn draft(file: File, path: Option<PathBuf>) -> DiskFile {
+        DiskFile { file, is_for_reading: false, draft: path, is_draft: true }
+    }
+}
+
 impl VfsFile for DiskFile {
     fn facts(&self) -> io::Result<Facts> {
         Ok(facts(&self.file.metadata()?))
@@ -192,6 +202,27 @@ impl VfsFile for DiskFile {
         self.file.set_permissions(old.permissions()).map_err(|error| say("mode", &error))?;
         system::adopt_attributes(&self.file, original)
             .map_err(|error| say("extended attributes", &error))
+    }
+
+    fn lease(&mut self) -> io::Result<Lease> {
+        let against = if self.is_for_reading { Against::Writers } else { Against::Everybody };
+        Ok(analects_lease::take(&self.file, against))
+    }
+
+    fn release(&mut self) {
+        analects_lease::release(&self.file);
+    }
+
+    fn try_lock(&mut self) -> io::Result<bool> {
+        #[cfg(unix)]
+        return Ok(!matches!(self.file.try_lock(), Err(TryLockError::WouldBlock)));
+        #[cfg(not(unix))]
+        return Ok(true);
+    }
+
+    fn writers(&self) -> Vec<String> {
+        let writers = analects_lease::writers(&self.file).into_iter();
+        writers.map(|writer| format!("{}, pid {}", writer.name, writer.pid)).collect()
     }
 
     fn link(&mut self, path: &Path) -> io::Result<()> {
@@ -289,6 +320,7 @@ fn facts(metadata: &Metadata) -> Facts {
         length: metadata.len(),
         modified: (metadata.mtime(), metadata.mtime_nsec()),
         is_file: metadata.is_file(),
+        links: metadata.nlink(),
     }
 }
 
@@ -306,5 +338,6 @@ fn facts(metadata: &Metadata) -> Facts {
         length: metadata.len(),
         modified: (i64::try_from(seconds).unwrap_or(0), i64::from(nanos)),
         is_file: metadata.is_file(),
+        links: 1,
     }
 }

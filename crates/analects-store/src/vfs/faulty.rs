@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Facts, Open, Vfs, VfsFile, VfsLock};
+use super::{Facts, Lease, Open, Vfs, VfsFile, VfsLock};
 
 /// How an operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -260,6 +260,24 @@ impl VfsFile for FaultyFile {
     fn adopt(&self, original: &Path) -> io::Result<()> {
         self.vfs.step(Step::Change)?;
         self.file.adopt(original)
+    }
+
+    fn lease(&mut self) -> io::Result<Lease> {
+        self.vfs.step(Step::Look)?;
+        self.file.lease()
+    }
+
+    fn release(&mut self) {
+        self.file.release();
+    }
+
+    fn try_lock(&mut self) -> io::Result<bool> {
+        self.vfs.step(Step::Look)?;
+        self.file.try_lock()
+    }
+
+    fn writers(&self) -> Vec<String> {
+        self.file.writers()
     }
 
     fn link(&mut self, path: &Path) -> io::Result<()> {

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Facts, Open, Vfs, VfsFile, VfsLock, folder_of};
+use super::{Facts, Lease, Open, Vfs, VfsFile, VfsLock, folder_of};
 
 /// A file system in memory. Clones are the same one.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +37,7 @@ struct State {
     safe_names: BTreeMap<PathBuf, u64>,
     safe_folders: BTreeSet<PathBuf>,
     pending: Vec<Change>,
+    handles: BTreeMap<u64, Handles>,
     last: u64,
     clock: i64,
     /// How many changes there were, for a power cut after each of them.
@@ -50,6 +51,14 @@ struct Contents {
     data: Vec<u8>,
     safe: Vec<u8>,
     modified: i64,
+}
+
+/// How often a file is open.
+#[derive(Debug, Clone, Default)]
+struct Handles {
+    readers: usize,
+    writers: usize,
+    leases: usize,
 }
 
 /// A change of names.
@@ -133,6 +142,13 @@ impl Memory {
         self.state().names.keys().cloned().collect()
     }
 
+    /// Whether somebody has a lease on a file. Whoever opens it for writing then must wait before the
+    /// first write, as the system would make them.
+    pub fn is_leased(&self, file: &dyn VfsFile) -> bool {
+        let number = file.facts().map(|facts| facts.identity.1).unwrap_or_default();
+        self.state().handles.get(&number).is_some_and(|handles| handles.leases > 0)
+    }
+
     /// How many changes there were so far.
     pub fn changes(&self) -> usize {
         self.state().changes
@@ -162,6 +178,7 @@ impl Memory {
         for file in state.files.values_mut() {
             file.settle(unsynced);
         }
+        state.handles.clear();
         state.power = None;
         Memory { state: Arc::new(Mutex::new(state)) }
     }
@@ -187,8 +204,16 @@ impl Memory {
         Ok(state)
     }
 
-    fn file(&self, file: u64) -> Box<dyn VfsFile> {
-        Box::new(MemoryFile { memory: self.clone(), file })
+    fn file(&self, file: u64, how: Open) -> Box<dyn VfsFile> {
+        let is_for_reading = how == Open::Read;
+        let mut state = self.state();
+        let handles = state.handles.entry(file).or_default();
+        if is_for_reading {
+            handles.readers += 1;
+        } else {
+            handles.writers += 1;
+        }
+        Box::new(MemoryFile { memory: self.clone(), file, is_for_reading, has_lease: false })
     }
 }
 
@@ -219,7 +244,8 @@ impl State {
     fn facts(&self, file: u64) -> Facts {
         let contents = &self.files[&file];
         let length = contents.data.len() as u64;
-        Facts { identity: (1, file), length, modified: (contents.modified, 0), is_file: true }
+        let modified = (contents.modified, 0);
+        Facts { identity: (1, file), length, modified, is_file: true, links: 1 }
     }
 
     fn create(&mut self) -> u64 {
@@ -244,22 +270,23 @@ impl Vfs for Memory {
                 let mut state = self.change()?;
                 let file = state.create();
                 state.rename(Change::Link(path.to_path_buf(), file));
-                Ok(self.file(file))
+                drop(state);
+                Ok(self.file(file, how))
             }
-            found => Ok(self.file(found?)),
+            found => Ok(self.file(found?, how)),
         }
     }
 
     fn draft(&self, _: &Path) -> io::Result<Box<dyn VfsFile>> {
         let file = self.change()?.create();
-        Ok(self.file(file))
+        Ok(self.file(file, Open::Append))
     }
 
     fn facts(&self, path: &Path) -> io::Result<Facts> {
         let state = self.look()?;
         if state.folders.contains(path) {
             let (length, modified) = (0, (0, 0));
-            return Ok(Facts { identity: (1, 0), length, modified, is_file: false });
+            return Ok(Facts { identity: (1, 0), length, modified, is_file: false, links: 1 });
         }
         Ok(state.facts(state.find(path)?))
     }
@@ -358,6 +385,21 @@ impl VfsLock for MemoryLock {
 struct MemoryFile {
     memory: Memory,
     file: u64,
+    is_for_reading: bool,
+    has_lease: bool,
+}
+
+impl Drop for MemoryFile {
+    fn drop(&mut self) {
+        self.release();
+        let mut state = self.memory.state();
+        let handles = state.handles.entry(self.file).or_default();
+        if self.is_for_reading {
+            handles.readers = handles.readers.saturating_sub(1);
+        } else {
+            handles.writers = handles.writers.saturating_sub(1);
+        }
+    }
 }
 
 impl VfsFile for MemoryFile {
@@ -399,6 +441,41 @@ impl VfsFile for MemoryFile {
 
     fn adopt(&self, original: &Path) -> io::Result<()> {
         self.memory.facts(original).map(|_| ())
+    }
+
+    fn lease(&mut self) -> io::Result<Lease> {
+        let mut state = self.memory.look()?;
+        let handles = state.handles.entry(self.file).or_default();
+        let is_free = if self.is_for_reading {
+            handles.writers == 0
+        } else {
+            handles.writers == 1 && handles.readers == 0
+        };
+        if !is_free {
+            return Ok(Lease::Refused);
+        }
+        if !self.has_lease {
+            handles.leases += 1;
+            self.has_lease = true;
+        }
+        Ok(Lease::Granted)
+    }
+
+    fn release(&mut self) {
+        if self.has_lease {
+            let mut state = self.memory.state();
+            let handles = state.handles.entry(self.file).or_default();
+            handles.leases = handles.leases.saturating_sub(1);
+            self.has_lease = false;
+        }
+    }
+
+    fn try_lock(&mut self) -> io::Result<bool> {
+        self.memory.look().map(|_| true)
+    }
+
+    fn writers(&self) -> Vec<String> {
+        Vec::new()
     }
 
     fn link(&mut self, path: &Path) -> io::Result<()> {

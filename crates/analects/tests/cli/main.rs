@@ -32,6 +32,8 @@ mod expected;
 mod failures;
 mod fmt;
 mod get;
+#[cfg(target_os = "linux")]
+mod half_written;
 mod help;
 mod hostile;
 mod interactive;

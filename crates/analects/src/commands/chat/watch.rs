@@ -249,11 +249,10 @@ impl Watch<'_> {
 
     /// Tells what went wrong with these questions, and the watch goes on; the person may mend the file.
     fn failed(&mut self, mut failure: Failure, asked: &Questions) -> Result<Looked, Failure> {
-        let locked = StoreError::Locked { path: self.path.to_path_buf() };
         if failure.is_interrupted() {
             return Err(failure);
         }
-        if failure.message == locked.to_string() {
+        if failure.is_busy() {
             // To try again is what we do.
             failure.hint = None;
             self.tell(failure);

@@ -1,0 +1,173 @@
+//! Leases of Linux, and a look through `/proc` where there are none.
+
+use std::fs::{self, DirEntry, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use libc::c_int;
+
+use crate::{Against, Lease, Writer};
+
+/// The bit in the mode of a link in `/proc/PID/fd` that says that the file is open for writing.
+const OPEN_FOR_WRITING: u32 = 0o200;
+
+/// The command that chooses the signal for a lease that others wait for. `libc` does not have it; the
+/// number is the same on every architecture that Rust supports.
+const F_SETSIG: c_int = 10;
+
+pub(crate) fn take(file: &File, against: Against) -> Lease {
+    let kind = match against {
+        Against::Writers => libc::F_RDLCK,
+        Against::Everybody => libc::F_WRLCK,
+    };
+    // Whoever waits for a lease makes the system send a signal to its holder. Unless told otherwise that
+    // is SIGIO, which ends the process; SIGURG is ignored by those who do not wait for it.
+    let taken =
+        fcntl(file, F_SETSIG, libc::SIGURG).and_then(|()| fcntl(file, libc::F_SETLEASE, kind));
+    match taken {
+        Ok(()) => Lease::Granted,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Lease::Refused,
+        // The file is somebody else's, or its file system knows no leases.
+        Err(_) if writers(file).is_empty() => Lease::Unknown,
+        Err(_) => Lease::Refused,
+    }
+}
+
+pub(crate) fn release(file: &File) {
+    // It fails only if there is no lease.
+    let _ = fcntl(file, libc::F_SETLEASE, libc::F_UNLCK);
+}
+
+/// A command to the system about an open file, with a number as its argument.
+#[allow(unsafe_code)]
+fn fcntl(file: &File, command: c_int, argument: c_int) -> io::Result<()> {
+    // SAFETY: the descriptor is open, because `file` is borrowed. F_SETSIG and F_SETLEASE, the only
+    // commands that this file passes, take an int by value; they neither read nor write memory of ours,
+    // and they do not close or replace the descriptor.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), command, argument) };
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+pub(crate) fn writers(file: &File) -> Vec<Writer> {
+    let Ok(metadata) = file.metadata() else { return Vec::new() };
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    let identity = (metadata.dev(), metadata.ino());
+    let own = std::process::id();
+    processes
+        .flatten()
+        .filter_map(|process| process.file_name().to_str()?.parse().ok())
+        .filter(|pid| *pid != own && writes_to(*pid, identity))
+        .map(|pid| Writer { pid, name: name_of(pid) })
+        .collect()
+}
+
+/// Whether a process has the file open for writing. One that is hidden from us, or is gone, has not.
+fn writes_to(pid: u32, identity: (u64, u64)) -> bool {
+    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    descriptors.flatten().any(|descriptor| is_open_for_writing(&descriptor, identity))
+}
+
+fn is_open_for_writing(descriptor: &DirEntry, identity: (u64, u64)) -> bool {
+    let is_for_writing =
+        descriptor.metadata().is_ok_and(|link| link.mode() & OPEN_FOR_WRITING != 0);
+    is_for_writing
+        && fs::metadata(descriptor.path()).is_ok_and(|file| (file.dev(), file.ino()) == identity)
+}
+
+fn name_of(pid: u32) -> String {
+    let name = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("comm"));
+    name.unwrap_or_default().trim_end().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    //! With real processes: a lease counts what other programs have open.
+
+    #![allow(clippy::unwrap_used)]
+
+    use std::io::Write;
+    use std::path::PathBuf;
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// A file, and a process that has it open for writing until its input ends.
+    fn held(how: &str) -> (tempfile::TempDir, PathBuf, Child) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.msg.md");
+        fs::write(&path, "").unwrap();
+        let script = format!("exec 3{how}\"$0\"; echo ready; exec cat");
+        let mut child = Command::new("sh")
+            .args(["-c", &script])
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut ready = [0; 6];
+        io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+        (folder, path, child)
+    }
+
+    fn end(mut child: Child) {
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_program_that_has_the_file_open_for_writing_is_in_the_way_and_has_a_name() {
+        for how in [">", ">>", "<>"] {
+            let (_folder, path, child) = held(how);
+            let file = File::open(path).unwrap();
+            assert_eq!(take(&file, Against::Writers), Lease::Refused, "{how}");
+            let writers = writers(&file);
+            assert_eq!(writers.len(), 1, "{how}");
+            assert_eq!(writers[0].pid, child.id());
+            end(child);
+            assert_eq!(take(&file, Against::Writers), Lease::Granted, "{how}");
+        }
+    }
+
+    #[test]
+    fn a_reader_is_in_the_way_of_those_who_want_the_file_alone() {
+        let (_folder, path, child) = held("<");
+        let reader = File::open(&path).unwrap();
+        assert_eq!(take(&reader, Against::Writers), Lease::Granted);
+        drop(reader);
+        let file = File::options().append(true).open(&path).unwrap();
+        assert_eq!(take(&file, Against::Everybody), Lease::Refused);
+        assert_eq!(writers(&file), []);
+        end(child);
+        assert_eq!(take(&file, Against::Everybody), Lease::Granted);
+    }
+
+    #[test]
+    fn a_writer_waits_for_the_end_of_a_lease_and_nobody_is_killed_by_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.msg.md");
+        fs::write(&path, "one\n").unwrap();
+        let file = File::open(&path).unwrap();
+        assert_eq!(take(&file, Against::Writers), Lease::Granted);
+        let writer = std::thread::spawn(move || {
+            let mut file = File::options().append(true).open(path).unwrap();
+            file.write_all(b"two\n").unwrap();
+        });
+        while nobody_waits_for(&file) {
+            std::thread::yield_now();
+        }
+        assert_eq!(io::read_to_string(&file).unwrap(), "one\n");
+        release(&file);
+        writer.join().unwrap();
+        assert_eq!(io::read_to_string(&file).unwrap(), "two\n");
+    }
+
+    /// Whether nobody waits in `open` for the end of our lease: else the system says that it is ending.
+    #[allow(unsafe_code)]
+    fn nobody_waits_for(file: &File) -> bool {
+        // SAFETY: the descriptor is open, and F_GETLEASE takes no argument.
+        let kind = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) };
+        kind == libc::F_RDLCK
+    }
+}
