@@ -148,6 +148,8 @@ fn half_a_save_is_not_answered() {
         file.sync_all().unwrap();
         std::thread::sleep(Duration::from_millis(300));
     }
+    // As long as it is open, there may be more to come.
+    drop(file);
     sandbox.wait_for("a.msg.md", "\nwhole\n");
     assert!(server.request().contains("Is half of this, é, a question?"));
     assert_eq!(watching.stop().code, Some(0));
