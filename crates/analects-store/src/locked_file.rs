@@ -182,6 +182,12 @@ impl LockedFile {
         LockedFile { large, ..self }
     }
 
+    /// Lets changes wait for other programs for another time.
+    #[cfg(test)]
+    pub(crate) fn with_patience(self, patience: Duration) -> LockedFile {
+        LockedFile { patience, ..self }
+    }
+
     /// The file's path, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path

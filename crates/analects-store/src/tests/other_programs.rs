@@ -66,6 +66,24 @@ fn a_large_file_that_is_being_written_is_waited_for() {
 }
 
 #[test]
+fn an_answer_to_a_file_that_stays_open_for_writing_is_handed_back() {
+    let disk = disk();
+    let file = disk.open(FILE).unwrap().with_patience(Duration::ZERO);
+    let writer = File::options().append(true).open(disk.path(FILE)).unwrap();
+    let mut reply = file.start_reply(|_| NewCell::reply("2", "quick", "")).unwrap();
+    reply.push("one");
+    reply.flush();
+    let Err(StoreError::Unfinished { error, whole: Some(whole), .. }) = reply.finish(whole) else {
+        panic!("an answer was written while another program was writing");
+    };
+    assert!(matches!(*error, StoreError::InUse { .. }), "{error}");
+    let text = String::from_utf8(whole.source().to_vec()).unwrap();
+    assert!(text.contains("one\n\\# %% two\nthree"), "{text}");
+    assert_eq!(disk.text(FILE), TEXT);
+    drop(writer);
+}
+
+#[test]
 fn hard_links_are_refused_and_stay_together() {
     let disk = disk();
     fs::hard_link(disk.path(FILE), disk.path("b.msg.md")).unwrap();

@@ -2,7 +2,7 @@
 //! it, or refuses with exit code 4 and changes nothing. No byte is lost, theirs or ours.
 
 use std::fs::File;
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::channel;
@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::sandbox::{Run, Sandbox, say};
-use crate::server::{Server, answer};
+use crate::server::{Server, answer, in_halves};
 use crate::watching::Watching;
 
 const FILE: &str = "a.msg.md";
@@ -149,6 +149,36 @@ fn a_file_that_stays_open_for_writing_is_refused_and_the_program_is_named() {
     assert_eq!(sandbox.read(FILE), before);
     writer.end();
     assert_eq!(sandbox.run(&["add", FILE, "ours"]).code, Some(0));
+}
+
+#[test]
+fn an_answer_waits_for_a_program_that_began_to_write_meanwhile() {
+    for style in [Style::Truncate, Style::Append] {
+        let sandbox = Sandbox::new();
+        let script = in_halves("The first half\n", sandbox.path("go"), "and the second.");
+        let server = Server::new(vec![script]);
+        let sandbox = sandbox.with_server(&server.base_url);
+        sandbox.write(FILE, START);
+        let mut child = sandbox.spawn(&["chat", FILE, "Why?"]);
+        sandbox.wait_for(FILE, "The first half\n");
+        let writer = Writer::start(&sandbox, style);
+        sandbox.write("go", "");
+        // Everything has been printed, so that only the file is left to write.
+        let mut printed = Vec::new();
+        let mut stdout = child.stdout.take().unwrap();
+        while !printed.ends_with(b"second.") {
+            let mut byte = [0];
+            stdout.read_exact(&mut byte).unwrap();
+            printed.extend(byte);
+        }
+        writer.end();
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        let text = sandbox.read(FILE);
+        assert_eq!(text.matches("second, and its end").count(), 1, "{text}");
+        assert_eq!(text.matches("The first half\nand the second.").count(), 1, "{text}");
+    }
 }
 
 /// Opens the file, writes half of a text, pauses, and writes the other half.
