@@ -32,6 +32,7 @@
 //!   [`Lease::Unknown`], too.
 //! - A lease lasts at most as long as `/proc/sys/fs/lease-break-time` says, 45 seconds by default,
 //!   once somebody waits for it. Release it quickly.
+//! - A program that opens the file with `O_NONBLOCK` does not wait for the end of a lease: its `open` fails.
 //! - A thread that opens the file for writing while it holds the lease itself waits for that long.
 
 #[cfg(target_os = "linux")]

@@ -144,6 +144,15 @@ mod tests {
     }
 
     #[test]
+    fn where_there_are_no_leases_nobody_can_tell() {
+        // A folder has none, on any file system.
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::open(folder.path()).unwrap();
+        assert_eq!(take(&file, Against::Writers), Lease::Unknown);
+        release(&file);
+    }
+
+    #[test]
     fn a_writer_waits_for_the_end_of_a_lease_and_nobody_is_killed_by_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.msg.md");

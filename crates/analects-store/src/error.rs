@@ -164,9 +164,7 @@ impl StoreError {
             StoreError::Locked { .. } | StoreError::Changing { .. } => {
                 Some("try again when it is done".to_string())
             }
-            StoreError::InUse { .. } => {
-                Some("close the file there, and try again; nothing was written".to_string())
-            }
+            StoreError::InUse { .. } => Some("close the file there, and try again".to_string()),
             StoreError::HardLinked { .. } => {
                 Some("copy it to a new name, and move the copy to the old one".to_string())
             }

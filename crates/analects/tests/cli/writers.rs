@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::io::{Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -96,22 +95,8 @@ impl Editor<'_> {
         let Some(at) = text.find(&line(self.round)) else { return };
         file.seek(SeekFrom::Start(at as u64)).unwrap();
         file.write_all(line(self.round + 1).as_bytes()).unwrap();
-        // An editor that was kept waiting for long wrote into a file that has no name any more.
-        if file.metadata().unwrap().nlink() > 0 || self.holds(self.round + 1) {
-            self.round += 1;
-            self.saves += 1;
-        }
-    }
-
-    fn holds(&self, round: usize) -> bool {
-        let deadline = Instant::now() + Duration::from_millis(1200);
-        while Instant::now() < deadline {
-            if std::fs::read_to_string(self.sandbox.path(FILE)).unwrap().contains(&line(round)) {
-                return true;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        false
+        self.round += 1;
+        self.saves += 1;
     }
 
     /// Saves the whole text, as editors do that look whether the file has changed, and ask.
@@ -129,9 +114,6 @@ impl Editor<'_> {
         } else {
             let mut file = std::fs::File::create(&path).unwrap();
             file.write_all(new.as_bytes()).unwrap();
-            if file.metadata().unwrap().nlink() == 0 && !self.holds(self.round + 1) {
-                return;
-            }
         }
         let log = self.log.lock().unwrap();
         let all = log.acknowledged.iter().chain(&log.in_flight);
