@@ -129,7 +129,7 @@ pub(crate) fn open_plain_file(path: &Path) -> io::Result<Box<dyn VfsFile>> {
     if !file.metadata()?.is_file() || system::is_made_up(&file, path)? {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    Ok(Box::new(DiskFile { file, draft: None, is_draft: false }))
+    Ok(Box::new(DiskFile { file, draft: None, is_draft: false, is_for_reading: true }))
 }
 
 #[derive(Debug)]
