@@ -17,13 +17,14 @@ use crate::sessions::{
 
 /// Runs every check on a new store that `make` gives.
 pub fn check(make: &dyn Fn() -> Box<dyn TranscriptStore>) {
-    let checks: [(&str, Check); 14] = [
+    let checks: [(&str, Check); 15] = [
         ("nothing is there at first", nothing_is_there_at_first),
         ("records come back in order", records_come_back_in_order),
         ("whatever is said comes back", whatever_is_said_comes_back),
         ("sessions and projects are apart", sessions_and_projects_are_apart),
         ("a side chain stands alone", a_side_chain_stands_alone),
         ("what is pruned is gone from view", what_is_pruned_is_gone_from_view),
+        ("a new session is there as a whole", a_new_session_is_there_as_a_whole),
         ("a session restores by its chain", a_session_restores_by_its_chain),
         ("two compactions", two_compactions),
         ("a broken chain is loaded all the same", a_broken_chain_is_loaded_all_the_same),
@@ -204,6 +205,32 @@ fn a_side_chain_stands_alone(store: &dyn TranscriptStore) {
     assert_eq!(texts(&load(store, &name).unwrap()), ["main"]);
     assert_eq!(store.list(None).unwrap().len(), 1, "a side chain is no session");
     assert_eq!(all(store, &name).len(), 1, "the main chain does not hold it");
+}
+
+fn a_new_session_is_there_as_a_whole(store: &dyn TranscriptStore) {
+    let name = main_chain();
+    let records = [said("a", "", "one"), said("b", "a", "two")];
+    let beside = Message { agent_id: Some("helper".into()), ..said("s", "", "beside") };
+    let mut session = store.begin(&name).unwrap();
+    session.append(Some("helper"), std::slice::from_ref(&beside)).unwrap();
+    session.append(None, &records[..1]).unwrap();
+    assert_eq!(store.list(None).unwrap(), []);
+    assert_eq!(all(store, &name), []);
+    session.append(None, &records[1..]).unwrap();
+    session.finish().unwrap();
+    assert_eq!(store.list(None).unwrap().len(), 1);
+    assert_eq!(all(store, &name), records);
+    assert_eq!(store.side_chains(&name).unwrap(), ["helper"]);
+    assert_eq!(all(store, &name.side("helper")), [beside]);
+    assert!(store.begin(&name).is_err(), "it is there already");
+    let other = ChainName::new("project-1", "session-2");
+    let mut session = store.begin(&other).unwrap();
+    session.append(None, &records).unwrap();
+    session.append(Some("helper"), &records).unwrap();
+    drop(session);
+    assert!(store.begin(&other).unwrap().finish().is_err(), "nothing was said");
+    assert_eq!(store.list(None).unwrap().len(), 1);
+    assert_eq!(store.side_chains(&other).unwrap(), [""; 0]);
 }
 
 fn what_is_pruned_is_gone_from_view(store: &dyn TranscriptStore) {

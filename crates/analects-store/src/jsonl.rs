@@ -1,10 +1,13 @@
 //! The store on disk, a file for each chain and a line for each record:
 //! `<data>/sessions/<project>/<session>.jsonl`, side chains in `<session>/agent-<id>.jsonl`.
 //!
+//! A file gets its name when its first records are safe, and a session that is recorded as a whole when all of it is.
+//!
 //! Reading and opening never write. An index beside a file holds counts; it is written now and then by
 //! whoever appends, never synced, and trusted only as far as the file confirms it.
 
 mod index;
+mod new_session;
 pub(crate) mod rows;
 mod writer;
 
@@ -20,9 +23,10 @@ use jiff::Timestamp;
 
 use crate::error::to;
 use crate::places::create_private_folder;
-use crate::sessions::{ChainName, Each, Listed, Overview, TranscriptStore};
+use crate::sessions::{ChainName, Each, Listed, NewSession, Overview, TranscriptStore};
 use crate::vfs::{Disk, Facts, Open, Vfs, VfsFile, folder_of};
 use crate::{Places, StoreError};
+use new_session::{HiddenSession, clear_up};
 use rows::{Backward, Forward};
 use writer::Writer;
 
@@ -141,13 +145,28 @@ impl JsonlStore {
             return Ok(Arc::clone(writer));
         }
         let path = self.path(of)?;
-        create_private_folder(&*self.vfs, folder_of(&path))?;
+        let folder = folder_of(&path);
+        create_private_folder(&*self.vfs, folder)?;
+        if of.agent.is_none() && self.vfs.facts(&path).is_err() {
+            clear_up(&self.vfs, &self.places, folder);
+        }
         let writer = Arc::new(Mutex::new(Writer::open(&self.vfs, &self.places, &path)?));
         if writers.len() >= MAX_WRITERS {
             writers.clear();
         }
         writers.insert(of.clone(), Arc::clone(&writer));
         Ok(writer)
+    }
+
+    /// Adds a record as a line. What nobody could read again must not be acknowledged.
+    fn encode(&self, lines: &mut String, record: &Message) -> Result<(), StoreError> {
+        let start = lines.len();
+        encode_to(lines, record);
+        let length = lines.len() - start;
+        if length > self.limit {
+            return Err(StoreError::LongRecord { length, limit: self.limit });
+        }
+        Ok(())
     }
 
     /// The paths in a folder, sorted; none if it is not there.
@@ -202,13 +221,7 @@ impl TranscriptStore for JsonlStore {
         let writer = self.writer(to)?;
         let mut lines = String::with_capacity(USUAL * records.len());
         for record in records {
-            let start = lines.len();
-            encode_to(&mut lines, record);
-            // What nobody could read again must not be acknowledged.
-            let length = lines.len() - start;
-            if length > self.limit {
-                return Err(StoreError::LongRecord { length, limit: self.limit });
-            }
+            self.encode(&mut lines, record)?;
         }
         let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
         let end = writer.append(lines, self.policy)?;
@@ -217,6 +230,10 @@ impl TranscriptStore for JsonlStore {
             writer.indexed = index::keep_up(vfs, &path, end, self.stride, self.limit);
         }
         Ok(())
+    }
+
+    fn begin(&self, session: &ChainName) -> Result<Box<dyn NewSession + '_>, StoreError> {
+        Ok(Box::new(HiddenSession::begin(self, session)?))
     }
 
     fn sync(&self, of: &ChainName) -> Result<(), StoreError> {

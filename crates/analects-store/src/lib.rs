@@ -81,7 +81,7 @@ pub use places::Places;
 pub use redo::cut_off;
 pub use reply::Reply;
 pub use sessions::{
-    ChainName, Each, Found, Listed, Loaded, MemoryStore, Overview, Row, Session, Tail,
+    ChainName, Each, Found, Listed, Loaded, MemoryStore, NewSession, Overview, Row, Session, Tail,
     TranscriptStore, find, load, message_names, tail,
 };
 pub use transcript::Transcript;

@@ -81,12 +81,27 @@ pub struct Listed {
     pub modified: Timestamp,
 }
 
+/// A session that is recorded as a whole. What is dropped before it is finished leaves nothing behind.
+pub trait NewSession: fmt::Debug {
+    /// Adds records to the main chain, or to the side chain of an agent. After an error, the session cannot be
+    /// finished.
+    fn append(&mut self, agent: Option<&str>, records: &[Message]) -> Result<(), StoreError>;
+
+    /// Makes all of it visible in one step. When this returns, it survives a power cut; after an error it is not
+    /// there. The main chain must have a record.
+    fn finish(self: Box<Self>) -> Result<(), StoreError>;
+}
+
 /// Where transcripts are kept. A chain that was never written to is empty, and no error.
 pub trait TranscriptStore: fmt::Debug + Send + Sync {
     /// Adds records, in their order and one behind the other, whoever else writes at the same time. When
     /// this returns, they are as safe as the store promises; after an error none of them is there, or,
     /// if the disk fails at that too, none of them counts as acknowledged.
     fn append(&self, to: &ChainName, records: &[Message]) -> Result<(), StoreError>;
+
+    /// Begins a session that is recorded as a whole, with its side chains: it is listed and found once it is
+    /// finished, and until then nothing of it is. A session of that name must not be there.
+    fn begin(&self, session: &ChainName) -> Result<Box<dyn NewSession + '_>, StoreError>;
 
     /// Makes everything that was appended survive a power cut, whatever is promised for each append.
     fn sync(&self, of: &ChainName) -> Result<(), StoreError>;

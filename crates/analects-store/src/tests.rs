@@ -5,6 +5,7 @@ mod editors;
 mod faults;
 mod items;
 mod mending;
+mod new_sessions;
 #[cfg(target_os = "linux")]
 mod other_programs;
 mod sessions;

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::SyncPolicy;
+use super::new_session::hidden_chain;
 use crate::error::to;
 use crate::lock::file_in_state;
+use crate::places::create_private_folder;
 use crate::vfs::{Facts, Open, Vfs, VfsFile, VfsLock, folder_of};
 use crate::{Places, StoreError};
 
@@ -66,6 +68,17 @@ impl Writer {
         Ok(writer)
     }
 
+    /// The same, unless somebody else has the lock.
+    pub(super) fn try_lock_alone(
+        vfs: &Arc<dyn Vfs>,
+        places: &Places,
+        path: &Path,
+    ) -> Result<Option<Writer>, StoreError> {
+        let mut writer = Writer::open(vfs, places, path)?;
+        let is_locked = writer.lock.try_lock().map_err(to("lock", path))?;
+        Ok(is_locked.then_some(writer))
+    }
+
     fn take_lock(&mut self) -> Result<(), StoreError> {
         let (mut start, mut pause) = (None, PAUSES.0);
         while !self.lock.try_lock().map_err(to("lock", &self.path))? {
@@ -92,7 +105,7 @@ impl Writer {
     }
 
     fn append_locked(&mut self, mut lines: String, policy: SyncPolicy) -> Result<u64, StoreError> {
-        let facts = self.settle()?;
+        let Some(facts) = self.settle()? else { return self.create(&lines, policy) };
         let path = &self.path;
         let Some(open) = &mut self.file else {
             return Err(StoreError::Misused { path: path.clone() });
@@ -108,15 +121,55 @@ impl Writer {
         let end = facts.length + lines.len() as u64;
         open.end = Some(end);
         self.is_dirty = true;
-        let is_due = match policy {
-            SyncPolicy::Always => true,
-            SyncPolicy::Interval(interval) => self.synced.elapsed() >= interval,
-            SyncPolicy::Never => false,
-        };
-        if is_due {
+        if self.is_due(policy) {
             self.make_safe(facts.length, lines.as_bytes())?;
         }
         Ok(end)
+    }
+
+    /// Makes the file with its first lines in it; gives its length. It gets its name when they are safe, so that
+    /// nobody ever sees a session without a record.
+    fn create(&mut self, lines: &str, policy: SyncPolicy) -> Result<u64, StoreError> {
+        let path = self.path.clone();
+        create_private_folder(&*self.vfs, folder_of(&path))?;
+        let hidden = hidden_chain(&path);
+        // A kill may have left it.
+        let _ = self.vfs.remove(&hidden);
+        let made = self.write_hidden(lines, &hidden);
+        if made.is_err() {
+            let _ = self.vfs.remove(&hidden);
+        }
+        self.file = Some(made?);
+        self.is_dirty = true;
+        self.is_named = false;
+        if self.is_due(policy)
+            && let Err(error) = self.sync()
+        {
+            // Nobody else has written to it: the lock is ours.
+            let _ = self.vfs.remove(&path);
+            return Err(error);
+        }
+        Ok(lines.len() as u64)
+    }
+
+    /// Writes a new file under its hidden name, and gives it its own.
+    fn write_hidden(&self, lines: &str, hidden: &Path) -> Result<OpenFile, StoreError> {
+        let path = &self.path;
+        let mut file = self.vfs.open(hidden, Open::Private).map_err(to("open", path))?;
+        file.write_all(lines.as_bytes()).map_err(to("write", path))?;
+        file.sync().map_err(to("sync", path))?;
+        let identity = file.facts().map_err(to("read", path))?.identity;
+        self.vfs.rename(hidden, path).map_err(to("create", path))?;
+        Ok(OpenFile { file, identity, end: Some(lines.len() as u64) })
+    }
+
+    /// Whether what was written is to be made safe now.
+    fn is_due(&self, policy: SyncPolicy) -> bool {
+        match policy {
+            SyncPolicy::Always => true,
+            SyncPolicy::Interval(interval) => self.synced.elapsed() >= interval,
+            SyncPolicy::Never => false,
+        }
     }
 
     /// Syncs; if that fails, nothing counts as written, and it is taken back as far as possible.
@@ -134,44 +187,33 @@ impl Writer {
         open.file.sync().map_err(to("sync", &self.path))?;
         if !self.is_named {
             // Whoever made the file and its folders may have been killed before their names were safe.
-            let folders = folder_of(&self.path).ancestors();
-            for folder in folders.take_while(|folder| folder.starts_with(&self.data)) {
-                self.vfs.sync_folder(folder).map_err(to("sync this folder", folder))?;
-            }
+            sync_folders(&*self.vfs, &self.path, &self.data)?;
             self.is_named = true;
         }
         (self.synced, self.is_dirty) = (Instant::now(), false);
         Ok(())
     }
 
-    /// Makes sure that the open file is the one that has the name now: it may have been moved away.
-    fn settle(&mut self) -> Result<Facts, StoreError> {
+    /// Makes sure that the open file is the one that has the name now: it may have been moved away. `None` if
+    /// there is no file of that name.
+    fn settle(&mut self) -> Result<Option<Facts>, StoreError> {
         let path = &self.path;
-        if let Some(open) = &self.file {
-            match self.vfs.facts(path) {
-                Ok(facts) if facts.identity == open.identity => return Ok(facts),
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(to("read", path)(error));
-                }
-                _ => {}
+        match self.vfs.facts(path) {
+            Ok(facts) if self.file.as_ref().is_some_and(|open| open.identity == facts.identity) => {
+                return Ok(Some(facts));
             }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(to("read", path)(error)),
         }
         self.is_named = false;
-        let file = match self.vfs.open(path, Open::Private) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // The folder went with what was moved away.
-                crate::places::create_private_folder(&*self.vfs, folder_of(path))?;
-                self.vfs.open(path, Open::Private)
-            }
-            opened => opened,
-        };
-        let file = file.map_err(to("open", path))?;
+        let file = self.vfs.open(path, Open::Private).map_err(to("open", path))?;
         let facts = file.facts().map_err(to("read", path))?;
         if !facts.is_file {
             return Err(StoreError::NotAFile { path: path.clone() });
         }
         self.file = Some(OpenFile { file, identity: facts.identity, end: None });
-        Ok(facts)
+        Ok(Some(facts))
     }
 }
 
@@ -180,6 +222,15 @@ impl Drop for Writer {
         // Nobody was promised more than the policy says, so nobody is told if this fails.
         let _ = self.sync();
     }
+}
+
+/// Makes the names that lead to a file survive a power cut, as far up as they are ours.
+pub(super) fn sync_folders(vfs: &dyn Vfs, path: &Path, data: &Path) -> Result<(), StoreError> {
+    let folders = folder_of(path).ancestors();
+    for folder in folders.take_while(|folder| folder.starts_with(data)) {
+        vfs.sync_folder(folder).map_err(to("sync this folder", folder))?;
+    }
+    Ok(())
 }
 
 /// Whether a file ends in the middle of a line.

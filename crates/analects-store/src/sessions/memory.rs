@@ -7,7 +7,7 @@ use analects_core::Message;
 use analects_formats::transcript::encode;
 use jiff::Timestamp;
 
-use super::{ChainName, Each, Listed, Row, TranscriptStore};
+use super::{ChainName, Each, Listed, NewSession, Row, TranscriptStore};
 use crate::StoreError;
 
 /// A store in memory.
@@ -43,6 +43,33 @@ impl MemoryStore {
     }
 }
 
+/// A session that is recorded as a whole.
+#[derive(Debug)]
+struct Unfinished<'s> {
+    store: &'s MemoryStore,
+    session: ChainName,
+    chains: BTreeMap<ChainName, Vec<Message>>,
+}
+
+impl NewSession for Unfinished<'_> {
+    fn append(&mut self, agent: Option<&str>, records: &[Message]) -> Result<(), StoreError> {
+        let name = ChainName { agent: agent.map(str::to_string), ..self.session.clone() };
+        self.chains.entry(name).or_default().extend_from_slice(records);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), StoreError> {
+        if self.chains.get(&self.session).is_none_or(Vec::is_empty) {
+            return Err(StoreError::Misused { path: self.session.to_string().into() });
+        }
+        // Side chains first, as whoever looks meanwhile finds a session by its main chain.
+        for (name, records) in self.chains.iter().rev() {
+            self.store.append(name, records)?;
+        }
+        Ok(())
+    }
+}
+
 fn row(at: u64, text: &str) -> Row<'_> {
     Row { at, next: at + 1, bytes: Some(text.as_bytes()) }
 }
@@ -59,6 +86,16 @@ impl TranscriptStore for MemoryStore {
         kept.rows.extend(records.iter().map(encode));
         kept.modified = modified;
         Ok(())
+    }
+
+    fn begin(&self, session: &ChainName) -> Result<Box<dyn NewSession + '_>, StoreError> {
+        let session = session.main();
+        if self.chains().rows.keys().any(|name| name.main() == session) {
+            let path = session.to_string().into();
+            let why = "there is a session of this name".to_string();
+            return Err(StoreError::Refused { path, why });
+        }
+        Ok(Box::new(Unfinished { store: self, session, chains: BTreeMap::new() }))
     }
 
     fn sync(&self, _: &ChainName) -> Result<(), StoreError> {

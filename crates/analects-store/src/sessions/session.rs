@@ -9,7 +9,7 @@ use analects_core::{
 use analects_formats::transcript::{Envelope, Names, read_line};
 use jiff::Timestamp;
 
-use super::{ChainName, Loaded, Row, TranscriptStore, load};
+use super::{ChainName, Loaded, NewSession, Row, TranscriptStore, load};
 use crate::StoreError;
 
 /// How many bytes of records are copied at once.
@@ -60,6 +60,19 @@ impl<'s> Session<'s> {
         ids: &mut dyn Ids,
         now: Timestamp,
     ) -> Result<Vec<Message>, StoreError> {
+        let (placed, leaf) = self.place(messages, ids, now);
+        self.store.append(&self.name, &placed)?;
+        self.leaf = leaf;
+        Ok(placed)
+    }
+
+    /// Messages as they would be appended, and what the next one would follow then.
+    pub fn place(
+        &self,
+        messages: Vec<Message>,
+        ids: &mut dyn Ids,
+        now: Timestamp,
+    ) -> (Vec<Message>, Option<MessageId>) {
         let mut leaf = self.leaf.clone();
         let mut placed = messages;
         for message in &mut placed {
@@ -76,9 +89,7 @@ impl<'s> Session<'s> {
                 leaf = Some(message.id.clone());
             }
         }
-        self.store.append(&self.name, &placed)?;
-        self.leaf = leaf;
-        Ok(placed)
+        (placed, leaf)
     }
 
     /// Changes the state of the session.
@@ -247,9 +258,9 @@ impl<'s> Session<'s> {
     ) -> Result<Session<'s>, StoreError> {
         let at = at.map(|id| self.end_of_compaction(id)).transpose()?;
         let way = Way::find(self.store, &self.name, at.as_deref())?;
-        let mut copy = Session { store: self.store, name: to, leaf: None };
-        copy.take_over(&self.name, &way.places)?;
-        copy.leaf = way.leaf.clone();
+        let mut copy = Session { store: self.store, name: to, leaf: way.leaf.clone() };
+        let mut new = self.store.begin(&copy.name)?;
+        copy.take_over(&mut *new, &self.name, &way.places)?;
         let mut tombstones: Vec<Message> = way
             .hidden
             .into_iter()
@@ -265,12 +276,21 @@ impl<'s> Session<'s> {
         changes.push("forked_from", origin.to_raw());
         let state = StateChange { changes: changes.to_raw(), is_snapshot: true };
         tombstones.push(Message::new("", state.into()));
-        copy.append(tombstones, ids, now)?;
+        let (placed, leaf) = copy.place(tombstones, ids, now);
+        new.append(copy.name.agent.as_deref(), &placed)?;
+        new.finish()?;
+        copy.leaf = leaf;
         Ok(copy)
     }
 
-    /// Copies records from another chain, in their order.
-    fn take_over(&self, from: &ChainName, places: &[(u64, usize)]) -> Result<(), StoreError> {
+    /// Copies records from another chain into a new one, in their order.
+    fn take_over(
+        &self,
+        new: &mut dyn NewSession,
+        from: &ChainName,
+        places: &[(u64, usize)],
+    ) -> Result<(), StoreError> {
+        let agent = self.name.agent.as_deref();
         let (mut next, mut batch, mut size, mut failed) = (0, Vec::new(), 0, None);
         self.store.scan(from, places.first().map_or(0, |place| place.0), &mut |row| {
             let here = places[next..].iter().take_while(|(at, _)| *at == row.at).count();
@@ -284,7 +304,7 @@ impl<'s> Session<'s> {
             }
             if size > BATCH {
                 size = 0;
-                failed = self.store.append(&self.name, &std::mem::take(&mut batch)).err();
+                failed = new.append(agent, &std::mem::take(&mut batch)).err();
             }
             match failed.is_some() || next >= places.len() {
                 true => ControlFlow::Break(()),
@@ -293,7 +313,7 @@ impl<'s> Session<'s> {
         })?;
         match failed {
             Some(error) => Err(error),
-            None => self.store.append(&self.name, &batch),
+            None => new.append(agent, &batch),
         }
     }
 

@@ -71,4 +71,6 @@ mod unseen;
 mod watching;
 mod ways;
 #[cfg(target_os = "linux")]
+mod whole_sessions;
+#[cfg(target_os = "linux")]
 mod writers;

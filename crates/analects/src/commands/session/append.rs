@@ -6,7 +6,9 @@ use std::io::Read;
 use std::ops::ControlFlow;
 
 use analects_core::{Body, Content, Json, Message, Other, Raw, StateChange};
-use analects_store::{ChainName, JsonlStore, LINE_LIMIT, OsIds, Session, message_names};
+use analects_store::{
+    ChainName, JsonlStore, LINE_LIMIT, OsIds, Session, TranscriptStore, message_names,
+};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -128,8 +130,11 @@ impl Writer<'_> {
     fn append_to_one(&mut self, part: &[Numbered]) -> Result<(), Failure> {
         let Some(first) = part.first() else { return Ok(()) };
         let agent = first.message.agent_id.clone();
-        if agent.is_some() && self.chains.is_empty() {
-            self.begin()?;
+        let messages: Vec<Message> = part.iter().map(|it| it.message.clone()).collect();
+        if let Some(agent) = &agent
+            && self.is_new()?
+        {
+            return acknowledge(&self.begin_beside(agent, messages)?);
         }
         let session = match self.chains.entry(agent.clone()) {
             Entry::Occupied(known) => known.into_mut(),
@@ -138,21 +143,27 @@ impl Writer<'_> {
                 free.insert(Session::open(self.store, name)?)
             }
         };
-        let messages = part.iter().map(|it| it.message.clone()).collect();
-        for message in session.append(messages, &mut OsIds, Timestamp::now())? {
-            ui::print_json_line(&Ack { id: &message.id, session_id: &message.session_id })?;
-        }
-        Ok(())
+        acknowledge(&session.append(messages, &mut OsIds, Timestamp::now())?)
     }
 
-    /// Makes sure that the session has a main chain, by which it is found.
-    fn begin(&mut self) -> Result<(), Failure> {
-        let mut session = Session::open(self.store, self.name.clone())?;
+    /// Whether nothing was ever written to the session.
+    fn is_new(&self) -> Result<bool, Failure> {
+        Ok(self.chains.is_empty() && self.store.overview(&self.name)?.records == 0)
+    }
+
+    /// Begins a session with a side chain. It gets a main chain, too, by which it is found.
+    fn begin_beside(&self, agent: &str, messages: Vec<Message>) -> Result<Vec<Message>, Failure> {
+        let now = Timestamp::now();
+        let main = Session::open(self.store, self.name.clone())?;
+        let side = Session::open(self.store, self.name.side(agent))?;
         let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
-        if session.leaf().is_none() {
-            session.set_state(change, &mut OsIds, Timestamp::now())?;
-        }
-        Ok(())
+        let (first, _) = main.place(vec![Message::new("", change.into())], &mut OsIds, now);
+        let (placed, _) = side.place(messages, &mut OsIds, now);
+        let mut session = self.store.begin(&self.name)?;
+        session.append(None, &first)?;
+        session.append(Some(agent), &placed)?;
+        session.finish()?;
+        Ok(placed)
     }
 
     /// Refuses a message whose parent is not there: it would hide everything before it.
@@ -184,6 +195,14 @@ impl Writer<'_> {
         }
         Ok(found)
     }
+}
+
+/// Tells that messages are safe.
+fn acknowledge(messages: &[Message]) -> Result<(), Failure> {
+    for message in messages {
+        ui::print_json_line(&Ack { id: &message.id, session_id: &message.session_id })?;
+    }
+    Ok(())
 }
 
 /// Messages, and what is wrong with the line after them.

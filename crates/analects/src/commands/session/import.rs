@@ -21,7 +21,8 @@ use crate::ui;
 ///
 /// The file is a message file, a transcript, a session of Claude Code, or of any other format that convert reads; its
 /// content tells which. The messages keep their ids, branches and times; the session gets an id of its own, which is
-/// printed. Progress and snapshots of other programs are left out. The file is only read, and stays what it is: what is
+/// printed. Progress and snapshots of other programs are left out. The session is there as a whole, with its side chains,
+/// or not at all, even if the command is killed. The file is only read, and stays what it is: what is
 /// said in one of the two later does not appear in the other.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
@@ -121,7 +122,7 @@ fn tell(found: &Read, path: &str, source: &[u8], as_json: bool) {
     }
 }
 
-/// Writes each chain to its place, its records as they are.
+/// Records each chain as it is, and all of them in one step.
 fn record(sessions: &Sessions, name: &ChainName, messages: Vec<Message>) -> Result<(), Failure> {
     let mut chains: Vec<(ChainName, Vec<Message>)> = vec![(name.clone(), Vec::new())];
     for mut message in messages {
@@ -141,13 +142,9 @@ fn record(sessions: &Sessions, name: &ChainName, messages: Vec<Message>) -> Resu
         let id = OsIds.uuid(Timestamp::now());
         chains[0].1.push(Message { session_id, ..Message::new(id, change.into()) });
     }
-    // A name that cannot be used must not leave half a session behind.
-    for (chain, _) in &chains {
-        sessions.store.path(chain)?;
+    let mut session = sessions.store.begin(name)?;
+    for (chain, records) in &chains {
+        session.append(chain.agent.as_deref(), records)?;
     }
-    // The main chain last: by it the session is found.
-    for (chain, records) in chains.iter().rev() {
-        sessions.store.append(chain, records)?;
-    }
-    Ok(())
+    Ok(session.finish()?)
 }
