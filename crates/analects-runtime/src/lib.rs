@@ -6,7 +6,7 @@
 //! # Types, in reading order
 //!
 //! 1. [`Conversation`] is a place where a conversation is kept: [`FileConversation`] in a message
-//!    file, [`StoredConversation`] in the transcript store. [`attach_file`] shows a file to the model,
+//!    file, [`StoredConversation`] in the transcript store, which tells of [`Branches`]. [`attach_file`] shows a file to the model,
 //!    and [`due_reminders`] are what it is told when one changes. [`WaitingCells`] are whom the cells of a file wait for.
 //! 2. [`turn`] is a turn as a pure state machine: what happened in, what to do next out.
 //! 3. [`Asked`] says who is asked, and with what limits; [`Asked::plan`] is what would be sent.
@@ -42,4 +42,4 @@ pub use file::{
     FileConversation, NamedPicture, WaitingCells, agent_name, file_messages, named_pictures,
 };
 pub use files::{NotAttached, attach_file, attached, due_reminders};
-pub use stored::{RECORDED, StoredConversation};
+pub use stored::{Branches, RECORDED, StoredConversation};

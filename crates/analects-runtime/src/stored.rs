@@ -3,19 +3,24 @@
 //! A message's `model` is what the provider calls the model, which does not say how to ask it again.
 //! An answer therefore also notes the name under which it was asked, in `extra.agent_model`.
 
+mod branches;
+
+use std::any::Any;
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use analects_context::{Calibration, FileFreshness};
 use analects_core::{
-    Agent, Block, Body, Chain, Content, Message, MessageId, Raw, SessionState, Summary,
+    Agent, Block, Body, Chain, Content, Ids, Message, MessageId, Raw, SessionState, Summary,
 };
 use analects_formats::Decoded;
-use analects_store::{ChainName, Loaded, OsIds, Session, StoreError, TranscriptStore, load};
+use analects_store::{ChainName, Loaded, OsIds, Session, StoreError, TranscriptStore};
 use jiff::Timestamp;
 
 use crate::{Conversation, Notes};
+pub use branches::Branches;
 
 /// The entry of `extra` that holds the name under which a model was asked, such as `openai/tiny`.
 const AGENT_MODEL: &str = "agent_model";
@@ -34,6 +39,9 @@ const SUMMARY: &str = "summary";
 const FILES: &str = "files";
 
 /// A conversation in the transcript store.
+///
+/// Others may go on with the same session meanwhile: what is written here follows what was loaded, and theirs is
+/// another branch, as [`StoredConversation::branches`] tells.
 #[derive(Debug)]
 pub struct StoredConversation {
     store: Arc<dyn TranscriptStore>,
@@ -43,6 +51,11 @@ pub struct StoredConversation {
     is_configured: bool,
     /// The state as it is to be, once something is written.
     wanted: Option<SessionState>,
+    /// What the first thing followed that was written here, and all that was.
+    start: Option<MessageId>,
+    own: HashSet<MessageId>,
+    /// Tells others not to go on from the question that is being answered here.
+    asking: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl StoredConversation {
@@ -51,16 +64,27 @@ impl StoredConversation {
         name: ChainName,
         so_far: Loaded,
     ) -> StoredConversation {
-        let agent = Agent::default();
-        StoredConversation { store, name, so_far, agent, is_configured: false, wanted: None }
+        StoredConversation {
+            store,
+            name,
+            agent: Agent::default(),
+            is_configured: false,
+            wanted: None,
+            start: so_far.leaf.clone(),
+            so_far,
+            own: HashSet::new(),
+            asking: None,
+        }
     }
 
-    /// Loads what the model is to see of a session; one that was never written to is empty.
+    /// Loads what the model is to see of a session; one that was never written to is empty. A question that somebody
+    /// else is asking just now is left to them, since its answer is still to come.
     pub fn open(
         store: Arc<dyn TranscriptStore>,
         name: ChainName,
     ) -> Result<StoredConversation, StoreError> {
-        let so_far = load(&*store, &name)?;
+        let leaf = store.leaf(&name)?;
+        let so_far = Loaded::to(&*store, &name, leaf.as_ref())?;
         Ok(StoredConversation::with(store, name, so_far))
     }
 
@@ -180,14 +204,13 @@ impl StoredConversation {
     /// Adds messages behind what was loaded, each following the one before. If somebody else went on
     /// meanwhile, the two are branches from then on.
     fn append(&mut self, messages: Vec<Message>, now: Timestamp) -> Result<(), StoreError> {
-        let mut session = Session::open(&*self.store, self.name.clone())?;
         // A new session says what it is before all else.
-        let is_new = self.so_far.leaf.is_none() && session.leaf().is_none();
+        let is_begun = self.so_far.leaf.is_some() || self.is_begun()?;
         let session_id = self.so_far.state.session_id.clone();
         let nothing = SessionState { session_id, ..SessionState::default() };
-        let state = self.new_state(if is_new { &nothing } else { &self.so_far.state });
+        let state = self.new_state(if is_begun { &self.so_far.state } else { &nothing });
         let mut records = messages;
-        let at = if is_new { 0 } else { records.len() };
+        let at = if is_begun { records.len() } else { 0 };
         records.splice(at..at, state);
         // With nothing to add, the conversation stays where it is, whatever somebody else has added.
         if records.is_empty() {
@@ -197,14 +220,44 @@ impl StoredConversation {
         for record in &mut records {
             record.parent_id = None;
         }
-        if let Some(first) = records.first_mut() {
-            first.parent_id.clone_from(&self.so_far.leaf);
+        if is_begun && self.so_far.leaf.is_none() {
+            // What is there is somebody else's, and this begins anew beside it.
+            records.insert(0, Session::start(&mut OsIds, now));
         }
+        let name = self.name.clone();
+        let mut session = Session::at(&*self.store, name, self.so_far.leaf.clone());
         let placed = session.append(records, &mut OsIds, now)?;
         self.so_far.leaf = session.leaf().cloned();
+        self.own.extend(placed.iter().map(|message| message.id.clone()));
         self.so_far.messages.extend(placed.into_iter().filter(|it| !is_state(it)));
         self.note_state();
         Ok(())
+    }
+
+    /// Whether anybody has written to the session.
+    fn is_begun(&self) -> Result<bool, StoreError> {
+        let mut is_begun = false;
+        self.store.scan(&self.name, 0, &mut |_| {
+            is_begun = true;
+            ControlFlow::Break(())
+        })?;
+        Ok(is_begun)
+    }
+
+    /// Tells others that this is being asked. The first of what is asked tells, since the rest follows it.
+    fn announce(&mut self, first: Option<&mut Message>, now: Timestamp) -> Result<(), StoreError> {
+        let Some(first) = first.filter(|_| self.asking.is_none()) else { return Ok(()) };
+        if first.id.is_empty() {
+            first.id = OsIds.uuid(now).into();
+        }
+        self.asking = Some(self.store.announce(&self.name, &first.id)?);
+        Ok(())
+    }
+
+    /// Tells others that what the person said last is being asked again.
+    pub fn ask_again(&mut self) -> Result<(), StoreError> {
+        let mut last = self.so_far.messages.iter().rev().find(|message| is_said(message)).cloned();
+        self.announce(last.as_mut(), Timestamp::UNIX_EPOCH)
     }
 
     /// The change that makes the state what it is to be.
@@ -241,6 +294,16 @@ fn is_said(message: &Message) -> bool {
     let has_results = matches!(message.body.content(), Some(Content::Blocks(blocks))
         if blocks.iter().any(is_result));
     matches!(&message.body, Body::User(_)) && !message.text().is_empty() && !has_results
+}
+
+/// Whether an answer calls tools, so that it is not the end of the turn.
+fn has_calls(answer: &Message) -> bool {
+    let is_call = |block: &Block| matches!(block, Block::ToolUse(_));
+    matches!(answer.body.content(), Some(Content::Blocks(blocks)) if blocks.iter().any(is_call))
+}
+
+fn is_attachment(message: Option<&Message>) -> bool {
+    message.is_some_and(|message| matches!(message.body, Body::Attachment(_)))
 }
 
 fn is_state(message: &Message) -> bool {
@@ -282,7 +345,9 @@ impl Conversation for StoredConversation {
         {
             self.note_model(ASKED, &model);
         }
-        self.append(vec![Message::user("", prompt)], now)
+        let mut said = vec![Message::user("", prompt)];
+        self.announce(said.first_mut(), now)?;
+        self.append(said, now)
     }
 
     fn push(&mut self, _: &str) -> Result<(), StoreError> {
@@ -307,14 +372,23 @@ impl Conversation for StoredConversation {
             }
         }
         let now = answer.created_at.unwrap_or_else(Timestamp::now);
-        self.append(vec![answer], now)
+        let calls = has_calls(&answer);
+        self.append(vec![answer], now)?;
+        if !calls {
+            self.asking = None;
+        }
+        Ok(())
     }
 
-    fn add(&mut self, messages: Vec<Message>, now: Timestamp) -> Result<(), StoreError> {
+    fn add(&mut self, mut messages: Vec<Message>, now: Timestamp) -> Result<(), StoreError> {
         let hides = messages.iter().any(|message| matches!(message.body, Body::Tombstone(_)));
+        if is_attachment(messages.first()) {
+            // Files that a question is about go before it.
+            self.announce(messages.first_mut(), now)?;
+        }
         self.append(messages, now)?;
         if hides {
-            self.so_far = analects_store::load(&*self.store, &self.name)?;
+            self.so_far = Loaded::to(&*self.store, &self.name, self.so_far.leaf.as_ref())?;
         }
         Ok(())
     }
@@ -330,12 +404,15 @@ impl Conversation for StoredConversation {
         if self.wanted.is_some() {
             self.append(Vec::new(), now)?;
         }
-        let mut session = Session::open(&*self.store, self.name.clone())?;
         if let Some(first) = made.first_mut() {
             first.parent_id.clone_from(&self.so_far.leaf);
         }
-        session.compact(made, &mut OsIds, now)?;
-        self.so_far = session.load()?;
+        let name = self.name.clone();
+        let mut session = Session::at(&*self.store, name, self.so_far.leaf.clone());
+        let placed = session.compact(made, &mut OsIds, now)?;
+        let leaf = session.leaf().cloned();
+        self.own.extend(placed.into_iter().map(|message| message.id));
+        self.so_far = Loaded::to(&*self.store, &self.name, leaf.as_ref())?;
         Ok(())
     }
 

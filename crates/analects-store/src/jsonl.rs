@@ -6,18 +6,20 @@
 //! Reading and opening never write. An index beside a file holds counts; it is written now and then by
 //! whoever appends, never synced, and trusted only as far as the file confirms it.
 
+mod asking;
 mod index;
 mod new_session;
 pub(crate) mod rows;
 mod writer;
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use analects_core::Message;
+use analects_core::{Message, MessageId};
 use analects_formats::transcript::encode_to;
 use jiff::Timestamp;
 
@@ -314,6 +316,18 @@ impl TranscriptStore for JsonlStore {
         self.writers().remove(&main);
         let place = self.locked(&path, || self.put_aside(&path, &place))?;
         Ok(place.display().to_string())
+    }
+
+    fn leaf(&self, of: &ChainName) -> Result<Option<MessageId>, StoreError> {
+        asking::leaf(self, of)
+    }
+
+    fn announce(
+        &self,
+        of: &ChainName,
+        question: &str,
+    ) -> Result<Box<dyn Any + Send + Sync>, StoreError> {
+        asking::announce(self, of, question)
     }
 
     fn overview(&self, of: &ChainName) -> Result<Overview, StoreError> {

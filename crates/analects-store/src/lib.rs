@@ -8,7 +8,7 @@
 //! 3. [`TranscriptStore`] is where conversations are kept record by record: [`JsonlStore`] on disk, in
 //!    the [`Places`] that it is given, [`MemoryStore`] in memory. A [`Session`] is one that is gone on
 //!    with; [`load`] gives what the model is to see of it, [`tail`] its end, [`find`] the one that is
-//!    meant. [`Transcript`] is a single one with the least around it.
+//!    meant. A [`NewSession`] appears as a whole. [`Transcript`] is a single one with the least around it.
 //! 4. [`check_transcript`] and [`repair_transcript`] find and mend what happened to a file.
 //! 5. [`FileGrants`] record which files a person let a model see, and a [`FileGrant`] is the right to read one;
 //!    [`FileState`] is what a file is like.
@@ -35,6 +35,8 @@
 //! - While another program reads a file over 8 MB, the file does not grow in place, but is replaced.
 //! - A program that the system stops between finding a file and counting as one of its writers, for as
 //!   long as our swap and its sync take, writes into the old version.
+//! - A kill while a session is imported or forked may leave files whose names begin with a dot, and side chains
+//!   beside them. Nobody lists or reads these, and the next new session of the project removes them.
 //! - Where files without a name are not to be had, a kill may leave a file `.analects-….draft`, which can be
 //!   removed. Where there are no hard links either, as on FAT, and no rename that refuses a name that is
 //!   taken, a file that somebody else makes in the microseconds before ours is replaced.

@@ -4,13 +4,15 @@
 mod find;
 mod load;
 mod memory;
+mod names;
 mod overview;
 mod session;
 
+use std::any::Any;
 use std::fmt;
 use std::ops::ControlFlow;
 
-use analects_core::{Message, SessionId};
+use analects_core::{Message, MessageId, SessionId};
 use jiff::Timestamp;
 
 use crate::StoreError;
@@ -18,6 +20,7 @@ use crate::StoreError;
 pub use find::{Found, find, message_names};
 pub use load::{Loaded, Tail, load, tail};
 pub use memory::MemoryStore;
+pub(crate) use names::{last_record, names_back};
 pub use overview::Overview;
 pub use session::Session;
 
@@ -121,6 +124,21 @@ pub trait TranscriptStore: fmt::Debug + Send + Sync {
     /// Puts a session and its side chains aside: it is no longer listed or found, but nothing is
     /// deleted. Says where it is now, in words for a person.
     fn prune(&self, session: &ChainName) -> Result<String, StoreError>;
+
+    /// The message that the next one follows: the last one, unless it belongs to a question that is being answered.
+    fn leaf(&self, of: &ChainName) -> Result<Option<MessageId>, StoreError> {
+        last_record(self, of)
+    }
+
+    /// Tells others that a question is being answered, so that they do not go on from there: until what comes
+    /// back is dropped, or its owner dies. A store that only one process uses need not tell anybody.
+    fn announce(
+        &self,
+        _of: &ChainName,
+        _question: &str,
+    ) -> Result<Box<dyn Any + Send + Sync>, StoreError> {
+        Ok(Box::new(()))
+    }
 
     /// Counts and totals. A store that keeps an index need not go over all rows.
     fn overview(&self, of: &ChainName) -> Result<Overview, StoreError> {

@@ -5,16 +5,18 @@
 //! gone over once for its names, and once more for the messages that are wanted.
 
 mod back;
+mod marks;
 mod whole;
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use analects_core::{Body, Message, MessageId, Problem, SessionState, Span};
-use analects_formats::transcript::read_line;
+use analects_formats::msgfile::Unseen;
 
 use super::{ChainName, Overview, Row, TranscriptStore};
 use crate::StoreError;
+use marks::{Marks, Met};
 
 /// What a chain comes down to.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -47,6 +49,8 @@ impl Loaded {
 pub struct Tail {
     /// Its last messages, oldest first.
     pub messages: Vec<Message>,
+    /// For each of them, why the model does not see it; `None` where it does.
+    pub unseen: Vec<Option<Unseen>>,
     /// Counts and totals of all of it.
     pub overview: Overview,
 }
@@ -61,6 +65,20 @@ pub fn load(store: &dyn TranscriptStore, of: &ChainName) -> Result<Loaded, Store
 }
 
 impl Loaded {
+    /// Loads the effective chain that ends with a message, mostly the last one; without one, only the state.
+    pub fn to(
+        store: &dyn TranscriptStore,
+        of: &ChainName,
+        leaf: Option<&MessageId>,
+    ) -> Result<Loaded, StoreError> {
+        let last = load(store, of)?;
+        match leaf {
+            leaf if leaf == last.leaf.as_ref() => Ok(last),
+            Some(leaf) => Loaded::branch(store, of, leaf),
+            None => Ok(Loaded { state: last.state, ..Loaded::default() }),
+        }
+    }
+
     /// Loads another branch than the last: the one that ends with this message.
     pub fn branch(
         store: &dyn TranscriptStore,
@@ -74,20 +92,22 @@ impl Loaded {
 /// The last messages of a chain, whatever branch they are on, with counts and totals. Costs the same for
 /// a short and a long one.
 pub fn tail(store: &dyn TranscriptStore, of: &ChainName, count: usize) -> Result<Tail, StoreError> {
-    let mut messages = VecDeque::new();
+    let mut marks = Marks::new(of.agent.as_deref());
+    let mut found = VecDeque::new();
     store.scan_back(of, &mut |row| {
-        if messages.len() >= count {
+        if found.len() >= count {
             return ControlFlow::Break(());
         }
-        let read = row.bytes.map(read_line).unwrap_or_default();
-        for message in read.messages.into_iter().rev().filter(is_message) {
-            messages.push_front(message);
+        for met in marks.meet(row).into_iter().filter(|met| is_message(&met.message)) {
+            found.push_front(met);
         }
         ControlFlow::Continue(())
     })?;
-    let surplus = messages.len().saturating_sub(count);
-    let messages = messages.into_iter().skip(surplus).collect();
-    Ok(Tail { messages, overview: store.overview(of)? })
+    let surplus = found.len().saturating_sub(count);
+    let found: Vec<Met> = found.into_iter().skip(surplus).collect();
+    let unseen = marks.finish(&found, || load(store, of))?;
+    let messages = found.into_iter().map(|met| met.message).collect();
+    Ok(Tail { messages, unseen, overview: store.overview(of)? })
 }
 
 /// Whether a record is something that a person would call a message.

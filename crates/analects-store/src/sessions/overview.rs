@@ -15,6 +15,9 @@ const LONGEST: usize = 1000;
 /// How many answers are remembered: those of which further records may come.
 const ANSWERS: usize = 8;
 
+/// How many ends of branches are remembered: of others, a further message counts as another branch.
+const TIPS: usize = 64;
+
 /// The model of messages that a program made itself. They took nothing.
 const SYNTHETIC: &str = "<synthetic>";
 
@@ -45,6 +48,10 @@ pub struct Overview {
     pub cost_usd: f64,
     /// What the last answers took, which further records of the same answers repeat.
     answers: Vec<Taken>,
+    /// The branches, by their last records; the one that was written to last is the last. Those that are not
+    /// remembered any more are only counted.
+    tips: Vec<Tip>,
+    forgotten: u64,
     /// How often the conversation was compacted.
     pub boundaries: u64,
     /// The position of the last boundary.
@@ -53,11 +60,29 @@ pub struct Overview {
     pub end: u64,
 }
 
+/// A checksum of a name, and how long that is: names from elsewhere may be of any length.
+type ShortName = (u32, u64);
+
+fn short(name: &str) -> ShortName {
+    (crc32c(name.as_bytes()), name.len() as u64)
+}
+
+/// Where a branch ends.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Tip {
+    record: ShortName,
+    /// Whether something is said on the branch that is on no other.
+    speaks: bool,
+    /// The question that was asked there last.
+    question: ShortName,
+}
+
 /// What an answer took.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Taken {
-    /// A checksum of the answer's name, and how long that is: names from elsewhere may be of any length.
-    name: (u32, u64),
+    name: ShortName,
+    /// What it answers: some servers give all answers the same name.
+    question: ShortName,
     read: u64,
     written: u64,
     cost_usd: f64,
@@ -67,6 +92,12 @@ impl Overview {
     /// What to call the session.
     pub fn name(&self) -> Option<&str> {
         self.title.as_deref().or(self.first_prompt.as_deref())
+    }
+
+    /// How many branches the conversation has on which something is said.
+    pub fn branches(&self) -> u64 {
+        let speaking = self.tips.iter().filter(|tip| tip.speaks).count();
+        self.forgotten + speaking as u64
     }
 
     /// The next row.
@@ -110,11 +141,35 @@ impl Overview {
         if self.first_prompt.is_none() && head.type_name() == "user" {
             self.first_prompt = first_prompt(record);
         }
-        if head.type_name() == "user" && !brings_results(head) {
-            // What is answered now is another question, whatever its answer is called.
-            self.answers.clear();
-        }
+        self.add_tip(head);
         self.add_costs(head);
+    }
+
+    /// A record goes on with the branch that ends with its parent, or begins another one.
+    fn add_tip(&mut self, head: &Envelope<'_>) {
+        let kind = head.type_name();
+        let record = short(&head.string("id").unwrap_or_default());
+        if kind == "progress" {
+            return;
+        }
+        let parent = head.string("parent_id").filter(|parent| !parent.is_empty());
+        let parent = parent.map(|parent| short(&parent));
+        let before = self.tips.iter().rposition(|tip| Some(tip.record) == parent);
+        let before = before.map(|at| self.tips.remove(at));
+        let is_prompt = kind == "user" && !brings_results(head);
+        let question = match &before {
+            _ if is_prompt => record,
+            Some(before) => before.question,
+            // Records from elsewhere may not say whom they follow.
+            None if parent.is_none() => self.tips.last().map_or(record, |last| last.question),
+            None => record,
+        };
+        let speaks = before.is_some_and(|before| before.speaks)
+            || matches!(&*kind, "user" | "assistant" | "system" | "tool_use" | "tool_result");
+        self.tips.push(Tip { record, speaks, question });
+        if self.tips.len() > TIPS {
+            self.forgotten += u64::from(self.tips.remove(0).speaks);
+        }
     }
 
     fn add_state(&mut self, head: &Envelope<'_>) {
@@ -150,12 +205,14 @@ impl Overview {
         let written = usage.output_tokens.unwrap_or_default();
         let name = head.string("response_id").filter(|name| !name.is_empty());
         let name = name.or_else(|| head.string("id")).unwrap_or_default();
-        let name = (crc32c(name.as_bytes()), name.len() as u64);
-        self.count(Taken { name, read, written, cost_usd });
+        let question = self.tips.last().map(|tip| tip.question).unwrap_or_default();
+        self.count(Taken { name: short(&name), question, read, written, cost_usd });
     }
 
     fn count(&mut self, taken: Taken) {
-        let before = self.answers.iter().position(|answer| answer.name == taken.name);
+        let is_same =
+            |answer: &Taken| answer.name == taken.name && answer.question == taken.question;
+        let before = self.answers.iter().position(is_same);
         if let Some(before) = before {
             if self.answers[before].written >= taken.written {
                 return;
@@ -189,6 +246,9 @@ impl Overview {
         number("cost_usd", format!("{:?}", self.cost_usd));
         let answers: Vec<String> = self.answers.iter().map(Taken::to_json).collect();
         number("answers", format!("[{}]", answers.join(",")));
+        let tips: Vec<String> = self.tips.iter().map(Tip::to_json).collect();
+        number("tips", format!("[{}]", tips.join(",")));
+        number("forgotten", self.forgotten.to_string());
         number("boundaries", self.boundaries.to_string());
         if let Some(at) = self.last_boundary {
             number("last_boundary", at.to_string());
@@ -234,6 +294,8 @@ impl Overview {
                 .iter()
                 .map(Taken::read)
                 .collect::<Option<_>>()?,
+            tips: map.get("tips")?.as_array()?.iter().map(Tip::read).collect::<Option<_>>()?,
+            forgotten: number("forgotten")?,
             boundaries: number("boundaries")?,
             last_boundary: number("last_boundary"),
             end: number("end")?,
@@ -247,15 +309,29 @@ fn brings_results(head: &Envelope<'_>) -> bool {
         .is_some_and(|json| json.starts_with('[') && json.contains("\"tool_result\""))
 }
 
+impl Tip {
+    fn to_json(&self) -> String {
+        let Tip { record, speaks, question } = self;
+        format!("[{},{},{},{},{speaks}]", record.0, record.1, question.0, question.1)
+    }
+
+    fn read(raw: &Raw) -> Option<Tip> {
+        let (sum, length, question_sum, question_length, speaks) = raw.to()?;
+        Some(Tip { record: (sum, length), speaks, question: (question_sum, question_length) })
+    }
+}
+
 impl Taken {
     fn to_json(&self) -> String {
-        let Taken { name: (sum, length), read, written, cost_usd } = self;
-        format!("[{sum},{length},{read},{written},{cost_usd:?}]")
+        let Taken { name, question, read, written, cost_usd } = self;
+        let names = format!("{},{},{},{}", name.0, name.1, question.0, question.1);
+        format!("[{names},{read},{written},{cost_usd:?}]")
     }
 
     fn read(raw: &Raw) -> Option<Taken> {
-        let (sum, length, read, written, cost_usd) = raw.to()?;
-        Some(Taken { name: (sum, length), read, written, cost_usd })
+        let (sum, length, question_sum, question_length, read, written, cost_usd) = raw.to()?;
+        let question = (question_sum, question_length);
+        Some(Taken { name: (sum, length), question, read, written, cost_usd })
     }
 }
 

@@ -1,15 +1,19 @@
 //! A session that is gone on with: what is appended to it gets its place in the chain.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use analects_core::{
     Body, Ids, Link, LinkKind, Message, MessageId, Raw, RawMap, StateChange, Tombstone, Tree,
 };
-use analects_formats::transcript::{Envelope, Names, read_line};
+use analects_formats::transcript::{Names, read_line};
 use jiff::Timestamp;
 
-use super::{ChainName, Loaded, NewSession, Row, TranscriptStore, load};
+use super::names::names_of;
+use super::{ChainName, Loaded, NewSession, TranscriptStore, load};
 use crate::StoreError;
 
 /// How many bytes of records are copied at once.
@@ -24,17 +28,23 @@ pub struct Session<'s> {
 }
 
 impl<'s> Session<'s> {
-    /// Goes on where the last record ended; a session that was never written to is empty.
+    /// Goes on where the last record ended; a session that was never written to is empty. What follows a question
+    /// that somebody else is asking just now is left to them.
     pub fn open(
         store: &'s dyn TranscriptStore,
         name: ChainName,
     ) -> Result<Session<'s>, StoreError> {
-        let mut leaf = None;
-        store.scan_back(&name, &mut |row| {
-            leaf = last_leaf(row, name.agent.as_deref());
-            if leaf.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
+        let leaf = store.leaf(&name)?;
         Ok(Session { store, name, leaf })
+    }
+
+    /// Goes on from a message, whatever else was written meanwhile; without one, from the beginning.
+    pub fn at(
+        store: &'s dyn TranscriptStore,
+        name: ChainName,
+        leaf: Option<MessageId>,
+    ) -> Session<'s> {
+        Session { store, name, leaf }
     }
 
     /// The name.
@@ -156,8 +166,7 @@ impl<'s> Session<'s> {
         if let Some(parent) = &message.parent_id {
             self.look_up(parent)?;
         } else {
-            // It follows a record that says nothing and follows nobody, so that it is seen to begin anew on purpose.
-            let start = no_change(ids.uuid(now));
+            let start = Session::start(ids, now);
             message.parent_id = Some(start.id.clone());
             records.push(start);
             self.leaf = None;
@@ -168,6 +177,11 @@ impl<'s> Session<'s> {
             self.leaf = before;
         }
         Ok(placed?.pop().map(|message| message.id).unwrap_or_default())
+    }
+
+    /// A record that says nothing and follows nobody. What follows it is seen to begin anew on purpose.
+    pub fn start(ids: &mut dyn Ids, now: Timestamp) -> Message {
+        no_change(ids.uuid(now))
     }
 
     /// Whether a message is hidden already.
@@ -392,24 +406,6 @@ fn no_change(id: impl Into<MessageId>) -> Message {
     Message::new(id, change.into())
 }
 
-/// The last record of a row that can end a chain.
-fn last_leaf(row: Row<'_>, agent: Option<&str>) -> Option<MessageId> {
-    let names = names_of(row);
-    let mut links = names.iter().map(Names::link).rev();
-    let leaf = links.find(|link| link.agent == agent && link.can_be_leaf())?;
-    Some(leaf.id.into())
-}
-
-/// The names of the records in a row.
-fn names_of(row: Row<'_>) -> Vec<Names> {
-    let Some(bytes) = row.bytes else { return Vec::new() };
-    let head = std::str::from_utf8(bytes).ok().and_then(Envelope::read);
-    if let Some(head) = head.filter(|head| !head.needs_body()) {
-        return vec![head.names()];
-    }
-    read_line(bytes).messages.iter().map(|message| Names::of(&Link::of(message))).collect()
-}
-
 /// The way to a message, by the places of its records.
 struct Way {
     places: Vec<(u64, usize)>,
@@ -481,77 +477,5 @@ impl Way {
             state: state.finish(),
             places: path.iter().map(|at| places[*at]).collect(),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    //! Sequences of verbs that nobody would think of.
-
-    use analects_core::{CompactBoundary, Summary};
-
-    use super::*;
-    use crate::{MemoryStore, OsIds};
-
-    /// Numbers that look random, and are the same each time.
-    struct Dice(u64);
-
-    impl Dice {
-        fn roll(&mut self, sides: usize) -> usize {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (self.0 >> 33) as usize % sides
-        }
-    }
-
-    fn compaction(number: usize) -> Vec<Message> {
-        let id = format!("S{number}");
-        let text = format!("summary {number}").into();
-        let summary = Summary { text, ..Summary::default() };
-        let summary_id = Some(id.as_str().into());
-        let boundary = CompactBoundary { summary_id, ..CompactBoundary::default() };
-        let copy = Message::new("", Body::System(analects_core::System::default()));
-        vec![
-            Message::new(id, Body::Summary(summary)),
-            Message::new("", Body::CompactBoundary(boundary)),
-            copy,
-        ]
-    }
-
-    fn random_step(session: &mut Session<'_>, number: usize, dice: &mut Dice) {
-        let now = Timestamp::UNIX_EPOCH;
-        let names = session.names().unwrap();
-        let any = names.get(dice.roll(names.len().max(1))).map(|it| it.link().id.to_string());
-        let done = match (dice.roll(8), any) {
-            (0, _) => session.rewind_to_start(&mut OsIds, now),
-            (1, _) => session.compact(compaction(number), &mut OsIds, now).map(drop),
-            (2 | 3, Some(any)) => session.rewind(&any, &mut OsIds, now),
-            (4 | 5, Some(any)) => session.drop_message(&any, &mut OsIds, now).map(drop),
-            _ => {
-                let said = vec![Message::user("", format!("said {number}"))];
-                session.append(said, &mut OsIds, now).map(drop)
-            }
-        };
-        done.unwrap();
-    }
-
-    #[test]
-    fn a_fork_says_what_the_original_says() {
-        for seed in 0..160 {
-            let (store, mut dice) = (MemoryStore::default(), Dice(seed));
-            let name = ChainName::new("p", "original");
-            let mut session = Session::open(&store, name.clone()).unwrap();
-            for number in 0..14 {
-                random_step(&mut session, number, &mut dice);
-                let loaded = session.load().unwrap();
-                assert_eq!(loaded.leaf.as_ref(), session.leaf(), "{seed} {number}");
-                let to = ChainName::new("p", format!("copy-{number}"));
-                let copy = session.fork(None, to, &mut OsIds, Timestamp::UNIX_EPOCH).unwrap();
-                let texts = |loaded: Loaded| -> Vec<String> {
-                    loaded.messages.iter().map(Message::text).collect()
-                };
-                let copied = texts(copy.load().unwrap());
-                assert_eq!(copied, texts(loaded), "{seed} {number}");
-            }
-        }
     }
 }

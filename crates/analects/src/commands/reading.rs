@@ -74,10 +74,17 @@ pub fn marks(document: &Document) -> Vec<String> {
     let names: Vec<Cell<'_>> = document.cells().collect();
     let mark = |why: Option<Unseen>| match why {
         Some(Unseen::Edited(by)) => format!("edited by {}", names[by].name()),
-        Some(Unseen::Branch) => "other branch".to_string(),
-        why => why.map_or("", Unseen::as_str).to_string(),
+        why => why.map_or("", unseen_word).to_string(),
     };
     msgfile::unseen(document).into_iter().map(mark).collect()
+}
+
+/// Why the model does not see something, for people.
+pub fn unseen_word(why: Unseen) -> &'static str {
+    match why {
+        Unseen::Branch => "other branch",
+        why => why.as_str(),
+    }
 }
 
 fn is_binary(mime_type: &str) -> bool {

@@ -31,6 +31,7 @@ mod examples;
 mod expected;
 mod failures;
 mod fmt;
+mod forks;
 mod get;
 #[cfg(target_os = "linux")]
 mod half_written;

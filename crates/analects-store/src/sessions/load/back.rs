@@ -17,7 +17,7 @@ pub(super) fn load(
     store: &dyn TranscriptStore,
     of: &ChainName,
 ) -> Result<Option<Loaded>, StoreError> {
-    let mut walk = Walk { agent: of.agent.as_deref(), ..Walk::default() };
+    let mut walk = Walk::new(of.agent.as_deref());
     store.scan_back(of, &mut |row| {
         walk.meet_row(row);
         if walk.is_complete() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -45,7 +45,7 @@ struct Step {
 
 /// What is looked for next.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Wanted {
+pub(super) enum Wanted {
     /// The last message.
     #[default]
     Leaf,
@@ -53,6 +53,16 @@ enum Wanted {
     Parent(String),
     /// Nobody: the root was met.
     Nothing,
+}
+
+impl Wanted {
+    /// What a record follows.
+    pub(super) fn parent_of(link: Link<'_>) -> Wanted {
+        match link.parent.filter(|parent| !parent.is_empty()) {
+            Some(parent) => Wanted::Parent(parent.to_string()),
+            None => Wanted::Nothing,
+        }
+    }
 }
 
 /// A compaction that counts if its summary is found.
@@ -64,8 +74,9 @@ struct Boundary {
     kept_from: Option<String>,
 }
 
+/// The way back from the last record.
 #[derive(Debug, Default)]
-struct Walk<'w> {
+pub(super) struct Walk<'w> {
     agent: Option<&'w str>,
     wanted: Wanted,
     /// The way, the last message first.
@@ -87,8 +98,41 @@ struct Walk<'w> {
     is_lost: bool,
 }
 
+impl<'w> Walk<'w> {
+    pub(super) fn new(agent: Option<&'w str>) -> Walk<'w> {
+        Walk { agent, ..Walk::default() }
+    }
+
+    /// Whether the nearest record before that has this name is hidden.
+    pub(super) fn hides(&self, id: &str) -> bool {
+        self.hidden.contains(id)
+    }
+
+    /// Whether it takes a look at everything.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// The places of what the model sees, as far as the way went: the row, and which of the records in it.
+    pub(super) fn seen(&self) -> HashSet<(u64, usize)> {
+        let is_seen = |(at, step): &(usize, &Step)| {
+            let is_kept = match &self.boundary {
+                Some(boundary) if *at >= boundary.at => {
+                    let is_within = self.kept_from.is_none_or(|kept| *at <= kept);
+                    *at > boundary.at && boundary.kept_from.is_some() && is_within
+                }
+                _ => true,
+            };
+            is_kept && !step.is_earlier && step.text.is_some()
+        };
+        let steps = self.steps.iter().enumerate().filter(is_seen).map(|(_, step)| step);
+        let places = steps.chain(&self.summary).map(|step| step.place);
+        places.map(|place| (place.row, place.nth.unwrap_or(0))).collect()
+    }
+}
+
 impl Walk<'_> {
-    fn meet_row(&mut self, row: Row<'_>) {
+    pub(super) fn meet_row(&mut self, row: Row<'_>) {
         let Some(bytes) = row.bytes else {
             self.problems.push(too_long(row));
             return;
@@ -154,10 +198,7 @@ impl Walk<'_> {
             self.is_lost = true;
             return;
         }
-        self.wanted = match link.parent.filter(|parent| !parent.is_empty()) {
-            Some(parent) => Wanted::Parent(parent.to_string()),
-            None => Wanted::Nothing,
-        };
+        self.wanted = Wanted::parent_of(link);
         if link.kind == LinkKind::Progress {
             let text = "a message follows a progress message";
             let hint = "it is read as following what came before the progress";

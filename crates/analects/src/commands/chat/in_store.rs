@@ -1,7 +1,7 @@
 //! `chat` without a file: a turn in a session of the store.
 
 use analects_core::Agent;
-use analects_runtime::StoredConversation;
+use analects_runtime::{Branches, StoredConversation};
 use analects_store::ChainName;
 
 use super::asking::{Told, ask};
@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::local;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
+use crate::{shell, ui};
 
 pub fn chat_in_store(call: Call<'_>, continue_last: bool, said: Said) -> Result<(), Failure> {
     let surroundings = call.surroundings;
@@ -65,10 +66,14 @@ pub fn go_on_with(
     let models = if who.is_recording() { Vec::new() } else { vec![who.asked_as.clone()] };
     conversation.set_agent(&Agent { models, ..who.agent.clone() });
     conversation.set_configured(who.is_configured);
+    if said.prompt.is_none() {
+        conversation.ask_again()?;
+    }
     said.into(&mut conversation, &manner.grants)?;
     let name = conversation.name().session.to_string();
     let told = Told { name: name.clone(), source: Vec::new() };
     let done = ask(&who, manner, serving.as_ref(), &mut conversation, &told);
+    tell_of_branches(&conversation)?;
     done.map_err(|failure| {
         let again = format!("analects session resume {name}, then /retry, asks it again");
         let failure = local::explain(failure.ask_again_with(again), serving.as_ref());
@@ -77,6 +82,26 @@ pub fn go_on_with(
             None => failure,
         }
     })
+}
+
+/// Says so if another process went on with the session from the same message, and how to choose between the branches.
+fn tell_of_branches(conversation: &StoredConversation) -> Result<(), Failure> {
+    let Some(Branches { count, own, other }) = conversation.branches()? else { return Ok(()) };
+    let session = &*conversation.name().session;
+    ui::remark(&format!(
+        "another process continued this session from the same message: it has {count} branches now, and the one \
+         that is written to last goes on"
+    ));
+    let other = shell::word(&other);
+    let yours = own.map(|own| {
+        format!("analects rewind {session} {} goes on with yours, and ", shell::word(&own))
+    });
+    let yours = yours.unwrap_or_default();
+    ui::remark(&format!(
+        "hint: {yours}analects rewind {session} {other} with the other one; analects session tail {session} marks \
+         what is on another branch"
+    ));
+    Ok(())
 }
 
 pub fn nothing_to_ask_in_session(conversation: &StoredConversation) -> Failure {

@@ -36,6 +36,7 @@ pub struct Entry {
     pub created_at: Option<String>,
     pub updated_at: Option<String>,
     pub messages: u64,
+    pub branches: u64,
     pub records: u64,
     pub damaged: u64,
     pub compactions: u64,
@@ -49,6 +50,7 @@ impl Entry {
         let overview = sessions.store.overview(name)?;
         let title = overview.name().map(str::to_string);
         let path = sessions.store.path(name)?.to_string_lossy().into_owned();
+        let branches = overview.branches();
         let Overview { cwd, created_at, updated_at, messages, records, damaged, .. } = overview;
         Ok(Entry {
             id: name.session.to_string(),
@@ -58,6 +60,7 @@ impl Entry {
             created_at,
             updated_at,
             messages,
+            branches,
             records,
             damaged,
             compactions: overview.boundaries,

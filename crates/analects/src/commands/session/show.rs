@@ -11,8 +11,9 @@ use crate::ui;
 
 /// Show what is known about a session
 ///
-/// Its title, folder, file and times, how many messages it has, the tokens and costs that are known, and the side
-/// chains of agents that worked for it. See analects session tail for what was said.
+/// Its title, folder, file and times, how many messages and branches it has, the tokens and costs that are known, and the
+/// side chains of agents that worked for it. Answers count wherever they are, also on other branches and after a drop:
+/// they were paid for. See analects session tail for what was said.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session show
@@ -44,6 +45,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let entry = shown.entry;
     let damaged = (entry.damaged > 0).then(|| format!("{}; see analects check", entry.damaged));
+    let branches = (entry.branches > 1)
+        .then(|| format!("{}; analects session tail marks what is on another one", entry.branches));
     let some = |number: u64| (number > 0).then(|| number.to_string());
     let rows = [
         ("session", Some(entry.id)),
@@ -53,6 +56,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         ("begun", entry.created_at),
         ("last written", entry.updated_at),
         ("messages", Some(entry.messages.to_string())),
+        ("branches", branches),
         ("damaged lines", damaged),
         ("compactions", some(entry.compactions)),
         ("tokens read", some(entry.input_tokens)),

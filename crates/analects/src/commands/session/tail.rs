@@ -1,8 +1,10 @@
 //! `session tail`: the end of a conversation.
 
-use analects_core::{Block, Content, Json, Message, Raw};
+use analects_core::{Block, Content, Json, Message, Raw, RawMap};
+use analects_formats::msgfile::Unseen;
 use analects_store::tail;
 
+use crate::commands::reading::unseen_word;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
@@ -12,6 +14,10 @@ use crate::{outgoing, ui};
 ///
 /// Each message has a line with its id, who speaks, and when; then what was said. Tool calls and results are shown by
 /// their first line. However long the session is, only its end is read. With --json, each message is a line of JSON.
+///
+/// Messages of all branches are shown. The line of a message that the model does not see ends with the reason: it is on
+/// another branch, taken back (by drop), hidden, compacted (a summary stands for it), or an error. With --json, the
+/// field unseen says so.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session tail
@@ -38,16 +44,30 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let sessions = Sessions::of(&Surroundings::of_process()?);
     let name = sessions.chain(args.session.as_deref(), args.agent.as_deref())?;
     let tail = tail(&*sessions.store, &name, args.count)?;
-    for (nth, message) in tail.messages.iter().enumerate() {
+    for (nth, (message, unseen)) in tail.messages.iter().zip(&tail.unseen).enumerate() {
         if args.json {
-            ui::print_json_line(&outgoing::raw(message.to_json())?)?;
+            ui::print_json_line(&outgoing::raw(marked_json(message, *unseen))?)?;
             continue;
         }
         let gap = if nth > 0 { "\n" } else { "" };
-        let text = format!("{gap}{}\n{}\n", head(message), said(message).trim_end());
+        let mark = unseen.map(|why| format!("  {}", unseen_word(why))).unwrap_or_default();
+        let text = format!("{gap}{}{mark}\n{}\n", head(message), said(message).trim_end());
         ui::print_text(text.as_bytes())?;
     }
     Ok(())
+}
+
+/// A message as JSON, with why the model does not see it.
+fn marked_json(message: &Message, unseen: Option<Unseen>) -> String {
+    let json = message.to_json();
+    let Some(why) = unseen else { return json };
+    match RawMap::parse(&json) {
+        Ok(mut map) => {
+            map.push("unseen", Raw::string(why.as_str()));
+            map.to_raw().as_str().to_string()
+        }
+        Err(_) => json,
+    }
 }
 
 fn head(message: &Message) -> String {
