@@ -72,3 +72,97 @@ impl StoredConversation {
         Ok(foreign)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    //! Two conversations in one session, step by step.
+
+    use std::sync::Arc;
+
+    use analects_core::{Body, CompactBoundary, Json, Message, Summary};
+    use analects_store::{ChainName, MemoryStore};
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::Conversation;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn answer(text: &str) -> Message {
+        let json = format!(r#"{{"type":"assistant","content":"{text}"}}"#);
+        Message::from_json(&json).unwrap()
+    }
+
+    fn open(store: &Arc<MemoryStore>) -> StoredConversation {
+        StoredConversation::open(store.clone(), ChainName::new("p", "s")).unwrap()
+    }
+
+    fn texts(conversation: &StoredConversation) -> Vec<String> {
+        conversation.messages().messages.iter().map(Message::text).collect()
+    }
+
+    fn two() -> (Arc<MemoryStore>, StoredConversation, StoredConversation) {
+        let store = Arc::new(MemoryStore::default());
+        let mut first = open(&store);
+        first.say("before", NOW).unwrap();
+        first.finish(answer("it")).unwrap();
+        (store.clone(), open(&store), open(&store))
+    }
+
+    #[test]
+    fn nobody_is_told_of_branches_while_there_is_one() {
+        let (store, mut one, _) = two();
+        one.say("A", NOW).unwrap();
+        one.finish(answer("to A")).unwrap();
+        assert_eq!(one.branches().unwrap(), None);
+        let mut next = open(&store);
+        next.say("B", NOW).unwrap();
+        assert_eq!((one.branches().unwrap(), next.branches().unwrap()), (None, None));
+    }
+
+    #[test]
+    fn each_of_two_knows_both_branches_by_their_ends() {
+        let (_, mut one, mut other) = two();
+        one.say("A", NOW).unwrap();
+        other.say("B", NOW).unwrap();
+        other.finish(answer("to B")).unwrap();
+        one.finish(answer("to A")).unwrap();
+        let seen = one.branches().unwrap().unwrap();
+        let theirs = other.messages().messages.last().unwrap().id.clone();
+        assert_eq!((seen.count, seen.other), (2, theirs));
+        assert_eq!(seen.own, one.so_far.leaf);
+        assert_eq!(other.branches().unwrap().unwrap().count, 2);
+        assert_eq!(texts(&one), ["before", "it", "A", "to A"]);
+        assert_eq!(texts(&other), ["before", "it", "B", "to B"]);
+    }
+
+    #[test]
+    fn a_compaction_stays_on_the_branch_that_it_was_made_for() {
+        let (store, mut one, mut other) = two();
+        one.say("A", NOW).unwrap();
+        let id = "S".to_string();
+        let summary = Summary { text: "so far".into(), ..Summary::default() };
+        let summary_id = Some(id.as_str().into());
+        let boundary = CompactBoundary { summary_id, ..CompactBoundary::default() };
+        let made = vec![
+            Message::new(id, Body::Summary(summary)),
+            Message::new("", Body::CompactBoundary(boundary)),
+        ];
+        one.compact(made, &[], NOW).unwrap();
+        other.say("B", NOW).unwrap();
+        one.add(vec![Message::user("", "more")], NOW).unwrap();
+        other.finish(answer("to B")).unwrap();
+        let mut tombstone = one.messages().messages.last().cloned().unwrap();
+        tombstone.body = Body::Tombstone(analects_core::Tombstone {
+            target: tombstone.id.clone(),
+            target_parent: tombstone.parent_id.clone(),
+        });
+        tombstone.id = "".into();
+        // What is loaded anew for this is still its own branch, though the other was written to last.
+        other.finish(answer("again")).unwrap();
+        one.add(vec![tombstone], NOW).unwrap();
+        assert_eq!(texts(&one), ["so far"]);
+        one.finish(answer("to A")).unwrap();
+        assert_eq!(texts(&open(&store)), ["so far", "to A"]);
+    }
+}
