@@ -73,7 +73,7 @@ pub fn go_on_with(
     let name = conversation.name().session.to_string();
     let told = Told { name: name.clone(), source: Vec::new() };
     let done = ask(&who, manner, serving.as_ref(), &mut conversation, &told);
-    tell_of_branches(&conversation)?;
+    let told_of_branches = tell_of_branches(&conversation);
     done.map_err(|failure| {
         let again = format!("analects session resume {name}, then /retry, asks it again");
         let failure = local::explain(failure.ask_again_with(again), serving.as_ref());
@@ -81,7 +81,8 @@ pub fn go_on_with(
             Some(broken) => or_ask_again(failure, &to_ask_again_in_session(&name, &broken)),
             None => failure,
         }
-    })
+    })?;
+    told_of_branches
 }
 
 /// Says so if another process went on with the session from the same message, and how to choose between the branches.
