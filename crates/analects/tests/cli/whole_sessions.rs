@@ -173,7 +173,7 @@ fn a_fork_that_is_killed_at_any_system_call_leaves_no_part_of_a_session() {
     assert_eq!(hidden, [] as [&str; 0], "the next fork clears up");
 }
 
-/// Imports on a disk of its own.
+/// Runs a command whose home is on a disk of its own.
 fn on_disk(sandbox: &Sandbox, args: &[&str]) -> Output {
     let mut command = sandbox.command(args);
     command.env("ANALECTS_HOME", sandbox.path("disk/home")).output().unwrap()
