@@ -5,6 +5,7 @@ mod chat_markdown;
 mod claude_code;
 mod command;
 mod context;
+mod growth;
 mod message_file;
 mod terminal;
 mod transcript;
@@ -49,6 +50,8 @@ const ROWS: &[(&str, Measure)] = rows![
     transcript::late_boundary_memory,
     transcript::envelopes,
     transcript::sendable,
+    growth::check_side_chains,
+    growth::repair_side_chains,
     context::plan_cached,
     context::plan_cold,
     context::plan_per_message,

@@ -1,6 +1,8 @@
 //! All messages of a conversation and who follows whom: paths, forks, branches. Whatever is written in
 //! the records, the tree is one: a circle is cut, a lost parent makes a root.
 
+use std::collections::{HashMap, HashSet};
+
 use super::link::{Link, LinkKind};
 use super::resolve::{self, Finding, NOBODY};
 
@@ -136,9 +138,21 @@ impl<'a> Tree<'a> {
 
     /// The names of the side chains, in the order of their first messages.
     pub fn side_chains(&self) -> Vec<&'a str> {
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         let agents = self.links.iter().filter_map(|link| link.agent);
         agents.filter(|agent| seen.insert(*agent)).collect()
+    }
+
+    /// The last message of every chain that has one: of the main chain, then of the side chains in the order
+    /// of their first messages. One pass finds them all, however many chains there are.
+    pub fn chain_leaves(&self) -> Vec<usize> {
+        let mut last: HashMap<Option<&str>, usize> = HashMap::new();
+        for at in (0..self.len()).filter(|at| self.can_be_leaf(*at)) {
+            last.insert(self.links[at].agent, at);
+        }
+        let sides = self.side_chains().into_iter().map(Some);
+        let chains = std::iter::once(None).chain(sides);
+        chains.filter_map(|chain| last.get(&chain).copied()).collect()
     }
 
     /// A message, the one that it follows, and so on to the root.
@@ -155,7 +169,7 @@ impl<'a> Tree<'a> {
 
     /// The last message on the ways to both.
     pub fn common_ancestor(&self, one: usize, other: usize) -> Option<usize> {
-        let of_one: std::collections::HashSet<usize> = self.ancestors(one).collect();
+        let of_one: HashSet<usize> = self.ancestors(one).collect();
         self.ancestors(other).find(|at| of_one.contains(at))
     }
 

@@ -135,6 +135,22 @@ fn branches_are_named_by_their_leaves() {
 }
 
 #[test]
+fn every_chain_has_its_last_message() {
+    let of = |agent: &str, id: &str| Message { agent_id: Some(agent.into()), ..message(id, "") };
+    let progress = Message::new("p", Body::Progress(Progress::default()));
+    let only_progress = Message { agent_id: Some("silent".into()), ..progress };
+    let mut messages =
+        vec![of("y", "1"), message("2", ""), of("x", "3"), only_progress, of("y", "5")];
+    assert_eq!(Tree::of(&messages).chain_leaves(), [1, 4, 2]);
+    for agent in [None, Some("y"), Some("x")] {
+        let tree = Tree::of(&messages);
+        assert!(tree.chain_leaves().contains(&tree.leaf(agent).unwrap()));
+    }
+    messages.remove(1);
+    assert_eq!(Tree::of(&messages).chain_leaves(), [3, 1], "no main chain");
+}
+
+#[test]
 fn a_side_chain_stands_alone() {
     let messages = [message("a", ""), side("s", "a"), side("t", "s"), message("b", "a")];
     let tree = Tree::of(&messages);

@@ -148,8 +148,7 @@ impl Checker {
         };
         let tree = Tree::new(notes.iter().map(|note| note.names.link()).collect());
         tree.findings().iter().for_each(&mut add);
-        for agent in chains(&tree) {
-            let Some(leaf) = tree.leaf(agent) else { continue };
+        for leaf in tree.chain_leaves() {
             tree.effective(leaf).findings.iter().for_each(&mut add);
             for unpaired in unpaired(&tree, leaf, |at| &notes[at].said) {
                 add(&Finding { at: unpaired.at, problem: unpaired.problem() });
@@ -172,11 +171,6 @@ struct Place {
     nth: usize,
     span: Span,
     print: Option<(u32, usize)>,
-}
-
-/// The main chain and the side chains.
-pub(super) fn chains<'a>(tree: &Tree<'a>) -> impl Iterator<Item = Option<&'a str>> {
-    std::iter::once(None).chain(tree.side_chains().into_iter().map(Some))
 }
 
 /// What has no counterpart on the way to a leaf, whether or not a compaction hides it from the model.

@@ -10,7 +10,7 @@ use analects_core::{
 };
 use jiff::Timestamp;
 
-use super::check::{Note, chains, unpaired};
+use super::check::{Note, unpaired};
 use super::{encode_to, read_line};
 
 /// The result of a call that has none.
@@ -286,14 +286,9 @@ impl Planning<'_, '_> {
         let names: Vec<Change> = kept.iter().map(|at| self.mended(*at)).collect();
         let links = kept.iter().zip(&names).map(|(at, names)| names.link(&self.notes[*at]));
         let tree = Tree::new(links.collect());
-        let agents: Vec<Option<String>> =
-            chains(&tree).map(|agent| agent.map(str::to_string)).collect();
-        let mut found = Vec::new();
-        for agent in &agents {
-            if let Some(leaf) = tree.leaf(agent.as_deref()) {
-                found.push(Lacking::of(&tree, leaf, |at| &self.notes[kept[at]].said));
-            }
-        }
+        let said = |at: usize| &self.notes[kept[at]].said;
+        let leaves = tree.chain_leaves().into_iter();
+        let found: Vec<Lacking> = leaves.map(|leaf| Lacking::of(&tree, leaf, said)).collect();
         for lacking in found {
             self.add_results(&lacking, &kept, repair);
             self.add_tombstones(&lacking, &kept, repair);
