@@ -1,7 +1,9 @@
 //! The bytes of an answer, as they come.
 
 use std::fmt;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -33,9 +35,21 @@ impl fmt::Debug for ByteStream {
 
 enum Source {
     Http(Box<reqwest::Response>, Limits),
-    Replay(Vec<u8>),
+    Replay(Recording),
     Ended,
 }
+
+/// A recorded answer that is being read.
+struct Recording {
+    file: File,
+    path: PathBuf,
+    /// How many bytes may come, and how many still.
+    longest: usize,
+    left: usize,
+}
+
+/// How much of a recording is read at once.
+const PIECE: usize = 64 * 1024;
 
 /// How long to wait, and for whom.
 #[derive(Debug, Clone)]
@@ -45,7 +59,8 @@ pub(crate) struct Limits {
     pub idle: Duration,
     /// When the first byte has to be there; `None` once it is.
     pub deadline: Option<Instant>,
-    /// How many bytes may still come.
+    /// How many bytes may come, and how many still.
+    pub longest: usize,
     pub left: usize,
 }
 
@@ -95,9 +110,11 @@ impl ByteStream {
         ByteStream { recorder, ..self }
     }
 
-    pub(crate) fn replay(path: &Path) -> Result<ByteStream, ClientError> {
-        let bytes = std::fs::read(path).map_err(|error| ClientError::replay(path, &error))?;
-        let source = Source::Replay(bytes);
+    /// A recorded answer of at most so many bytes. It is read piece by piece, as one that comes from afar.
+    pub(crate) fn replay(path: &Path, longest: usize) -> Result<ByteStream, ClientError> {
+        let file = open_recording(path).map_err(|error| ClientError::replay(path, &error))?;
+        let source =
+            Source::Replay(Recording { file, path: path.to_path_buf(), longest, left: longest });
         Ok(ByteStream { source, remover: None, failure: None, recorder: None })
     }
 
@@ -115,10 +132,10 @@ impl ByteStream {
     async fn read(&mut self) -> Option<Result<Vec<u8>, ClientError>> {
         let next = match &mut self.source {
             Source::Ended => self.failure.take().map(Err),
-            Source::Replay(bytes) => Some(Ok(std::mem::take(bytes))),
+            Source::Replay(recording) => recording.read().transpose(),
             Source::Http(response, limits) => read(response, limits).await.transpose(),
         };
-        let goes_on = matches!(self.source, Source::Http(..)) && matches!(next, Some(Ok(_)));
+        let goes_on = !matches!(self.source, Source::Ended) && matches!(next, Some(Ok(_)));
         if !goes_on {
             self.source = Source::Ended;
         }
@@ -175,6 +192,35 @@ impl ByteStream {
     }
 }
 
+/// Opens a recorded answer. A pipe might keep us waiting for ever, and a device never end.
+pub(crate) fn open_recording(path: &Path) -> io::Result<File> {
+    let facts = std::fs::metadata(path)?;
+    if facts.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !facts.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    File::open(path)
+}
+
+impl Recording {
+    /// The next bytes; `None` at the end.
+    fn read(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
+        let mut piece = vec![0; PIECE];
+        let count = loop {
+            match self.file.read(&mut piece) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(ClientError::replay(&self.path, &error)),
+                Ok(count) => break count,
+            }
+        };
+        piece.truncate(count);
+        self.left = self.left.checked_sub(count).ok_or_else(|| too_long(self.longest))?;
+        Ok((count > 0).then_some(piece))
+    }
+}
+
 async fn read(
     response: &mut reqwest::Response,
     limits: &mut Limits,
@@ -184,11 +230,11 @@ async fn read(
     let bytes = chunk
         .map_err(|error| ClientError::Broken { url: limits.url.clone(), reason: reason(&error) })?;
     let came = bytes.as_ref().map_or(0, |bytes| bytes.len());
-    limits.left = limits.left.checked_sub(came).ok_or_else(too_long)?;
+    limits.left = limits.left.checked_sub(came).ok_or_else(|| too_long(limits.longest))?;
     Ok(bytes.map(|bytes| bytes.to_vec()))
 }
 
-fn too_long() -> ClientError {
-    let text = "it is longer than any answer should be";
+fn too_long(longest: usize) -> ClientError {
+    let text = format!("it has more than {longest} bytes, the most that is taken");
     ClientError::BrokeOff(ApiError::new(ApiErrorKind::Malformed, text))
 }

@@ -29,8 +29,11 @@ pub struct Options {
     pub first_byte: Duration,
     /// From one piece of the answer to the next.
     pub idle: Duration,
-    /// How many bytes an answer may have. What is longer is a server that does not stop.
+    /// How many bytes an answer may have as it comes. What is longer is a server that does not stop.
     pub longest: usize,
+    /// How many bytes of text, thoughts, calls and pictures an answer may hold. They are kept in memory and in a
+    /// record of a session, which has a limit too.
+    pub most_content: usize,
     /// How often and how patiently a request that failed is sent again.
     pub retries: RetryPolicy,
     /// The proxies on the way.
@@ -62,6 +65,7 @@ impl Default for Options {
             first_byte: Duration::from_secs(120),
             idle: Duration::from_secs(90),
             longest: 256 * 1024 * 1024,
+            most_content: 32 * 1024 * 1024,
             retries: RetryPolicy::default(),
             proxies: Proxies::default(),
             record: None,
@@ -78,6 +82,7 @@ impl fmt::Debug for Options {
             .field("first_byte", &self.first_byte)
             .field("idle", &self.idle)
             .field("longest", &self.longest)
+            .field("most_content", &self.most_content)
             .field("retries", &self.retries)
             .field("proxies", &self.proxies)
             .field("record", &self.record)
@@ -141,7 +146,8 @@ impl Client {
                 Err(error) if tries.again(&error).await => continue,
                 Err(error) => return Err(error),
             };
-            let mut stream = EventStream::new(bytes, model, left_out.clone());
+            let most = self.options.most_content;
+            let mut stream = EventStream::new(bytes, model, left_out.clone(), most);
             match stream.prime().await {
                 Some(error) if tries.again(&error).await => {}
                 _ => return Ok(stream),
@@ -186,7 +192,7 @@ impl Client {
         request: HttpRequest,
     ) -> Result<Ready<'a>, ClientError> {
         match &model.transport {
-            Transport::Replay(path) => Ok(Ready::Replay(path)),
+            Transport::Replay(path) => Ok(Ready::Replay { path, longest: self.options.longest }),
             Transport::Local => {
                 Err(ClientError::Unsupported("the server of a local model was not started"))
             }
@@ -232,14 +238,14 @@ impl Client {
 
 /// A request that can be sent again. Its body is as long as its conversation, and is there once.
 enum Ready<'a> {
-    Replay(&'a Path),
+    Replay { path: &'a Path, longest: usize },
     Http { call: Call<'a>, client: &'a reqwest::Client, request: Box<reqwest::Request> },
 }
 
 impl Ready<'_> {
     async fn send(&self) -> Result<ByteStream, ClientError> {
         match self {
-            Ready::Replay(path) => ByteStream::replay(path),
+            Ready::Replay { path, longest } => ByteStream::replay(path, *longest),
             Ready::Http { call, client, request } => {
                 let copy = request.try_clone();
                 let copy = copy.ok_or(ClientError::Unsupported("a body that is not at hand"))?;
@@ -283,6 +289,7 @@ impl Call<'_> {
             first_byte: self.options.first_byte,
             idle: self.options.idle,
             deadline: Some(Instant::now() + self.options.first_byte),
+            longest: self.options.longest,
             left: self.options.longest,
         };
         let sent = limits.watch(client.execute(request)).await?;
@@ -295,8 +302,9 @@ impl Call<'_> {
                 let error = ApiError::new(ApiErrorKind::Malformed, text);
                 return Err(ClientError::BrokeOff(error));
             }
-            let (path, on_lost) = (self.options.record.clone(), &self.options.on_lost);
-            let recorder = path.map(|path| Recorder::new(path, on_lost.clone()));
+            let on_lost = &self.options.on_lost;
+            let recorder = self.options.record.as_deref();
+            let recorder = recorder.map(|path| Recorder::new(path, on_lost.clone()));
             return Ok(ByteStream::http(response, limits, self.key).recorded(recorder));
         }
         Err(self.refused(response, limits).await)

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use analects_core::{ApiError, ApiErrorKind, Problem, StreamEvent};
+use analects_core::{ApiError, ApiErrorKind, BlockStart, Delta, Problem, StreamEvent};
 use analects_providers::{Decoder, decoder};
 
 use crate::adapter::is_content;
@@ -22,10 +22,19 @@ pub struct EventStream {
     key: Option<Key>,
     /// What of the request did not go out.
     left_out: Vec<Problem>,
+    /// How many bytes of content may come, and how many still.
+    most: usize,
+    left: usize,
 }
 
 impl EventStream {
-    pub(crate) fn new(bytes: ByteStream, model: &Model, left_out: Vec<Problem>) -> EventStream {
+    /// The events in these bytes, as long as they hold no more than `most` bytes of content.
+    pub(crate) fn new(
+        bytes: ByteStream,
+        model: &Model,
+        left_out: Vec<Problem>,
+        most: usize,
+    ) -> EventStream {
         let key = match &model.transport {
             Transport::Http { key, .. } => key.clone(),
             Transport::Replay(_) | Transport::Local => None,
@@ -39,6 +48,8 @@ impl EventStream {
             ended: false,
             key,
             left_out,
+            most,
+            left: most,
         }
     }
 
@@ -106,8 +117,20 @@ impl EventStream {
             let last = matches!(event, StreamEvent::MessageStop { .. } | StreamEvent::Error(_));
             self.settled |= last;
             self.ended |= last;
+            match self.left.checked_sub(size(&event)) {
+                Some(left) => self.left = left,
+                None => return self.give_up(),
+            }
             self.ready.push_back(self.without_key(event));
         }
+    }
+
+    /// Takes no more of an answer that holds too much; what came of it is given.
+    fn give_up(&mut self) {
+        (self.settled, self.ended) = (true, true);
+        let text = format!("it holds more than {} bytes, the most that is taken", self.most);
+        let error = ApiError::new(ApiErrorKind::Malformed, text);
+        self.failure = Some(ClientError::BrokeOff(error));
     }
 
     fn end(&mut self, failure: Option<ClientError>) {
@@ -120,7 +143,9 @@ impl EventStream {
         self.take(events);
         // A connection that breaks after the end of the answer took nothing away, and after an
         // error of the provider it is the provider's words that matter.
-        self.failure = failure.filter(|_| !self.settled);
+        if !self.settled {
+            self.failure = failure;
+        }
     }
 
     fn without_key(&self, event: StreamEvent) -> StreamEvent {
@@ -131,6 +156,26 @@ impl EventStream {
             }
             (event, _) => event,
         }
+    }
+}
+
+/// How many bytes of content an event holds.
+fn size(event: &StreamEvent) -> usize {
+    match event {
+        StreamEvent::BlockDelta { delta, .. } => match delta {
+            Delta::Text(text) | Delta::Thinking(text) => text.as_str().len(),
+            Delta::Signature(text) | Delta::PartialJson(text) => text.len(),
+        },
+        StreamEvent::BlockStart { block, .. } => match block {
+            BlockStart::RedactedThinking { data } => data.len(),
+            BlockStart::Other(raw) => raw.as_str().len(),
+            BlockStart::Text | BlockStart::Thinking | BlockStart::ToolUse { .. } => 0,
+        },
+        StreamEvent::ToolUse { input, .. } => input.as_str().len(),
+        StreamEvent::BlockExtra { value, .. } | StreamEvent::Extra { value, .. } => {
+            value.as_str().len()
+        }
+        _ => 0,
     }
 }
 

@@ -42,10 +42,10 @@
 //!
 //! - A stream is given only when something of the answer has come, or its end: until then the request
 //!   may still be sent again.
-//! - A recording is written when the answer ends, not while it comes.
+//! - A recording is written while the answer comes. If that is cut short, so is the recording.
 //! - A key is taken out of what a server says, also in recordings, but not one that it spells in the
 //!   escapes of JSON or takes apart.
-//! - An answer has at most [`Options::longest`] bytes.
+//! - An answer has at most [`Options::longest`] bytes, and holds at most [`Options::most_content`].
 //! - HTTP/1.1 only. Redirects are not followed, so that no key travels to another host.
 //! - `https` addresses trust the certificates of the operating system. [`Proxies`] speak HTTP, not
 //!   SOCKS, and addresses of this machine never go through one.

@@ -1,7 +1,7 @@
 //! From a model's name to where and how it is asked.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use analects_providers::{
     Api, Catalogue, HttpRequest, OWN_SERVER, Quirks, Vendor, encode_for, recognise, vendor, vendors,
 };
 
+use crate::bytes::open_recording;
 use crate::{BaseUrl, ClientError, Key, ModelAdapter, Options};
 
 /// What the command found in its environment and configuration: keys and addresses, by the names of
@@ -113,23 +114,12 @@ impl Model {
     pub fn check(&self) -> Result<(), ClientError> {
         match &self.transport {
             Transport::Http { .. } | Transport::Local => Ok(()),
-            Transport::Replay(path) => {
-                readable(path).map_err(|error| ClientError::replay(path, &error))
-            }
+            Transport::Replay(path) => match open_recording(path) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(ClientError::replay(path, &error)),
+            },
         }
     }
-}
-
-fn readable(path: &Path) -> io::Result<()> {
-    let metadata = std::fs::metadata(path)?;
-    if metadata.is_dir() {
-        return Err(io::Error::from(io::ErrorKind::IsADirectory));
-    }
-    // To open a pipe and close it again would take it away from whoever reads it later.
-    if metadata.is_file() {
-        std::fs::File::open(path)?;
-    }
-    Ok(())
 }
 
 /// How bytes get to a model and back.
@@ -275,12 +265,8 @@ fn replay(path: &Path) -> Model {
 const ENOUGH: u64 = 64 * 1024;
 
 fn recorded_api(path: &Path) -> Option<Api> {
-    // To open a pipe would take it away from whoever reads it later.
-    if !std::fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
     let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(ENOUGH).read_to_end(&mut bytes).ok()?;
+    open_recording(path).ok()?.take(ENOUGH).read_to_end(&mut bytes).ok()?;
     recognise(&bytes)
 }
 

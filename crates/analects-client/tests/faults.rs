@@ -360,6 +360,36 @@ fn a_very_large_event_in_small_pieces_arrives() {
 }
 
 #[test]
+fn an_answer_that_does_not_stop_is_cut_off_and_what_came_is_kept() {
+    let events = vec![FIRST; 100];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("answer.sse");
+    std::fs::write(&path, events.concat()).unwrap();
+    let replayed = format!("replay:{}", path.display());
+    let replayed = resolve(&replayed, &Surroundings::default()).unwrap();
+    let limited = Options { most_content: 250, ..Options::default() };
+    let server = Server::new(vec![streams(&events), streams(&events)]);
+    let adapters =
+        [adapter(&server, limited.clone()), ModelAdapter::new(replayed.clone(), limited)];
+    for adapter in adapters {
+        let response = block_on(adapter.send_message(&request())).unwrap();
+        let error = response.error.unwrap();
+        assert_eq!(error.kind, ApiErrorKind::Malformed);
+        assert_eq!(error.message, "it holds more than 250 bytes, the most that is taken");
+        assert_eq!(response.message.text(), "Hello".repeat(50));
+        assert!(!response.complete);
+    }
+    let limited = Options { longest: 1000, ..Options::default() };
+    for adapter in [adapter(&server, limited.clone()), ModelAdapter::new(replayed, limited)] {
+        let error = match block_on(adapter.send_message(&request())) {
+            Err(error) => error.to_string(),
+            Ok(response) => response.error.unwrap().message,
+        };
+        assert!(error.contains("it has more than 1000 bytes, the most that is taken"), "{error}");
+    }
+}
+
+#[test]
 fn a_redirect_gets_nothing() {
     let elsewhere = Server::new(vec![fine()]);
     let location = format!("location: {}/chat/completions\r\n", elsewhere.url);
