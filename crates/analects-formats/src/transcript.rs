@@ -10,6 +10,7 @@ mod encode;
 mod envelope;
 mod line;
 mod repair;
+mod stand_in;
 
 pub use check::{Checked, Checker, check};
 pub use crc::crc32c;
@@ -18,6 +19,7 @@ pub use encode::{encode, encode_to};
 pub use envelope::{Envelope, Names};
 pub use line::{Line, read_line};
 pub use repair::{Mended, Repair};
+pub use stand_in::stand_in;
 
 #[cfg(test)]
 mod tests;

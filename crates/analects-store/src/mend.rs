@@ -35,7 +35,7 @@ pub fn check_transcript(vfs: &dyn Vfs, path: &Path, limit: usize) -> Result<Chec
     while let Some(row) = rows.next().map_err(to("read", path))? {
         match row.bytes {
             Some(bytes) => checker.push(bytes),
-            None => checker.push_long(row.next - row.at),
+            None => checker.push_long(row.next - row.at, row.beginning),
         }
     }
     Ok(checker.finish())

@@ -13,6 +13,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use analects_core::{Message, MessageId, SessionId};
+use analects_formats::transcript::{Envelope, Names};
 use jiff::Timestamp;
 
 use crate::StoreError;
@@ -70,6 +71,19 @@ pub struct Row<'r> {
     pub next: u64,
     /// The record as JSON, with its line end; `None` if it is longer than the store reads.
     pub bytes: Option<&'r [u8]>,
+    /// How the record begins: all of it, unless it is longer than the store reads.
+    pub beginning: &'r [u8],
+}
+
+impl Row<'_> {
+    /// The names of a record that is longer than the store reads, if it begins with them. With these, what follows
+    /// it stays linked to what came before.
+    pub(crate) fn long_names(&self) -> Option<Names> {
+        if self.bytes.is_some() {
+            return None;
+        }
+        Envelope::read_beginning(self.beginning).names_alone()
+    }
 }
 
 /// What is done with a row; `Break` ends the scan.

@@ -8,6 +8,9 @@ use super::Read;
 /// The longest line that is read.
 pub const LINE_LIMIT: usize = 64 << 20;
 
+/// How much is kept of a longer one: the names of a record stand at its beginning.
+const BEGINNING: usize = 16 << 10;
+
 /// The longest file that is read by formats that need all of it.
 pub const WHOLE_LIMIT: usize = 512 << 20;
 
@@ -17,8 +20,11 @@ pub struct Lines {
     rest: Vec<u8>,
     number: usize,
     limit: usize,
-    /// Whether the current line is already too long; what comes of it is let go.
+    /// Whether the current line is already too long; what comes of it is let go, but for its beginning.
     too_long: bool,
+    /// Where the current line begins in the file, and how much of it has come.
+    at: u64,
+    length: u64,
 }
 
 /// One line of a file.
@@ -26,8 +32,14 @@ pub struct Lines {
 pub struct LineOf<'a> {
     /// Its number, from 1.
     pub number: usize,
+    /// Where it begins in the file.
+    pub at: u64,
+    /// How many bytes it has.
+    pub length: u64,
     /// Its bytes with its line end, which the last one may lack; `None` if there are too many.
     pub bytes: Option<&'a [u8]>,
+    /// How it begins: all of it, unless there are too many.
+    pub beginning: &'a [u8],
 }
 
 impl LineOf<'_> {
@@ -39,8 +51,11 @@ impl LineOf<'_> {
 
     /// What is wrong with a line that has too many bytes.
     pub fn too_long(&self) -> Problem {
-        let text = format!("this line has more than {LINE_LIMIT} bytes");
-        self.place(Problem::error("long-line", text).hint("it is skipped"))
+        let LineOf { at, length, .. } = self;
+        let text =
+            format!("this line, at byte {at}, has {length} bytes, and may have {LINE_LIMIT}");
+        let hint = "it is left out; to keep it, move its pictures or other large content to files";
+        self.place(Problem::error("long-line", text).hint(hint))
     }
 }
 
@@ -53,7 +68,7 @@ impl Default for Lines {
 impl Lines {
     /// Lines of at most `limit` bytes.
     pub fn with_limit(limit: usize) -> Lines {
-        Lines { rest: Vec::new(), number: 0, limit, too_long: false }
+        Lines { rest: Vec::new(), number: 0, limit, too_long: false, at: 0, length: 0 }
     }
 
     /// Takes more bytes; `each` gets the lines that are complete.
@@ -61,9 +76,9 @@ impl Lines {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             let (line, rest) = bytes.split_at(end + 1);
             bytes = rest;
-            if self.rest.is_empty() && !self.too_long && line.len() <= self.limit {
-                self.number += 1;
-                each(LineOf { number: self.number, bytes: Some(line) });
+            if self.rest.is_empty() && line.len() <= self.limit {
+                self.length = line.len() as u64;
+                each(self.next(Some(line), line));
                 continue;
             }
             self.keep(line);
@@ -74,26 +89,42 @@ impl Lines {
 
     /// There are no more bytes: gives the last line, if it has no end.
     pub fn finish(&mut self, each: &mut dyn FnMut(LineOf<'_>)) {
-        if self.too_long || !self.rest.is_empty() {
+        if !self.rest.is_empty() {
             self.give(each);
         }
     }
 
     fn keep(&mut self, bytes: &[u8]) {
+        self.length += bytes.len() as u64;
+        let was_too_long = self.too_long;
         self.too_long |= self.rest.len() + bytes.len() > self.limit;
-        if self.too_long {
-            self.rest = Vec::new();
-        } else {
+        if !self.too_long {
             self.rest.extend_from_slice(bytes);
+        } else if !was_too_long {
+            let room = BEGINNING.saturating_sub(self.rest.len());
+            self.rest.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            self.rest.truncate(BEGINNING);
+            self.rest.shrink_to_fit();
         }
     }
 
     fn give(&mut self, each: &mut dyn FnMut(LineOf<'_>)) {
-        self.number += 1;
-        let bytes = (!self.too_long).then_some(self.rest.as_slice());
-        each(LineOf { number: self.number, bytes });
-        self.rest.clear();
+        let mut rest = std::mem::take(&mut self.rest);
+        let bytes = (!self.too_long).then_some(rest.as_slice());
+        each(self.next(bytes, &rest));
+        // The buffer is used again for the next line.
+        rest.clear();
+        self.rest = rest;
         self.too_long = false;
+    }
+
+    /// The line that is complete; the next one begins behind it.
+    fn next<'l>(&mut self, bytes: Option<&'l [u8]>, beginning: &'l [u8]) -> LineOf<'l> {
+        self.number += 1;
+        let length = std::mem::take(&mut self.length);
+        let at = self.at;
+        self.at += length;
+        LineOf { number: self.number, at, length, bytes, beginning }
     }
 }
 

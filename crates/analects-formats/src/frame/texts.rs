@@ -317,6 +317,7 @@ impl Reader for TranscriptReader {
 fn read_record(line: super::LineOf<'_>, full: bool, out: &mut Read) {
     let Some(bytes) = line.bytes else {
         out.problems.push(line.too_long());
+        out.messages.extend(transcript::stand_in(line.beginning, line.length));
         return;
     };
     let read = read_line(bytes);

@@ -3,7 +3,7 @@
 
 use analects_core::{Finding, Message, Pairs, Problem, Said, SessionId, Span, Tree};
 
-use super::envelope::Names;
+use super::envelope::{Envelope, Names};
 use super::line::read_line;
 use super::{Repair, crc32c};
 
@@ -47,6 +47,8 @@ pub(super) struct Note {
     pub nth: usize,
     /// A hash and the length of the line, if the record is alone in it and in order.
     pub print: Option<(u32, usize)>,
+    /// Whether only its names are known, since its line is too long.
+    pub is_long: bool,
     span: Span,
 }
 
@@ -103,13 +105,20 @@ impl Checker {
         }
     }
 
-    /// The next line, which is too long to be read: so many bytes.
-    pub fn push_long(&mut self, length: u64) {
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let span = self.next(length);
-        let text = format!("this line has {length} bytes, more than a record may have");
-        let hint = "it is left as it is; every other line is read";
+    /// The next line, which is too long to be read: so many bytes, and how it begins. If it begins with its names,
+    /// those that follow it stay linked.
+    pub fn push_long(&mut self, length: u64, beginning: &[u8]) {
+        let size = usize::try_from(length).unwrap_or(usize::MAX);
+        let span = self.next(size);
+        let at = span.start;
+        let text =
+            format!("this line, at byte {at}, has {length} bytes, more than a record may have");
+        let hint = "it is left as it is, and not read; analects repair makes a file without it";
         self.problems.add(Problem::error("long-line", text).hint(hint), span, self.line);
+        if let Some(names) = Envelope::read_beginning(beginning).names_alone() {
+            let (said, line) = (Said::default(), self.line);
+            self.notes.push(Note { names, said, line, nth: 0, print: None, is_long: true, span });
+        }
     }
 
     fn next(&mut self, length: usize) -> Span {
@@ -131,7 +140,8 @@ impl Checker {
             }
         }
         let names = Names::of(&analects_core::Link::of(message));
-        self.notes.push(Note { names, said: Said::of(message), line, nth, print, span });
+        let said = Said::of(message);
+        self.notes.push(Note { names, said, line, nth, print, is_long: false, span });
     }
 
     /// What is wrong with all of it: the lines, the links between the records, calls without results.
@@ -161,7 +171,12 @@ impl Checker {
 impl Checked {
     /// What would mend the file. New names come from `ids`.
     pub fn repair(&self, ids: &mut dyn analects_core::Ids, now: jiff::Timestamp) -> Repair {
-        Repair::plan(&self.notes, &self.session, ids, now)
+        if self.notes.iter().all(|note| !note.is_long) {
+            return Repair::plan(&self.notes, &self.session, ids, now);
+        }
+        // A record that is too long goes aside, so that nobody can follow it in the new file.
+        let notes = self.notes.iter().filter(|note| !note.is_long).cloned();
+        Repair::plan(&notes.collect::<Vec<Note>>(), &self.session, ids, now)
     }
 }
 

@@ -70,10 +70,26 @@ struct BoundaryNames {
 impl<'a> Envelope<'a> {
     /// The head of a record; `None` if the text is no JSON object.
     pub fn read(record: &'a str) -> Option<Envelope<'a>> {
+        let mut envelope = Envelope::default();
         let mut deserializer = serde_json::Deserializer::from_str(record);
-        let envelope = deserializer.deserialize_map(HeadVisitor).ok()?;
+        deserializer.deserialize_map(HeadVisitor(&mut envelope)).ok()?;
         deserializer.end().ok()?;
         Some(envelope)
+    }
+
+    /// The fields with which a record begins, as far as they are complete. For a record that is too long to be
+    /// read: whoever wrote it as we do has put its names before what it says.
+    pub fn read_beginning(bytes: &'a [u8]) -> Envelope<'a> {
+        let valid = match std::str::from_utf8(bytes) {
+            Ok(_) => bytes.len(),
+            Err(error) => error.valid_up_to(),
+        };
+        let text = std::str::from_utf8(&bytes[..valid]).unwrap_or_default();
+        let mut envelope = Envelope::default();
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        // It ends in the middle of a field; those before it count.
+        let _ = deserializer.deserialize_map(HeadVisitor(&mut envelope));
+        envelope
     }
 
     fn raw(&self, name: &str) -> Option<&'a str> {
@@ -121,6 +137,13 @@ impl<'a> Envelope<'a> {
             agent: string("agent_id"),
             kind: self.kind(),
         }
+    }
+
+    /// The names of a record whose content is left out: it keeps its place in the chain and says nothing there.
+    /// `None` if it has no name that anybody could follow.
+    pub fn names_alone(&self) -> Option<Names> {
+        let names = Names { kind: Kind::State, ..self.names() };
+        (!names.id.is_empty()).then_some(names)
     }
 
     fn kind(&self) -> Kind {
@@ -196,25 +219,25 @@ impl Names {
     }
 }
 
-struct HeadVisitor;
+/// Fills an envelope, field by field, so that what was read is there even if the record breaks off.
+struct HeadVisitor<'e, 'a>(&'e mut Envelope<'a>);
 
-impl<'de> Visitor<'de> for HeadVisitor {
-    type Value = Envelope<'de>;
+impl<'de> Visitor<'de> for HeadVisitor<'_, 'de> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Envelope<'de>, A::Error> {
-        let mut envelope = Envelope::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
         while let Some(place) = access.next_key_seed(KeyPlace)? {
             // Everything is read as raw text, also what is not kept: anything else costs more.
             let value = access.next_value::<&RawValue>()?;
             if let Some(place) = place {
-                envelope.fields[place] = Some(value);
+                self.0.fields[place] = Some(value);
             }
         }
-        Ok(envelope)
+        Ok(())
     }
 }
 

@@ -1,4 +1,5 @@
-//! The lines of a file, from either end, with memory for no more than the longest line that is allowed.
+//! The lines of a file, from either end, with memory for no more than the longest line that is allowed. Of a
+//! longer one, its beginning is given.
 
 use std::io;
 
@@ -7,6 +8,9 @@ use crate::vfs::VfsFile;
 
 /// How much is read at once: little enough for the cache, and to need no new pages of memory each time.
 const CHUNK: usize = 1 << 16;
+
+/// How much is given of a line that is too long: the names of a record stand at its beginning.
+const BEGINNING: usize = 1 << 14;
 
 /// Reads lines from the front.
 pub(crate) struct Forward<'f> {
@@ -19,12 +23,22 @@ pub(crate) struct Forward<'f> {
     at: usize,
     filled: usize,
     is_end: bool,
+    /// How the last line began that was too long.
+    beginning: Vec<u8>,
 }
 
 impl<'f> Forward<'f> {
     pub(crate) fn new(file: &'f mut dyn VfsFile, from: u64, limit: usize) -> Forward<'f> {
-        let buffer = Vec::new();
-        Forward { file, limit, buffer, start: from, at: 0, filled: 0, is_end: false }
+        Forward {
+            file,
+            limit,
+            buffer: Vec::new(),
+            start: from,
+            at: 0,
+            filled: 0,
+            is_end: false,
+            beginning: Vec::new(),
+        }
     }
 
     /// The next line.
@@ -50,8 +64,7 @@ impl<'f> Forward<'f> {
         let from = std::mem::replace(&mut self.at, end);
         let (at, next) = (self.start + from as u64, self.start + end as u64);
         let line = &self.buffer[from..end];
-        let bytes = (line.len() <= self.limit).then_some(line);
-        (from < end).then_some(Row { at, next, bytes })
+        (from < end).then_some(row(at, next, line, self.limit))
     }
 
     /// Reads on behind what is in the buffer, from which the lines before are dropped; says how much.
@@ -65,24 +78,25 @@ impl<'f> Forward<'f> {
         Ok(dropped)
     }
 
-    /// Moves the line that is begun to the front. The buffer grows for a line that fills half of it.
+    /// Moves the line that is begun to the front. The buffer grows for a line that fills half of it, and never
+    /// to much more than the longest line.
     fn make_room(&mut self) {
         let begun = self.filled - self.at;
+        self.buffer.copy_within(self.at..self.filled, 0);
         if self.buffer.is_empty() || begun > self.buffer.len() / 2 {
-            let mut larger = vec![0; CHUNK.max(2 * self.buffer.len())];
-            larger[..begun].copy_from_slice(&self.buffer[self.at..self.filled]);
-            self.buffer = larger;
-        } else {
-            self.buffer.copy_within(self.at..self.filled, 0);
+            let doubled = CHUNK.max(2 * self.buffer.len());
+            self.buffer.resize(doubled.min(self.limit.saturating_add(CHUNK)), 0);
         }
         self.start += self.at as u64;
         (self.at, self.filled) = (0, begun);
     }
 
-    /// Goes over a line that is too long, without keeping it.
+    /// Goes over a line that is too long, and keeps its beginning.
     fn skip_long(&mut self) -> io::Result<Row<'_>> {
         let at = self.start + self.at as u64;
         let mut offset = self.start + self.filled as u64;
+        let begun = &self.buffer[self.at..self.filled];
+        self.beginning = begun[..begun.len().min(BEGINNING)].to_vec();
         self.buffer = vec![0; CHUNK];
         loop {
             let read = read_full(self.file, offset, &mut self.buffer)?;
@@ -91,7 +105,8 @@ impl<'f> Forward<'f> {
             if end.is_some() || self.is_end {
                 (self.start, self.filled) = (offset, read);
                 self.at = end.map_or(read, |end| end + 1);
-                return Ok(Row { at, next: offset + self.at as u64, bytes: None });
+                let next = offset + self.at as u64;
+                return Ok(Row { at, next, bytes: None, beginning: &self.beginning });
             }
             offset += read as u64;
         }
@@ -106,11 +121,14 @@ pub(crate) struct Backward<'f> {
     /// Where in the file the buffer begins, and where in the buffer the line ends that comes next.
     start: u64,
     end: usize,
+    /// How the last line began that was too long.
+    beginning: Vec<u8>,
 }
 
 impl<'f> Backward<'f> {
     pub(crate) fn new(file: &'f mut dyn VfsFile, length: u64, limit: usize) -> Backward<'f> {
-        Backward { file, limit, buffer: Vec::new(), start: length, end: 0 }
+        let (buffer, beginning) = (Vec::new(), Vec::new());
+        Backward { file, limit, buffer, start: length, end: 0, beginning }
     }
 
     /// The line before.
@@ -140,15 +158,16 @@ impl<'f> Backward<'f> {
         let end = std::mem::replace(&mut self.end, from);
         let (at, next) = (self.start + from as u64, self.start + end as u64);
         let line = &self.buffer[from..end];
-        let bytes = (line.len() <= self.limit).then_some(line);
-        (from < end).then_some(Row { at, next, bytes })
+        (from < end).then_some(row(at, next, line, self.limit))
     }
 
     /// Reads what is before the buffer, from which the lines behind are dropped; says how much.
     fn fill(&mut self) -> io::Result<usize> {
         self.buffer.truncate(self.end);
-        // As much again as is there of the line, so that a long one is not moved again and again.
-        let wanted = CHUNK.max(self.end);
+        // As much again as is there of the line, so that a long one is not moved again and again, and not much
+        // more than the longest line has.
+        let room = self.limit.saturating_add(CHUNK).saturating_sub(self.end);
+        let wanted = CHUNK.max(self.end.min(room));
         let length = (wanted as u64).min(self.start) as usize;
         let mut buffer = vec![0; length + self.end];
         let read = read_full(self.file, self.start - length as u64, &mut buffer[..length])?;
@@ -162,9 +181,10 @@ impl<'f> Backward<'f> {
         Ok(length)
     }
 
-    /// Goes over a line that is too long, without keeping it.
+    /// Goes over a line that is too long, and keeps its beginning.
     fn skip_long(&mut self) -> io::Result<Row<'_>> {
         let next = self.start + self.end as u64;
+        self.buffer = Vec::new();
         let mut buffer = vec![0; CHUNK];
         loop {
             let length = (CHUNK as u64).min(self.start) as usize;
@@ -178,10 +198,22 @@ impl<'f> Backward<'f> {
                 self.end = before.map_or(0, |before| before + 1);
                 buffer.truncate(self.end);
                 self.buffer = buffer;
-                return Ok(Row { at: self.start + self.end as u64, next, bytes: None });
+                let at = self.start + self.end as u64;
+                self.beginning = vec![0; BEGINNING];
+                let read = read_full(self.file, at, &mut self.beginning)?;
+                self.beginning.truncate(read.min(usize::try_from(next - at).unwrap_or(read)));
+                return Ok(Row { at, next, bytes: None, beginning: &self.beginning });
             }
         }
     }
+}
+
+/// A line as a row.
+fn row(at: u64, next: u64, line: &[u8], limit: usize) -> Row<'_> {
+    if line.len() <= limit {
+        return Row { at, next, bytes: Some(line), beginning: line };
+    }
+    Row { at, next, bytes: None, beginning: &line[..line.len().min(BEGINNING)] }
 }
 
 /// Reads until the buffer is full or the file ends; says how much.

@@ -64,7 +64,9 @@ pub fn message_names(
     each: &mut dyn FnMut(Link<'_>) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     store.scan_back(of, &mut |row| {
-        let Some(bytes) = row.bytes else { return ControlFlow::Continue(()) };
+        let Some(bytes) = row.bytes else {
+            return row.long_names().iter().try_for_each(|names| each(names.link()));
+        };
         match std::str::from_utf8(bytes).ok().and_then(Envelope::read) {
             Some(head) => each(head.names().link()),
             None => {

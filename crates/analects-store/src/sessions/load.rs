@@ -127,7 +127,11 @@ fn place(mut problem: Problem, row: Row<'_>) -> Problem {
 
 /// The problem of a row that is too long to be read.
 fn too_long(row: Row<'_>) -> Problem {
-    let text = format!("a record has {} bytes, more than may be read", row.next - row.at);
-    let problem = Problem::error("long-line", text);
-    place(problem.hint("it is left as it is; every other record is read"), row)
+    let length = row.next - row.at;
+    let text = format!("the record at byte {} has {length} bytes, more than may be read", row.at);
+    let hint = match row.long_names() {
+        Some(_) => "it is left as it is, and the conversation goes on without it",
+        None => "it is left as it is; analects repair makes a file without it",
+    };
+    place(Problem::error("long-line", text).hint(hint), row)
 }

@@ -71,7 +71,7 @@ impl NewSession for Unfinished<'_> {
 }
 
 fn row(at: u64, text: &str) -> Row<'_> {
-    Row { at, next: at + 1, bytes: Some(text.as_bytes()) }
+    Row { at, next: at + 1, bytes: Some(text.as_bytes()), beginning: text.as_bytes() }
 }
 
 impl TranscriptStore for MemoryStore {

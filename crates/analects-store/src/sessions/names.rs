@@ -38,7 +38,7 @@ pub(crate) fn names_back<S: TranscriptStore + ?Sized>(
 
 /// The names of the records in a row.
 pub(super) fn names_of(row: Row<'_>) -> Vec<Names> {
-    let Some(bytes) = row.bytes else { return Vec::new() };
+    let Some(bytes) = row.bytes else { return row.long_names().into_iter().collect() };
     let head = std::str::from_utf8(bytes).ok().and_then(Envelope::read);
     if let Some(head) = head.filter(|head| !head.needs_body()) {
         return vec![head.names()];

@@ -424,6 +424,8 @@ impl Way {
         let mut names = Vec::new();
         let mut places = Vec::new();
         let mut changes: HashMap<usize, StateChange> = HashMap::new();
+        // Records that are too long to be read, and so to be copied.
+        let mut long = Vec::new();
         store.scan(of, 0, &mut |row| {
             for (nth, found) in names_of(row).into_iter().enumerate() {
                 if found.link().kind == LinkKind::State {
@@ -431,6 +433,9 @@ impl Way {
                     if let Some(Body::State(change)) = read.messages.get(nth).map(|m| &m.body) {
                         changes.insert(names.len(), change.clone());
                     }
+                }
+                if row.bytes.is_none() {
+                    long.push(names.len());
                 }
                 names.push(found);
                 places.push((row.at, nth));
@@ -459,10 +464,10 @@ impl Way {
             (link, _) => link,
         };
         let copied = Tree::new(path.iter().map(link).collect());
-        let lost = path
-            .iter()
-            .enumerate()
-            .filter(|(copy, at)| tree.is_hidden(**at) && !copied.is_hidden(*copy));
+        // A tombstone also says what a record followed that is not copied.
+        let lost = path.iter().enumerate().filter(|(copy, at)| {
+            long.binary_search(at).is_ok() || tree.is_hidden(**at) && !copied.is_hidden(*copy)
+        });
         let hidden = lost.map(|(_, at)| {
             let link = tree.link(*at);
             (link.id.into(), link.parent.map(MessageId::from))

@@ -222,6 +222,55 @@ fn a_line_that_is_too_long_costs_itself_only() {
     assert_eq!(tail(&store, &talk(), 2).unwrap().messages.len(), 2);
 }
 
+/// A record of another program that is longer than the store reads, between `before` and `after`, which follows it.
+fn around_a_long_record() -> JsonlStore {
+    let store = in_memory().with_stride(u64::MAX);
+    let reply = |id: &str, to: &str, text: String| Message {
+        parent_id: Some(to.into()),
+        ..Message::user(id, text)
+    };
+    let long = reply("b", "a", "x".repeat(5_000_000));
+    let after = [reply("c", "b", "after".into()), reply("d", "c", "last".into())];
+    store.append(&talk(), &[Message::user("a", "before"), long]).unwrap();
+    store.append(&talk(), &after).unwrap();
+    store.with_line_limit(1000)
+}
+
+#[test]
+fn what_came_before_a_record_that_is_too_long_stays_reachable() {
+    let store = around_a_long_record();
+    let texts =
+        |loaded: &Loaded| -> Vec<String> { loaded.messages.iter().map(Message::text).collect() };
+    let last = load(&store, &talk()).unwrap();
+    let branch = Loaded::branch(&store, &talk(), "c").unwrap();
+    assert_eq!(texts(&last), ["before", "after", "last"]);
+    assert_eq!(texts(&branch), ["before", "after"]);
+    for loaded in [&last, &branch] {
+        let codes: Vec<_> = loaded.problems.iter().map(|problem| &*problem.code).collect();
+        assert_eq!(codes, ["long-line"]);
+        let problem = &loaded.problems[0];
+        assert!(problem.message.contains("at byte ") && problem.hint.is_some(), "{problem:?}");
+    }
+    let session = Session::open(&store, talk()).unwrap();
+    assert_eq!(session.parent("c").unwrap().as_deref(), Some("b"));
+    let copy = ChainName::new("project", "copy");
+    let fork = session.fork(None, copy, &mut OsIds, Timestamp::UNIX_EPOCH).unwrap();
+    assert_eq!(texts(&fork.load().unwrap()), ["before", "after", "last"]);
+}
+
+#[test]
+fn a_record_that_is_too_long_can_be_the_last_one() {
+    let store = in_memory().with_stride(u64::MAX);
+    let long = Message { parent_id: Some("a".into()), ..Message::user("b", "x".repeat(9_000)) };
+    store.append(&talk(), &[Message::user("a", "before"), long]).unwrap();
+    let store = store.with_line_limit(1000);
+    let mut session = Session::open(&store, talk()).unwrap();
+    assert_eq!(session.leaf().map(|leaf| &**leaf), Some("b"));
+    let said = vec![Message::user("", "after")];
+    session.append(said, &mut OsIds, Timestamp::UNIX_EPOCH).unwrap();
+    assert_eq!(session.load().unwrap().messages.len(), 2);
+}
+
 /// Rows are the same from both ends, for lines around the sizes that are read at once.
 #[test]
 fn rows_are_the_same_from_both_ends() {
@@ -234,6 +283,8 @@ fn rows_are_the_same_from_both_ends() {
     let forward = rows(&store, &talk());
     let mut backward = Vec::new();
     let mut push = |row: Row<'_>| {
+        assert!(row.beginning.starts_with(b"{\"v\":1,\"type\":\"user\",\"id\":\"s"));
+        assert!(row.bytes.is_none_or(|bytes| bytes == row.beginning));
         backward.push(row.bytes.map(<[u8]>::to_vec));
         ControlFlow::Continue(())
     };

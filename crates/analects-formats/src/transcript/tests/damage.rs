@@ -295,12 +295,30 @@ fn a_record_of_another_session() {
 #[test]
 fn a_line_that_is_too_long() {
     let mut checker = Checker::default();
-    checker.push(A.as_bytes());
-    checker.push_long(100_000_000);
+    checker.push(format!("{A}\n").as_bytes());
+    checker.push_long(100_000_000, b"{\"content\":\"xxx");
     checker.push(C.as_bytes());
     let found: Vec<_> = checker.finish().problems;
+    assert!(found[0].message.contains(&format!("at byte {}, has 100000000 bytes", A.len() + 1)));
     let found: Vec<_> = found.iter().map(|odd| (&*odd.code, odd.line)).collect();
-    assert_eq!(found, [("long-line", 2), ("unknown-parent", 3)]);
+    assert_eq!(found, [("long-line", 2), ("unknown-parent", 3)], "nobody knows its name");
+}
+
+#[test]
+fn a_line_that_is_too_long_and_begins_with_its_names() {
+    let mut checker = Checker::default();
+    checker.push(format!("{A}\n").as_bytes());
+    let cut = B.find("\"content\"").unwrap() + 12;
+    checker.push_long(100_000_000, &B.as_bytes()[..cut]);
+    checker.push(C.as_bytes());
+    let checked = checker.finish();
+    let codes: Vec<_> = checked.problems.iter().map(|odd| (&*odd.code, odd.line)).collect();
+    assert_eq!(codes, [("long-line", 2)], "what follows it stays linked");
+    let now = "2026-11-15T18:17:00Z".parse().unwrap();
+    let repair = checked.repair(&mut CountingIds::default(), now);
+    let mended = repair.line(3, C.as_bytes());
+    let line = String::from_utf8(mended.lines.into_owned()).unwrap();
+    assert!(line.contains(r#""parent_id":"a""#), "{line}");
 }
 
 #[test]

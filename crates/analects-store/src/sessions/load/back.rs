@@ -135,6 +135,9 @@ impl Walk<'_> {
     pub(super) fn meet_row(&mut self, row: Row<'_>) {
         let Some(bytes) = row.bytes else {
             self.problems.push(too_long(row));
+            if let Some(names) = row.long_names() {
+                self.meet(names, None, Place { row: row.at, nth: None });
+            }
             return;
         };
         let text = std::str::from_utf8(bytes).ok();
@@ -143,7 +146,7 @@ impl Walk<'_> {
         {
             let names = head.names();
             self.meet_state(&head);
-            self.meet(names, bytes, Place { row: row.at, nth: None });
+            self.meet(names, Some(bytes), Place { row: row.at, nth: None });
             return;
         }
         let read = read_line(bytes);
@@ -153,7 +156,7 @@ impl Walk<'_> {
                 self.meet_state(&head);
             }
             let place = Place { row: row.at, nth: Some(nth) };
-            self.meet(Names::of(&Link::of(message)), bytes, place);
+            self.meet(Names::of(&Link::of(message)), Some(bytes), place);
         }
     }
 
@@ -172,7 +175,8 @@ impl Walk<'_> {
         }
     }
 
-    fn meet(&mut self, names: Names, bytes: &[u8], place: Place) {
+    /// The next record before; its bytes, unless these are too many to be read.
+    fn meet(&mut self, names: Names, bytes: Option<&[u8]>, place: Place) {
         let link = names.link();
         let is_hidden = !link.id.is_empty() && self.hidden.remove(link.id);
         let is_earlier = self.earlier.remove(link.id) && link.kind == LinkKind::Summary;
@@ -186,7 +190,7 @@ impl Walk<'_> {
             Wanted::Nothing => false,
         };
         if is_next && !self.is_all_seen() {
-            let text = (!is_hidden).then(|| Box::from(bytes));
+            let text = bytes.filter(|_| !is_hidden).map(Box::from);
             self.step(Step { names, text, place, is_earlier });
         }
     }
@@ -232,7 +236,7 @@ impl Walk<'_> {
 
     /// The nearest record before a boundary that has the name of its summary: it is the summary, or the
     /// boundary does not count. Whether an earlier one does, only a look at everything can tell.
-    fn meet_summary(&mut self, names: &Names, bytes: &[u8], place: Place, is_hidden: bool) {
+    fn meet_summary(&mut self, names: &Names, bytes: Option<&[u8]>, place: Place, is_hidden: bool) {
         let Some(boundary) = self.boundary.as_ref().filter(|_| self.summary.is_none()) else {
             return;
         };
@@ -241,7 +245,7 @@ impl Walk<'_> {
             return;
         }
         if link.kind == LinkKind::Summary && !is_hidden {
-            let text = Some(Box::from(bytes));
+            let text = bytes.map(Box::from);
             let names = names.clone();
             self.summary = Some(Step { names, text, place, is_earlier: false });
         } else {

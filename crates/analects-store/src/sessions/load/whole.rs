@@ -57,6 +57,10 @@ impl All {
     fn meet(&mut self, row: Row<'_>) {
         let Some(bytes) = row.bytes else {
             self.problems.push(too_long(row));
+            if let Some(names) = row.long_names() {
+                self.names.push(names);
+                self.places.push((row.at, 0));
+            }
             return;
         };
         let text = std::str::from_utf8(bytes).ok();
