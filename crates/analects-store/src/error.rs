@@ -98,6 +98,16 @@ pub enum StoreError {
         /// How long it may be.
         limit: usize,
     },
+    /// A file that has to be read as a whole is too large for that.
+    #[error("{}: the file has {length} bytes, and the largest that can be read has {limit}", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// How large it is.
+        length: u64,
+        /// How large it may be.
+        limit: usize,
+    },
     /// A name that could lead anywhere, or that not every system can have on its disk.
     #[error("{name:?} cannot be the name of a session or of an agent")]
     BadName {
@@ -190,6 +200,9 @@ impl StoreError {
             StoreError::LongRecord { .. } => {
                 Some("keep large content in a file, and name it in the message".to_string())
             }
+            StoreError::TooLarge { .. } => Some(
+                "cut it into several files, or keep large content in files beside it".to_string(),
+            ),
             StoreError::BadName { .. } => Some(
                 "use at most 100 letters, digits, '-', '_' and '.', and no '.' first".to_string(),
             ),

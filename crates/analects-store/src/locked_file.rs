@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use analects_formats::frame::WHOLE_LIMIT;
 use analects_formats::msgfile::{self, Document, Kind, NewCell, Splice};
 
 use crate::error::to;
@@ -45,6 +46,14 @@ fn read_bytes(vfs: &dyn Vfs, path: &Path) -> Result<(Vec<u8>, Facts), StoreError
     read_with(vfs, path, |file| file.read_from(0))
 }
 
+/// A message file is held in memory as a whole; one that is too large for that is not even begun with.
+fn check_size(path: &Path, facts: &Facts) -> Result<(), StoreError> {
+    if facts.length <= WHOLE_LIMIT as u64 {
+        return Ok(());
+    }
+    Err(StoreError::TooLarge { path: path.to_path_buf(), length: facts.length, limit: WHOLE_LIMIT })
+}
+
 /// What a reader makes of a file, and the file's facts.
 fn read_with<T>(
     vfs: &dyn Vfs,
@@ -58,6 +67,7 @@ fn read_with<T>(
         }
         let mut file = vfs.open(path, Open::Read).map_err(to("read", path))?;
         let facts = file.facts().map_err(to("read", path))?;
+        check_size(path, &facts)?;
         let made = read(&mut *file).map_err(to("read", path))?;
         if file.facts().map_err(to("read", path))? == facts {
             return Ok((made, facts));

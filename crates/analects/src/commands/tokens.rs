@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use analects_client::resolve;
 use analects_context::{Count, Counter};
+use analects_formats::frame::WHOLE_LIMIT;
 use serde::Serialize;
 
 use crate::config::{Config, check_model};
 use crate::failure::{Failure, words};
+use crate::piped::{open_regular, read_at_most};
 use crate::surroundings::Surroundings;
 use crate::{local, ui};
 
@@ -70,20 +72,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 fn read(args: &Args) -> Result<String, Failure> {
     let file = args.file.as_deref().filter(|file| *file != std::path::Path::new("-"));
-    let bytes = match file {
-        Some(path) => std::fs::read(path).map_err(|error| {
-            let text = format!("{}: cannot be read: {}", path.display(), words(&error));
-            match error.kind() {
-                std::io::ErrorKind::NotFound => Failure::not_found(text),
-                _ => Failure::input(text),
+    let name = file.map_or("stdin".to_string(), |path| path.display().to_string());
+    let read = match file {
+        Some(path) => {
+            let opened = open_regular(path)
+                .map_err(|failure| failure.or_hint("for a pipe: … | analects tokens"))?;
+            match opened.metadata() {
+                Ok(facts) if facts.len() > WHOLE_LIMIT as u64 => Ok(None),
+                _ => read_at_most(opened, WHOLE_LIMIT as u64),
             }
-        })?,
-        None => {
-            let mut bytes = Vec::new();
-            let read = std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes);
-            read.map_err(|error| Failure::input(format!("cannot read stdin: {}", words(&error))))?;
-            bytes
         }
+        None => read_at_most(std::io::stdin().lock(), WHOLE_LIMIT as u64),
     };
+    let bytes =
+        read.map_err(|error| Failure::input(format!("{name}: cannot be read: {}", words(&error))))?;
+    let bytes = bytes
+        .ok_or_else(|| Failure::input(format!("{name}: larger than {} MB", WHOLE_LIMIT >> 20)))?;
     String::from_utf8(bytes).map_err(|_| Failure::input("this is no text: it is not UTF-8"))
 }

@@ -40,6 +40,7 @@ mod hostile;
 mod interactive;
 mod keys;
 mod kills;
+mod limits;
 mod list;
 mod mishaps;
 mod model;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use analects_core::Message;
 use analects_formats::msgfile;
+use analects_formats::transcript::{encode, stand_in};
 use analects_store::{ChainName, OsIds, TranscriptStore, create_file};
 
 use crate::failure::Failure;
@@ -18,7 +19,8 @@ use crate::{shell, ui};
 /// a message file if its name ends in .md, in which you can go on with the conversation, else a transcript.
 ///
 /// A message file holds all messages, other branches included, but no progress. Lines that cannot be read, such as one
-/// that was cut off by a kill, are counted on stderr; a transcript has them as they are stored.
+/// that was cut off by a kill, are counted on stderr; a transcript has them as they are stored. A line of more than 64 MB
+/// is left out, and a record that says nothing takes its place.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session export last > talk.jsonl
@@ -70,10 +72,14 @@ fn each_row(
         match row.bytes {
             Some(bytes) => done = each(bytes),
             None => {
-                let size = row.next - row.at;
+                let (at, length) = (row.at, row.next - row.at);
                 ui::remark(&format!(
-                    "warning: a line of {size} bytes is left out; the file has it"
+                    "warning: the line at byte {at} has {length} bytes and is left out; the session's file has it"
                 ));
+                // What follows it stays linked to what came before.
+                if let Some(message) = stand_in(row.beginning, length) {
+                    done = each(encode(&message).as_bytes());
+                }
             }
         }
         if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -1,18 +1,20 @@
 //! `session import`: a conversation in any format into the store.
 
-use std::collections::HashSet;
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 
 use analects_core::{Ids, Message, Problem, Raw, StateChange};
 use analects_formats::frame::{self, HEAD, Read, ReadOptions};
-use analects_formats::{decode, transcript};
-use analects_store::{ChainName, OsIds, TranscriptStore};
+use analects_formats::msgfile;
+use analects_store::{ChainName, OsIds, TranscriptStore, read_message_file};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::commands::reading;
 use crate::failure::{Failure, words};
+use crate::piped::open_regular;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::ui;
@@ -21,8 +23,9 @@ use crate::ui;
 ///
 /// The file is a message file, a transcript, a session of Claude Code, or of any other format that convert reads; its
 /// content tells which. The messages keep their ids, branches and times; the session gets an id of its own, which is
-/// printed. Progress and snapshots of other programs are left out. The session is there as a whole, with its side chains,
-/// or not at all, even if the command is killed. The file is only read, and stays what it is: what is
+/// printed. Progress and snapshots of other programs are left out, and so is a line of more than 64 MB, whose place in the
+/// conversation is kept. The session is there as a whole, with its side chains, or not at all, even if the command is
+/// killed. The file is only read, and stays what it is: what is
 /// said in one of the two later does not appear in the other.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
@@ -51,14 +54,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let sessions = Sessions::of(&surroundings);
     let path = args.file.to_string_lossy();
-    let source = std::fs::read(&args.file).map_err(|error| {
-        let text = format!("{path}: cannot be read: {}", words(&error));
-        match error.kind() {
-            std::io::ErrorKind::NotFound => Failure::not_found(text),
-            _ => Failure::input(text),
-        }
-    })?;
-    let found = read(&source, &path)?;
+    let (found, source) = read(&args.file)?;
     tell(&found, &path, &source, args.json);
     if found.messages.is_empty() {
         return Err(Failure::input(format!("{path}: there is no message in it")));
@@ -72,26 +68,51 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// What a file holds, whatever its format.
-fn read(source: &[u8], path: &str) -> Result<Read, Failure> {
-    let options = ReadOptions { zone: TimeZone::system(), ..ReadOptions::named(path) };
-    let Some(format) = frame::detect(&source[..source.len().min(HEAD)], path) else {
-        let text = format!("{path}: this is no conversation in a format that is known here");
-        let hint = "if you know its format, convert it first: analects convert --from";
-        return Err(Failure::input(text).or_hint(hint));
-    };
-    let decoded = match format.id() {
-        "transcript" => transcript::decode(source),
-        "msgfile" => decode(source, path),
-        id => {
-            let Some(mut reader) = format.reader(&options) else { return Ok(Read::default()) };
-            let mut found = Read::default();
-            reader.feed(source, &mut found);
-            reader.finish(&mut found);
-            return one_conversation(found, id, path);
+/// The size up to which a file is held in memory, so that its lines can be shown.
+const MOST_SHOWN: u64 = 32 << 20;
+/// How much is read at once.
+const PIECE: usize = 256 << 10;
+
+/// What a file holds, whatever its format, and its text, unless that is large. It is read piece by piece: a line, or
+/// a file that has to be read as a whole, has a limit.
+fn read(file: &Path) -> Result<(Read, Vec<u8>), Failure> {
+    let path = file.to_string_lossy();
+    let unreadable =
+        |error: io::Error| Failure::input(format!("{path}: cannot be read: {}", words(&error)));
+    let mut opened = open_regular(file)?;
+    let is_shown = opened.metadata().is_ok_and(|facts| facts.len() <= MOST_SHOWN);
+    let mut piece = Vec::new();
+    opened.by_ref().take(HEAD as u64).read_to_end(&mut piece).map_err(unreadable)?;
+    let format = frame::detect(&piece, &path).ok_or_else(|| unknown(&path))?;
+    if format.id() == "msgfile" {
+        let document = read_message_file(file)?;
+        let decoded = msgfile::messages(&document, &msgfile::session_of(&path));
+        let problems = document.problems().into_iter().chain(decoded.problems).collect();
+        let found = Read { messages: decoded.messages, problems, ..Read::default() };
+        return Ok((found, document.into_source()));
+    }
+    // A transcript is taken over with everything in it.
+    let full = format.id() == "transcript";
+    let options = ReadOptions { full, zone: TimeZone::system(), ..ReadOptions::named(&*path) };
+    let Some(mut reader) = format.reader(&options) else { return Ok(Default::default()) };
+    let mut found = Read::default();
+    let mut source = Vec::new();
+    while !piece.is_empty() {
+        reader.feed(&piece, &mut found);
+        if is_shown {
+            source.extend_from_slice(&piece);
         }
-    };
-    Ok(Read { messages: decoded.messages, problems: decoded.problems, ..Read::default() })
+        piece.clear();
+        opened.by_ref().take(PIECE as u64).read_to_end(&mut piece).map_err(unreadable)?;
+    }
+    reader.finish(&mut found);
+    Ok((one_conversation(found, format.id(), &path)?, source))
+}
+
+fn unknown(path: &str) -> Failure {
+    let text = format!("{path}: this is no conversation in a format that is known here");
+    let hint = "if you know its format, convert it first: analects convert --from";
+    Failure::input(text).or_hint(hint)
 }
 
 /// A session is one conversation. Files of requests may hold many; one of Claude Code goes on with another.
@@ -124,17 +145,29 @@ fn tell(found: &Read, path: &str, source: &[u8], as_json: bool) {
 
 /// Records each chain as it is, and all of them in one step.
 fn record(sessions: &Sessions, name: &ChainName, messages: Vec<Message>) -> Result<(), Failure> {
-    let mut chains: Vec<(ChainName, Vec<Message>)> = vec![(name.clone(), Vec::new())];
+    let chains = chains(name, messages);
+    let mut session = sessions.store.begin(name)?;
+    for (agent, records) in &chains {
+        session.append(agent.as_deref(), records)?;
+    }
+    Ok(session.finish()?)
+}
+
+/// The messages of each chain of a session, the main chain first. It must not be empty, or there is no session.
+fn chains(name: &ChainName, messages: Vec<Message>) -> Vec<(Option<String>, Vec<Message>)> {
+    let mut chains: Vec<(Option<String>, Vec<Message>)> = vec![(None, Vec::new())];
+    let mut places: HashMap<Option<String>, usize> = HashMap::from([(None, 0)]);
     for mut message in messages {
         if message.id.is_empty() {
             message.id = OsIds.uuid(Timestamp::now()).into();
         }
         message.session_id = name.session.clone();
-        let chain = ChainName { agent: message.agent_id.clone(), ..name.clone() };
-        match chains.iter_mut().find(|(known, _)| *known == chain) {
-            Some((_, records)) => records.push(message),
-            None => chains.push((chain, vec![message])),
+        let agent = message.agent_id.clone();
+        let place = *places.entry(agent.clone()).or_insert(chains.len());
+        if place == chains.len() {
+            chains.push((agent, Vec::new()));
         }
+        chains[place].1.push(message);
     }
     if chains[0].1.is_empty() {
         let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
@@ -142,9 +175,5 @@ fn record(sessions: &Sessions, name: &ChainName, messages: Vec<Message>) -> Resu
         let id = OsIds.uuid(Timestamp::now());
         chains[0].1.push(Message { session_id, ..Message::new(id, change.into()) });
     }
-    let mut session = sessions.store.begin(name)?;
-    for (chain, records) in &chains {
-        session.append(chain.agent.as_deref(), records)?;
-    }
-    Ok(session.finish()?)
+    chains
 }
