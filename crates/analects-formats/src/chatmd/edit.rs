@@ -136,7 +136,8 @@ fn places(item: Item<'_>) -> (Vec<(Span, Span, Span)>, usize) {
 }
 
 /// Sets an attribute: in its place, or after the others, or, if these would read differently then, before
-/// them; in quotes, or, if what follows would take them for its own, without.
+/// them; in quotes, or, if what follows would take them for its own, without. A value without quotes that
+/// stands before all others and ends with a blank always works: what follows is read from there as before.
 fn set_splices(item: Item<'_>, key: &str, value: &str) -> Option<Vec<Splice>> {
     let (attributes, end) = places(item);
     let mut written = String::new();
@@ -154,7 +155,7 @@ fn set_splices(item: Item<'_>, key: &str, value: &str) -> Option<Vec<Splice>> {
         None => vec![
             splice(end, end, &written),
             splice(name_end, name_end, &written),
-            splice(name_end, name_end, &bare),
+            splice(name_end, name_end, &format!("{bare} ")),
         ],
     };
     ways.into_iter().find(|splices| reads_as_meant(item, splices, key, Some(value)))

@@ -37,8 +37,15 @@ fn some_attributes_cannot_be_set() {
 /// Quotes of a new attribute must not be taken for those of an old one.
 #[test]
 fn attributes_are_set_in_careless_tags() {
-    for tag in ["<USER x=\"open />", "<USER a=\"b\" y/>", "<USER ?? x='y\" b=c>", "<USER a=b !\"/>"]
-    {
+    let tags = [
+        "<USER x=\"open />",
+        "<USER a=\"b\" y/>",
+        "<USER ?? x='y\" b=c>",
+        "<USER a=b !\"/>",
+        "<USER/ a=\">",
+        "<USER/b='c\" '>",
+    ];
+    for tag in tags {
         let file = format!("> ---\n> {tag}\n\nx\n");
         let document = decode(file.as_str());
         let splices = set_attribute(document.item(0).unwrap(), "n", Some("a \"b\" / 'c'")).unwrap();
