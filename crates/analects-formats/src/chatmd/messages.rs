@@ -117,7 +117,7 @@ impl Reader<'_> {
                 content: self.content(known, false),
                 ..ToolResult::default()
             }),
-            ItemKind::Separator => return self.separator(),
+            ItemKind::Separator => return self.separator(known),
             ItemKind::Other => {
                 let text = format!("the tag <{}> is not known here", self.item.name());
                 let problem = Problem::warning("unknown-tag", text)
@@ -129,7 +129,7 @@ impl Reader<'_> {
         (body, None)
     }
 
-    fn separator(&mut self) -> (Body, Option<String>) {
+    fn separator(&mut self, known: &mut Known) -> (Body, Option<String>) {
         let text = self.item.text().into_owned();
         if !text.is_empty() {
             let problem = Problem::warning("separator-text", "there is text below a separator")
@@ -139,7 +139,9 @@ impl Reader<'_> {
         }
         let trigger = Some(CompactTrigger::Separator);
         let boundary = CompactBoundary { trigger, ..CompactBoundary::default() };
-        (Body::CompactBoundary(boundary), Some(text).filter(|text| !text.is_empty()))
+        // Without a text below the tag, an attribute of that name is one, and stands in its place.
+        let text = Some(text).filter(|text| !text.is_empty()).or_else(|| known.text(TEXT));
+        (Body::CompactBoundary(boundary), text)
     }
 
     /// The content: an answer is blocks, anything else a text, unless it has pictures or says so.

@@ -121,7 +121,7 @@ impl Reducer<'_> {
         // Names that mean something of their own can be said once.
         let special: &[&str] = match self.target {
             Target::Json => &session_json::KNOWN,
-            _ => &[TEXT, NOTE_ATTRIBUTES],
+            _ => special_in_markdown(said),
         };
         let mut seen = Vec::new();
         for (key, value) in self.message.extra.iter() {
@@ -146,7 +146,7 @@ impl Reducer<'_> {
                 in_order(&kept, &["type"])
             }
             Target::Json => in_order(&kept, &session_json::FIRST),
-            _ => in_order(&kept, &[TEXT, NOTE_ATTRIBUTES]),
+            _ => in_order(&kept, special_in_markdown(said)),
         }
     }
 
@@ -163,6 +163,14 @@ impl Reducer<'_> {
             }
             _ => session_json::can_say(name, value, said, kept),
         }
+    }
+}
+
+/// The extra fields that are no attributes of a tag: the text below a separator, and a line of attributes.
+fn special_in_markdown(said: &Message) -> &'static [&'static str] {
+    match said.body {
+        Body::CompactBoundary(_) => &[TEXT, NOTE_ATTRIBUTES],
+        _ => &[NOTE_ATTRIBUTES],
     }
 }
 

@@ -111,6 +111,16 @@ fn preambles_are_kept_to_the_byte() {
 }
 
 #[test]
+fn an_attribute_called_text_keeps_its_place() {
+    for tag in ["<NOTE a=\"1\" text=\"x\" />", "<SEPERATOR a=\"1\" text=\"x\" />"] {
+        let read = messages(&decode(format!("> ---\n> {tag}\n")), &"s".into()).messages;
+        let (text, losses) = encode(&read, &Session::default(), Dialect::Ours);
+        assert_eq!(losses, [], "{text}");
+        assert_eq!(messages(&decode(text), &"s".into()).messages, read, "{tag}");
+    }
+}
+
+#[test]
 fn an_empty_conversation_is_an_empty_file() {
     for dialect in [Dialect::Ours, Dialect::V1, Dialect::V2] {
         assert_eq!(encode(&[], &Session::default(), dialect), (String::new(), vec![]));
