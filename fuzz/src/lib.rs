@@ -1,20 +1,35 @@
-//! Fuzz functions, one file each, and what runs them on stable Rust: over a committed corpus, and
-//! over seeded mutations of it. Not a search for coverage; any fuzzer can call the same functions.
+//! Fuzz functions, one file each, and what runs them as ordinary tests: over a committed corpus, and over
+//! seeded mutations of it. `cargo xtask fuzz` searches for inputs by coverage: `libfuzzer/` calls the same
+//! functions.
 //!
 //! To add a target: write a file of `src` with its `TARGET`, name it in [`TARGETS`], and put a dozen
-//! small files into `corpus/<name>/`. `tests/corpus.rs` does the rest.
+//! small files into `corpus/<name>/`. `tests/corpus.rs` and `cargo xtask fuzz` do the rest.
 
 use std::path::PathBuf;
 
 mod chat_markdown;
 mod claude_code;
 mod convert;
+mod dictionary;
+mod frontmatter;
 mod message_file;
 mod message_json;
 mod mutate;
 mod run;
+mod sse;
 mod streams;
+mod terminal;
+mod transcript;
 
+/// Sources of the command: a program exports nothing that another crate could call.
+#[allow(dead_code, missing_docs)]
+#[path = "../../crates/analects/src/ui"]
+mod ui {
+    pub mod markdown;
+    pub mod safe;
+}
+
+pub use dictionary::dictionary;
 pub use mutate::{Random, mutate};
 pub use run::{Failure, Seed, corpus, run};
 
@@ -36,6 +51,10 @@ pub const TARGETS: &[Target] = &[
     chat_markdown::TARGET,
     claude_code::TARGET,
     convert::TARGET,
+    frontmatter::TARGET,
+    transcript::TARGET,
+    terminal::TARGET,
+    sse::TARGET,
     streams::OPENAI_CHAT,
     streams::OPENAI_RESPONSES,
     streams::ANTHROPIC,

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use xtask::{bench, root, setup, test, tidy, torture};
+use xtask::{bench, fuzz, root, setup, test, tidy, torture};
 
 const USAGE: &str = "\
 usage: cargo xtask <verb>
@@ -10,7 +10,10 @@ usage: cargo xtask <verb>
   setup    get what the tests need; the first time takes some minutes
   test     run every check; the one test command
   bench    measure, and compare with the bars; `bench WORD` only what is called so
-  torture  run the tests with far more cases
+  torture  run the tests with far more cases, and each fuzz target for 5 minutes;
+           `torture SECONDS` for so long
+  fuzz     search for inputs that break a parser: `fuzz [TARGET] [SECONDS]`;
+           `fuzz TARGET FILE` runs one input, `fuzz keep` adds what was found to the corpus
   tidy     check the tree's own rules
 ";
 
@@ -21,7 +24,9 @@ fn main() -> ExitCode {
         ["setup"] => setup::run(&root()),
         ["test"] => test::run(&root()),
         ["bench", wanted @ ..] => bench::run(&root(), wanted),
-        ["torture"] => torture::run(&root()),
+        ["torture"] => torture::run(&root(), torture::FUZZ_SECONDS),
+        ["torture", seconds] if seconds.parse::<u32>().is_ok() => torture::run(&root(), seconds),
+        ["fuzz", wanted @ ..] => fuzz::run(&root(), wanted),
         ["tidy"] => tidy::run(&root()),
         ["--help" | "-h" | "help"] => {
             print!("{USAGE}");

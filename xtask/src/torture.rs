@@ -1,7 +1,9 @@
-//! `cargo xtask torture`: the same tests with far more cases, and other ones each time. Too slow for every change.
+//! `cargo xtask torture`: the same tests with far more cases, and other ones each time, and a search with
+//! each fuzz target. Too slow for every change.
 
 use std::path::Path;
 
+use crate::fuzz::{self, Fuzzer};
 use crate::setup;
 use crate::test::{Report, all_tests};
 
@@ -12,13 +14,22 @@ const SCALE: &[(&str, &str)] = &[
     ("PROPTEST_CASES", "4096"),
 ];
 
-/// Runs everything; false if anything failed.
-pub fn run(root: &Path) -> bool {
+/// How long each fuzz target runs.
+pub const FUZZ_SECONDS: &str = "300";
+
+/// Runs everything, each fuzz target for so many seconds; false if anything failed.
+pub fn run(root: &Path, fuzz_seconds: &str) -> bool {
     if !setup::run(root) {
         return false;
     }
     let mut report = Report::new();
     report.tests("torture", all_tests(root).envs(SCALE.iter().copied()));
     report.deny(root);
-    report.finish()
+    let names = fuzz::names(root);
+    let broken = Fuzzer::build(root).and_then(|fuzzer| fuzzer.search(&names, fuzz_seconds));
+    let fuzz_ok = broken.as_ref().is_ok_and(Vec::is_empty);
+    if let Err(error) = broken {
+        eprintln!("error: {error}");
+    }
+    report.finish() && fuzz_ok
 }
