@@ -170,8 +170,8 @@ struct Planning<'n, 'i> {
     now: Timestamp,
     /// By the number of the record.
     changes: HashMap<usize, Change>,
-    /// Whether a record repeats the one before of its name.
-    repeated: Vec<bool>,
+    /// The record that a record repeats: it has the same name, and says the same.
+    repeated: Vec<Option<usize>>,
 }
 
 impl Planning<'_, '_> {
@@ -214,9 +214,9 @@ impl Planning<'_, '_> {
             let earlier = latest.get(link.id).copied();
             let is_same =
                 |earlier: usize| note.print.is_some() && notes[earlier].print == note.print;
-            let is_repeated = !link.id.is_empty() && earlier.is_some_and(is_same);
-            self.repeated.push(is_repeated);
-            if is_repeated {
+            let repeated = earlier.filter(|earlier| !link.id.is_empty() && is_same(*earlier));
+            self.repeated.push(repeated);
+            if repeated.is_some() {
                 continue;
             }
             if link.id.is_empty() || earlier.is_some() {
@@ -241,6 +241,12 @@ impl Planning<'_, '_> {
             }
         }
         let mut groups = Groups::of(&tree);
+        for (at, repeated) in self.repeated.iter().enumerate() {
+            // Whoever follows the one follows the other: the new file has one of them.
+            if let Some(repeated) = repeated {
+                groups.join(at, *repeated);
+            }
+        }
         let mut before: HashMap<Option<&str>, usize> = HashMap::new();
         for (at, note) in notes.iter().enumerate() {
             let link = note.names.link();
@@ -258,7 +264,7 @@ impl Planning<'_, '_> {
             {
                 self.change(at).parent = Some(name);
             }
-            if !is_progress && !self.repeated[at] {
+            if !is_progress && self.repeated[at].is_none() {
                 before.insert(link.agent, at);
             }
         }
@@ -272,7 +278,7 @@ impl Planning<'_, '_> {
             let note = &self.notes[at];
             repair.lines.entry(note.line).or_default().records.insert(note.nth, change);
         }
-        for (_, note) in self.notes.iter().enumerate().filter(|(at, _)| self.repeated[*at]) {
+        for (note, _) in self.notes.iter().zip(&self.repeated).filter(|(_, it)| it.is_some()) {
             let line = repair.lines.entry(note.line).or_default();
             line.is_repeated = true;
             line.records.clear();
@@ -282,7 +288,8 @@ impl Planning<'_, '_> {
 
     /// Adds results that calls lack, and tombstones on what nobody can use.
     fn add_missing(&mut self, repair: &mut Repair) {
-        let kept: Vec<usize> = (0..self.notes.len()).filter(|at| !self.repeated[*at]).collect();
+        let kept: Vec<usize> =
+            (0..self.notes.len()).filter(|at| self.repeated[*at].is_none()).collect();
         let names: Vec<Change> = kept.iter().map(|at| self.mended(*at)).collect();
         let links = kept.iter().zip(&names).map(|(at, names)| names.link(&self.notes[*at]));
         let tree = Tree::new(links.collect());
