@@ -8,6 +8,8 @@ use analects_local::LocalError;
 use analects_runtime::NotAttached;
 use analects_store::StoreError;
 
+use crate::interrupt;
+
 /// Why a command failed, in the classes that exit codes tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -112,6 +114,11 @@ impl Failure {
         Failure::new(Kind::Interrupted, "interrupted", None)
     }
 
+    /// A signal told the whole process to end.
+    pub fn told_to_end(signal: &str) -> Failure {
+        Failure::new(Kind::Interrupted, format!("ended by {signal}"), None)
+    }
+
     /// Whether something in that folder could not be used.
     pub fn is_about(&self, folder: &Path) -> bool {
         self.path.as_ref().is_some_and(|path| path.starts_with(folder))
@@ -150,7 +157,7 @@ impl Failure {
             Kind::NotFound => 3,
             Kind::Busy | Kind::Locked => 4,
             Kind::Model => 5,
-            Kind::Interrupted | Kind::Unanswered => 130,
+            Kind::Interrupted | Kind::Unanswered => interrupt::exit_code(),
             Kind::Ours => 255,
         }
     }

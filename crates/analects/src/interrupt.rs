@@ -1,27 +1,29 @@
-//! Ctrl-C: the first one asks the turn to end and keep what came, the second one ends the process.
+//! Ctrl-C, SIGTERM and SIGHUP: the first one asks the turn to end and keep what came, the second one ends the
+//! process. After SIGTERM and SIGHUP, a session or a watch ends, too.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once, PoisonError, mpsc};
 use std::thread;
 
 use crate::ui;
 
 /// What a shell expects of a process that Ctrl-C ended.
-const INTERRUPTED: i32 = 130;
+const INTERRUPTED: u8 = 130;
 
 /// The same for one that lost its terminal, and for those that were told to end.
+const HUNG_UP: u8 = 129;
 #[cfg(unix)]
-const HUNG_UP: i32 = 129;
+const TOLD_TO_END: u8 = 143;
 #[cfg(unix)]
-const TOLD_TO_END: i32 = 143;
-#[cfg(unix)]
-const TOLD_TO_QUIT: i32 = 131;
+const TOLD_TO_QUIT: u8 = 131;
 /// The signal of Ctrl-Z.
 #[cfg(unix)]
 const STOP: i32 = rustix::process::Signal::TSTP.as_raw();
 
-/// How often Ctrl-C was pressed in this answer.
+/// The exit code for the signal that told the process to end; 0 as long as none did.
+static TOLD: AtomicU8 = AtomicU8::new(0);
+/// How often Ctrl-C was pressed in this answer, or a signal came that means the same.
 static PRESSED: AtomicUsize = AtomicUsize::new(0);
 /// Whether that counts: not between two answers of a session.
 static COUNTS: AtomicBool = AtomicBool::new(false);
@@ -33,6 +35,23 @@ static CLEARED: AtomicBool = AtomicBool::new(false);
 
 /// What is said to those who press Ctrl-C where there is nothing to end.
 pub const HOW_TO_LEAVE: &str = "to end the session, press Ctrl-D or type /quit";
+
+/// The exit code of a command that was interrupted: what a shell expects for the signal that did it.
+pub fn exit_code() -> u8 {
+    match TOLD.load(Ordering::SeqCst) {
+        0 => INTERRUPTED,
+        code => code,
+    }
+}
+
+/// The name of the signal that told the process to end. Ctrl-C ends an answer and is none.
+pub fn told_by() -> Option<&'static str> {
+    match TOLD.load(Ordering::SeqCst) {
+        0 => None,
+        HUNG_UP => Some("SIGHUP"),
+        _ => Some("SIGTERM"),
+    }
+}
 
 /// An answer begins: the second Ctrl-C in it ends the process at once. A thread of its own watches for
 /// it, because the one that does the work may be stuck, such as in writing to a pipe that nobody
@@ -75,17 +94,24 @@ fn watch() {
     let watch = move || -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
-            let mut signals = signals()?;
+            let mut signals = Signals::new()?;
             let _ = ready.send(());
-            while signals.recv().await.is_some() {
+            loop {
+                let code = signals.recv().await;
+                if code == HUNG_UP {
+                    // The system and the shell may both send it: it never counts as a second one.
+                    PRESSED.fetch_max(1, Ordering::SeqCst);
+                    continue;
+                }
                 let pressed = PRESSED.fetch_add(1, Ordering::SeqCst) + 1;
                 if pressed > 1 && COUNTS.load(Ordering::SeqCst) {
                     ui::keys::give_up();
-                    std::process::exit(INTERRUPTED)
+                    std::process::exit(code.into())
                 }
-                say_hint();
+                if code == INTERRUPTED {
+                    say_hint();
+                }
             }
-            Ok(())
         })
     };
     if thread::Builder::new().spawn(watch).is_ok() {
@@ -94,14 +120,14 @@ fn watch() {
     }
 }
 
-/// Calls `stop` when the person presses Ctrl-C for the first time, from a thread of its own. Without such a
-/// thread, Ctrl-C ends the process.
+/// Calls `stop` when Ctrl-C is pressed for the first time, or the process is told to end, from a thread of its
+/// own. Without such a thread, either ends the process.
 pub fn on_first(stop: impl FnOnce() + Send + 'static) {
     let (ready, watching) = mpsc::channel();
     let watch = move || -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
-            let mut signals = signals()?;
+            let mut signals = Signals::new()?;
             let _ = ready.send(());
             signals.recv().await;
             stop();
@@ -113,8 +139,9 @@ pub fn on_first(stop: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// From now on, what ends or stops the process from outside leaves the terminal as it was found. Without a
-/// thread for it, it does not.
+/// From now on, what ends or stops the process from outside leaves the terminal as it was found. In an answer,
+/// SIGTERM and SIGHUP end that first, and whoever asked has to end then. Without a thread for it, the terminal stays
+/// as it is.
 #[cfg(unix)]
 pub fn keep_terminal() {
     use tokio::signal::unix::{SignalKind, signal};
@@ -122,24 +149,25 @@ pub fn keep_terminal() {
     let watch = || -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
-            let mut hung_up = signal(SignalKind::hangup())?;
-            let mut told_to_end = signal(SignalKind::terminate())?;
+            let mut ends = Ends::new()?;
             // Ctrl-\ in an answer.
             let mut told_to_quit = signal(SignalKind::quit())?;
             // Ctrl-Z, in an answer.
             let mut told_to_stop = signal(SignalKind::from_raw(STOP))?;
             loop {
                 let code = tokio::select! {
-                    _ = hung_up.recv() => HUNG_UP,
-                    _ = told_to_end.recv() => TOLD_TO_END,
+                    code = ends.recv() => code,
                     _ = told_to_quit.recv() => TOLD_TO_QUIT,
                     _ = told_to_stop.recv() => {
                         ui::keys::stop().await;
                         continue;
                     }
                 };
+                if code != TOLD_TO_QUIT && COUNTS.load(Ordering::SeqCst) {
+                    continue;
+                }
                 ui::keys::leave();
-                std::process::exit(code)
+                std::process::exit(code.into())
             }
         })
     };
@@ -150,20 +178,101 @@ pub fn keep_terminal() {
 #[cfg(not(unix))]
 pub fn keep_terminal() {}
 
-/// Ready when the person presses Ctrl-C.
+/// Ready when Ctrl-C is pressed or the process is told to end, also if that was while the answer began.
 pub async fn first() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        // Without a handler Ctrl-C ends the process, and the file keeps what came.
-        std::future::pending::<()>().await;
+    let Ok(mut signals) = Signals::new() else {
+        // Without a handler the signal ends the process, and the file keeps what came.
+        return std::future::pending().await;
+    };
+    if PRESSED.load(Ordering::SeqCst) == 0 && told_by().is_none() {
+        signals.recv().await;
     }
 }
 
+/// What asks an answer to end.
 #[cfg(unix)]
-fn signals() -> io::Result<tokio::signal::unix::Signal> {
-    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    ends: Ends,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> io::Result<Signals> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Signals { interrupt: signal(SignalKind::interrupt())?, ends: Ends::new()? })
+    }
+
+    /// The next one, as an exit code.
+    async fn recv(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.interrupt.recv() => INTERRUPTED,
+            code = self.ends.recv() => code,
+        }
+    }
+}
+
+/// What asks the process to end.
+#[cfg(unix)]
+struct Ends {
+    terminate: tokio::signal::unix::Signal,
+    /// `None` for a process that `nohup` started.
+    hang_up: Option<tokio::signal::unix::Signal>,
+}
+
+#[cfg(unix)]
+impl Ends {
+    fn new() -> io::Result<Ends> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let hang_up = match ignores_hang_up() {
+            true => None,
+            false => Some(signal(SignalKind::hangup())?),
+        };
+        Ok(Ends { terminate: signal(SignalKind::terminate())?, hang_up })
+    }
+
+    /// The next one, as an exit code.
+    async fn recv(&mut self) -> u8 {
+        let hang_up = async {
+            match &mut self.hang_up {
+                Some(hang_up) => hang_up.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        let code = tokio::select! {
+            _ = self.terminate.recv() => TOLD_TO_END,
+            _ = hang_up => HUNG_UP,
+        };
+        TOLD.store(code, Ordering::SeqCst);
+        code
+    }
+}
+
+/// Whether whoever started the process wants it to outlive the terminal, as `nohup` does. Only Linux tells; elsewhere
+/// SIGHUP ends a process that `nohup` started.
+#[cfg(unix)]
+fn ignores_hang_up() -> bool {
+    static IGNORES: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *IGNORES.get_or_init(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        let bit = rustix::process::Signal::HUP.as_raw() - 1;
+        mask.is_some_and(|mask| mask >> bit & 1 == 1)
+    })
 }
 
 #[cfg(windows)]
-fn signals() -> io::Result<tokio::signal::windows::CtrlC> {
-    tokio::signal::windows::ctrl_c()
+struct Signals(tokio::signal::windows::CtrlC);
+
+#[cfg(windows)]
+impl Signals {
+    fn new() -> io::Result<Signals> {
+        tokio::signal::windows::ctrl_c().map(Signals)
+    }
+
+    async fn recv(&mut self) -> u8 {
+        self.0.recv().await;
+        INTERRUPTED
+    }
 }

@@ -23,8 +23,9 @@ fn sandbox(scripts: &[&[&str]]) -> (Sandbox, Server) {
     (sandbox.with_server(&server.base_url), server)
 }
 
-/// A session in a shell, which writes down how it found the terminal before and after.
-fn in_shell(sandbox: &Sandbox, steps: Vec<Step>) -> Option<(String, i32)> {
+/// A session in a shell, which writes down how it found the terminal before and after, and in `pid` and `code`
+/// which process the session is and how it ended.
+pub fn in_shell(sandbox: &Sandbox, steps: Vec<Step>) -> Option<(String, i32)> {
     let plain = sandbox.command(&FILE);
     let program = plain.get_program().to_string_lossy();
     let mut shell = sandbox.in_place_of(&plain, "sh");

@@ -65,6 +65,7 @@ mod sessions;
 mod set;
 mod show;
 mod shown_files;
+mod signals;
 #[cfg(target_os = "linux")]
 mod syscalls;
 mod terminal;

@@ -28,9 +28,14 @@ impl Watching {
         Watching(Some(child))
     }
 
+    /// The process, which nobody ends then but the test.
+    pub fn into_child(mut self) -> Child {
+        self.0.take().unwrap()
+    }
+
     /// Presses Ctrl-C, and waits for the end.
-    pub fn stop(mut self) -> Run {
-        let child = self.0.take().unwrap();
+    pub fn stop(self) -> Run {
+        let child = self.into_child();
         let pid = child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
         child.wait_with_output().unwrap().into()

@@ -123,6 +123,9 @@ impl Running<'_> {
                     ui::keys::listen();
                     let next = self.hear(&text);
                     self.was_there |= self.session.place.is_begun();
+                    if interrupt::told_by().is_some() {
+                        break;
+                    }
                     match next {
                         Next::Prompt(unsent) => draft = Draft { unsent, typed: ui::keys::typed() },
                         Next::End => break,
@@ -133,7 +136,10 @@ impl Running<'_> {
         if let Some(way_back) = self.session.place.way_back() {
             ui::remark(&way_back);
         }
-        Ok(())
+        match interrupt::told_by() {
+            Some(signal) => Err(Failure::told_to_end(signal)),
+            None => Ok(()),
+        }
     }
 
     /// Makes a plain file one for messages, where the person wants that.

@@ -31,7 +31,7 @@ enum Wake {
     Stop,
 }
 
-/// Answers what is typed into a file until Ctrl-C.
+/// Answers what is typed into a file until Ctrl-C, or until a signal tells the process to end.
 pub fn watch(call: Call<'_>, path: &Path, settle: Option<Duration>) -> Result<(), Failure> {
     let document = read_message_file(path).map_err(|error| match error.is_not_found() {
         true => Failure::from(error)
@@ -50,7 +50,11 @@ pub fn watch(call: Call<'_>, path: &Path, settle: Option<Duration>) -> Result<()
     let settle = settle.unwrap_or(SETTLE);
     let mut watch =
         Watch { call, path, wakes, settle, asked: None, kept: Kept::default(), told: None };
-    watch.run()
+    watch.run()?;
+    match interrupt::told_by() {
+        Some(signal) => Err(Failure::told_to_end(signal)),
+        None => Ok(()),
+    }
 }
 
 /// Lets the system tell of changes of a file. Editors put new files in the place of old ones, so the folder is

@@ -1,0 +1,137 @@
+//! SIGTERM and SIGHUP end an answer as Ctrl-C does: what was printed is kept and marked. The exit code says
+//! which signal it was.
+#![cfg(unix)]
+
+use std::io::Read;
+use std::process::{Child, Command, Output};
+
+use crate::interactive::PROMPT;
+use crate::keys::in_shell;
+use crate::pseudo_terminal::{press, shell};
+use crate::sandbox::Sandbox;
+use crate::server::{Server, Step, in_halves, piece, stream_head};
+use crate::watching::{Watching, sandbox_with};
+
+const SIGNALS: [(&str, i32); 2] = [("TERM", 143), ("HUP", 129)];
+
+/// The half of an answer; its last line is not complete, so no file has it yet.
+const HALF: &str = "half of\nan ans";
+
+fn hanging() -> (Server, Sandbox) {
+    let server = Server::new(vec![vec![stream_head(), piece(HALF), Step::Hang]]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    (server, sandbox)
+}
+
+/// Sends a signal once the half of the answer is printed, and waits for the end.
+fn end(mut child: Child, signal: &str) -> Output {
+    let mut printed = vec![0; HALF.len()];
+    child.stdout.as_mut().unwrap().read_exact(&mut printed).unwrap();
+    assert_eq!(String::from_utf8_lossy(&printed), HALF);
+    send(&child, signal);
+    child.wait_with_output().unwrap()
+}
+
+fn send(child: &Child, signal: &str) {
+    let pid = child.id().to_string();
+    let signal = format!("-{signal}");
+    assert!(Command::new("kill").args([&signal, &pid]).status().unwrap().success());
+}
+
+#[track_caller]
+fn assert_ended(output: &Output, code: i32, message: &str) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    assert!(stderr.ends_with(message), "{stderr}");
+}
+
+#[test]
+fn a_chat_in_a_file_keeps_what_was_printed() {
+    for (signal, code) in SIGNALS {
+        let (_server, sandbox) = hanging();
+        let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
+        let output = end(child, signal);
+        assert_ended(&output, code, "analects: interrupted; what came so far is kept\n");
+        assert_eq!(sandbox.texts("a.msg.md"), ["tell me", HALF]);
+        assert!(sandbox.read("a.msg.md").contains("stop_reason=\"interrupted\""));
+    }
+}
+
+#[test]
+fn a_chat_in_a_session_keeps_what_was_printed() {
+    for (signal, code) in SIGNALS {
+        let (_server, sandbox) = hanging();
+        let output = end(sandbox.spawn(&["chat", "-m", "openai/tiny", "tell me"]), signal);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{stderr}");
+        let run = sandbox.run(&["session", "export", "last"]);
+        assert!(run.stdout.contains("half of\\nan ans"), "{}", run.stdout);
+        assert!(run.stdout.contains("interrupted"), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn ask_says_that_it_was_interrupted() {
+    for (signal, code) in SIGNALS {
+        let (_server, sandbox) = hanging();
+        let output = end(sandbox.spawn(&["ask", "-m", "openai/tiny", "tell me"]), signal);
+        assert_eq!(output.status.code(), Some(code));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "\n", "the line of the answer ends");
+    }
+}
+
+#[test]
+fn a_watch_ends_in_an_answer_and_between_two() {
+    for (signal, code) in SIGNALS {
+        let server = Server::new(vec![vec![stream_head(), piece(HALF), Step::Hang]]);
+        let sandbox = sandbox_with(&server);
+        let watching = Watching::start(&sandbox, &[]);
+        let file = sandbox.read("a.msg.md");
+        sandbox.write("a.msg.md", format!("{file}\n# %%\n\nquestion?\n"));
+        let output = end(watching.into_child(), signal);
+        assert_ended(&output, code, "analects: interrupted; what came so far is kept\n");
+        assert_eq!(sandbox.texts("a.msg.md"), ["question?", HALF]);
+        assert!(sandbox.read("a.msg.md").contains("stop_reason=\"interrupted\""));
+
+        let idle = Watching::start(&sandbox, &[]).into_child();
+        send(&idle, signal);
+        let output = idle.wait_with_output().unwrap();
+        assert_ended(&output, code, &format!("analects: ended by SIG{signal}\n"));
+    }
+}
+
+#[test]
+fn a_session_at_a_terminal_keeps_what_was_printed_and_ends() {
+    for (signal, code) in SIGNALS {
+        let (_server, sandbox) = hanging();
+        let send = format!("kill -{signal} $(cat pid)");
+        let steps = vec![press(PROMPT, "one\r"), shell("an ans", &send)];
+        let Some((seen, _)) = in_shell(&sandbox, steps) else { return };
+        assert_eq!(sandbox.read("code").trim(), code.to_string(), "{seen}");
+        assert!(seen.contains(&format!("ended by SIG{signal}")), "{seen}");
+        assert_eq!(sandbox.texts("a.msg.md"), ["one", HALF]);
+        assert!(sandbox.read("a.msg.md").contains("stop_reason=\"interrupted\""));
+    }
+}
+
+/// Whoever starts a program with `nohup` wants it to outlive the terminal.
+#[cfg(target_os = "linux")]
+#[test]
+fn nohup_keeps_its_promise() {
+    let sandbox = Sandbox::new();
+    let server = Server::new(vec![in_halves(HALF, sandbox.path("go"), "wer")]);
+    let sandbox = sandbox.with_server(&server.base_url);
+    let plain = sandbox.command(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
+    let mut nohup = sandbox.in_place_of(&plain, "nohup");
+    nohup.arg(plain.get_program()).args(plain.get_args());
+    nohup.stdin(std::process::Stdio::null());
+    nohup.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = nohup.spawn().unwrap();
+    let mut printed = vec![0; HALF.len()];
+    child.stdout.as_mut().unwrap().read_exact(&mut printed).unwrap();
+    send(&child, "HUP");
+    sandbox.write("go", "");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(sandbox.texts("a.msg.md"), ["tell me", "half of\nan answer"]);
+}
