@@ -186,7 +186,9 @@ fn a_dry_run_prints_the_request_and_writes_nothing() {
         "omega",
     ];
     let run = sandbox.run(&args);
-    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    let warning = "a.msg.md: warning: the model spoke first, so a line of the user is sent before it \
+                   [sent-otherwise]\n";
+    assert_eq!((run.code, &*run.stderr), (Some(0), warning));
     let shown: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(
         (&shown["body"]["model"], &shown["body"]["temperature"]),

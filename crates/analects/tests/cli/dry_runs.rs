@@ -21,6 +21,26 @@ fn agrees(sandbox: &Sandbox, server: &Server, args: &[&str]) -> String {
     dry.stderr
 }
 
+/// What is wrong with a file is told before it is sent as well as after.
+#[test]
+fn problems_of_the_frontmatter_are_told() {
+    for (front, told) in [
+        ("agents: [[[", "a.msg.md:2:1: error: frontmatter cannot be read: unclosed bracket"),
+        ("agents: 5", "a.msg.md:2:1: error: agents must be a map of names to properties, not 5"),
+        ("title: a\ntitle: b", "a.msg.md:3:1: error: frontmatter cannot be read: duplicate"),
+        ("default_agent: nobody", "error: the default agent nobody is defined nowhere"),
+    ] {
+        let server = Server::new(vec![answer(&["Fine."])]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("a.msg.md", format!("---\n{front}\n---\n\n# %%\n\nWell?\n"));
+        let args = ["chat", "a.msg.md", "-m", "openai/tiny"];
+        let dry = sandbox.run(&[&args[..], &["--dry-run"]].concat());
+        assert!(dry.stderr.contains(told), "{}", dry.stderr);
+        let run = sandbox.run(&args);
+        assert_eq!((dry.code, &dry.stderr), (run.code, &run.stderr));
+    }
+}
+
 #[test]
 fn files_that_are_shown_and_reminders_are_in_it() {
     for first in [&["chat", "a.msg.md", "-m", "openai/tiny"][..], &["chat", "-m", "openai/tiny"]] {

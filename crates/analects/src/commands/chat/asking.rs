@@ -91,13 +91,18 @@ pub fn in_words(compacted: &Compacted) -> String {
     )
 }
 
-fn conclude(outcome: Outcome, told: &Told) -> Result<(), Failure> {
+/// Says what is odd about a conversation that is sent, as far as that is worth it.
+pub fn report_problems(problems: Vec<Problem>, told: &Told) {
     let worth_it = |problem: &Problem| {
         // Hints are for `show`; that the answer broke off is what the failure says, too.
         problem.severity > Severity::Hint && problem.code != "interrupted-answer"
     };
-    let problems: Vec<Problem> = outcome.problems.into_iter().filter(worth_it).collect();
+    let problems: Vec<Problem> = problems.into_iter().filter(worth_it).collect();
     ui::report_problems(&told.name, &told.source, &problems);
+}
+
+fn conclude(outcome: Outcome, told: &Told) -> Result<(), Failure> {
+    report_problems(outcome.problems, told);
     let is_empty = outcome.answer.body.content().is_none_or(Content::is_empty);
     match outcome.error {
         _ if outcome.stopped && is_empty => Err(Failure::unanswered()),

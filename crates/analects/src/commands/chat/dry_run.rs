@@ -4,12 +4,13 @@ use std::path::Path;
 
 use analects_client::Client;
 use analects_context::{Calibration, FileFreshness, Precision};
-use analects_core::{Chain, Message, MessageId, chain};
+use analects_core::{Chain, Message, MessageId, Problem, chain};
 use analects_formats::msgfile::{self, Document, Kind, NewCell};
 use analects_runtime::{Conversation, StoredConversation, attached, due_reminders, file_messages};
 use analects_store::{FileGrants, OsIds, StoreError, read_message_file};
 use jiff::Timestamp;
 
+use super::asking::{Told, report_problems};
 use super::choosing::{self, check_asks};
 use super::in_file::{next_turn, not_opened, nothing_to_ask};
 use super::in_store::nothing_to_ask_in_session;
@@ -33,6 +34,13 @@ pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> 
     let wanted = Wanted { agent: wanted.agent.or(turn.agent.as_deref()), ..wanted };
     let who = Who::of_file(&document, wanted, &surroundings.models, config)?;
     let document = with_said(document, path, said)?;
+    let odd = Odd {
+        problems: file_messages(&document, path).problems,
+        told: Told {
+            name: path.to_string_lossy().into_owned(),
+            source: document.source().to_vec(),
+        },
+    };
     check_asks(&choice, &document)?;
     let mut course = call.course();
     course.take(&turn);
@@ -53,7 +61,7 @@ pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> 
         Some(cell) => format!("cell {cell}"),
         None => id.to_string(),
     };
-    print(call, who, &chain(&decoded.messages), &Calibration::default(), &name)
+    print(call, who, &chain(&decoded.messages), &Calibration::default(), odd, &name)
 }
 
 /// What a file holds, or would hold once it was made a message file.
@@ -145,10 +153,18 @@ pub fn of_session(
     }
     new.extend(made);
     let decoded = conversation.messages();
+    let told = Told { name: conversation.name().session.to_string(), source: Vec::new() };
+    let odd = Odd { problems: decoded.problems.clone(), told };
     let mut chain = conversation.chain(&decoded);
     chain.messages.extend(&new);
     let name = |id: &MessageId| id.to_string();
-    print(call, who, &chain, &conversation.notes().calibration, &name)
+    print(call, who, &chain, &conversation.notes().calibration, odd, &name)
+}
+
+/// What is odd about a conversation, and where that stands.
+struct Odd {
+    problems: Vec<Problem>,
+    told: Told,
 }
 
 fn print(
@@ -156,6 +172,7 @@ fn print(
     mut who: Who,
     chain: &Chain<'_>,
     calibration: &Calibration,
+    mut odd: Odd,
     name: &dyn Fn(&MessageId) -> String,
 ) -> Result<(), Failure> {
     call.choosing.tune(&mut who.agent);
@@ -164,6 +181,8 @@ fn print(
     let plan = asked.plan(chain, calibration, Precision::default());
     let request =
         plan.ready().map_err(|why| Failure::input(why.to_string()).or_hint(why.hint()))?;
+    odd.problems.extend(chain.problems.iter().chain(&plan.notes).cloned());
+    report_problems(odd.problems, &odd.told);
     for id in &plan.needs_summary {
         ui::remark(&format!("warning: chat would ask for a summary of {} first", name(id)));
     }
