@@ -170,8 +170,8 @@ struct Planning<'n, 'i> {
     now: Timestamp,
     /// By the number of the record.
     changes: HashMap<usize, Change>,
-    /// The record that a record repeats: it has the same name, and says the same.
-    repeated: Vec<Option<usize>>,
+    /// Whether a record repeats the one before of its name.
+    repeated: Vec<bool>,
 }
 
 impl Planning<'_, '_> {
@@ -214,9 +214,9 @@ impl Planning<'_, '_> {
             let earlier = latest.get(link.id).copied();
             let is_same =
                 |earlier: usize| note.print.is_some() && notes[earlier].print == note.print;
-            let repeated = earlier.filter(|earlier| !link.id.is_empty() && is_same(*earlier));
-            self.repeated.push(repeated);
-            if repeated.is_some() {
+            let is_repeated = !link.id.is_empty() && earlier.is_some_and(is_same);
+            self.repeated.push(is_repeated);
+            if is_repeated {
                 continue;
             }
             if link.id.is_empty() || earlier.is_some() {
@@ -230,7 +230,9 @@ impl Planning<'_, '_> {
     /// Gives a parent to whoever has lost it: the record before it in its chain, as it most probably was.
     fn link_anew(&mut self) {
         let notes = self.notes;
-        let tree = Tree::new(notes.iter().map(|note| note.names.link()).collect());
+        // Of a record that is there twice the new file has one, and a circle of them no other link.
+        let kept = self.kept();
+        let tree = Tree::new(kept.iter().map(|at| notes[*at].names.link()).collect());
         let mut codes: HashMap<usize, &str> = HashMap::new();
         for finding in tree.findings() {
             let code = &*finding.problem.code;
@@ -241,33 +243,32 @@ impl Planning<'_, '_> {
             }
         }
         let mut groups = Groups::of(&tree);
-        for (at, repeated) in self.repeated.iter().enumerate() {
-            // Whoever follows the one follows the other: the new file has one of them.
-            if let Some(repeated) = repeated {
-                groups.join(at, *repeated);
-            }
-        }
         let mut before: HashMap<Option<&str>, usize> = HashMap::new();
-        for (at, note) in notes.iter().enumerate() {
-            let link = note.names.link();
-            let parent = match codes.get(&at) {
+        for (place, at) in kept.iter().copied().enumerate() {
+            let link = notes[at].names.link();
+            let parent = match codes.get(&place) {
                 Some(&"unknown-parent" | &"parent-cycle") => {
                     let before = before.get(&link.agent).copied();
-                    before.filter(|before| groups.join(at, *before))
+                    before.filter(|before| groups.join(place, *before))
                 }
-                _ => tree.parent(at),
+                _ => tree.parent(place),
             };
-            let name = parent.map(|parent| self.id(parent));
+            let name = parent.map(|parent| self.id(kept[parent]));
             let is_progress = link.kind == LinkKind::Progress;
-            if codes.contains_key(&at)
+            if codes.contains_key(&place)
                 || (!is_progress && parent.is_some() && name.as_deref() != link.parent)
             {
                 self.change(at).parent = Some(name);
             }
-            if !is_progress && self.repeated[at].is_none() {
-                before.insert(link.agent, at);
+            if !is_progress {
+                before.insert(link.agent, place);
             }
         }
+    }
+
+    /// The records that are not there already.
+    fn kept(&self) -> Vec<usize> {
+        (0..self.notes.len()).filter(|at| !self.repeated[*at]).collect()
     }
 
     /// Puts the changes to their lines, and adds what conversations lack.
@@ -278,7 +279,7 @@ impl Planning<'_, '_> {
             let note = &self.notes[at];
             repair.lines.entry(note.line).or_default().records.insert(note.nth, change);
         }
-        for (note, _) in self.notes.iter().zip(&self.repeated).filter(|(_, it)| it.is_some()) {
+        for (_, note) in self.notes.iter().enumerate().filter(|(at, _)| self.repeated[*at]) {
             let line = repair.lines.entry(note.line).or_default();
             line.is_repeated = true;
             line.records.clear();
@@ -288,8 +289,7 @@ impl Planning<'_, '_> {
 
     /// Adds results that calls lack, and tombstones on what nobody can use.
     fn add_missing(&mut self, repair: &mut Repair) {
-        let kept: Vec<usize> =
-            (0..self.notes.len()).filter(|at| self.repeated[*at].is_none()).collect();
+        let kept = self.kept();
         let names: Vec<Change> = kept.iter().map(|at| self.mended(*at)).collect();
         let links = kept.iter().zip(&names).map(|(at, names)| names.link(&self.notes[*at]));
         let tree = Tree::new(links.collect());
