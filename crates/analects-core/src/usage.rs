@@ -46,6 +46,19 @@ impl TokenUsage {
         if !later.extra.is_empty() {
             self.extra = later.extra.clone();
         }
+        self.take_from_extra();
+    }
+
+    /// Takes counts that a provider gives under our names, though they are not its own: they would be read so from
+    /// JSON. Some gateways give both.
+    fn take_from_extra(&mut self) {
+        let mut extra = std::mem::take(&mut self.extra);
+        for (name, count) in NAMES.into_iter().zip(self.counts_mut()) {
+            if count.is_none() {
+                *count = extra.take(name, Raw::to);
+            }
+        }
+        self.extra = extra;
     }
 
     /// Whether nothing at all is known.
@@ -97,5 +110,23 @@ impl Json for TokenUsage {
                 writer.opt_u64(name, count);
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Counts in instalments.
+
+    use super::*;
+
+    #[test]
+    fn a_count_under_our_name_is_that_count() {
+        let mut extra = RawMap::new();
+        extra.push("reasoning_tokens", Raw::parse("1").unwrap());
+        extra.push("input_tokens", Raw::parse("7").unwrap());
+        let mut usage = TokenUsage { input_tokens: Some(5), ..TokenUsage::default() };
+        usage.update(&TokenUsage { extra, ..TokenUsage::default() });
+        assert_eq!((usage.input_tokens, usage.reasoning_tokens), (Some(5), Some(1)));
+        assert_eq!(TokenUsage::from_json(&usage.to_json()), Ok(usage));
     }
 }
