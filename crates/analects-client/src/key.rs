@@ -3,7 +3,7 @@
 use std::fmt;
 
 use analects_core::ApiError;
-use memchr::memmem;
+use memchr::memchr2;
 
 /// A provider's key. It prints as `[key]` and cannot be serialised.
 #[derive(Clone, PartialEq, Eq)]
@@ -31,13 +31,96 @@ impl Key {
 
     /// Takes the key out of a text.
     pub(crate) fn hide(&self, text: &str) -> String {
-        if self.is_secret() { text.replace(&self.0, HIDDEN) } else { text.into() }
+        if !self.is_secret() {
+            return text.to_string();
+        }
+        let Removed { mut out, held } = self.remove_from(text.as_bytes());
+        out.extend_from_slice(&text.as_bytes()[held..]);
+        // Whole characters come out, since a key is ASCII or stands there as it is.
+        String::from_utf8_lossy(&out).into_owned()
     }
 
     /// Something as short as "none" is no secret, and is a word that messages may hold.
     fn is_secret(&self) -> bool {
         self.0.len() >= SHORTEST_SECRET
     }
+
+    /// Puts something else in the place of every key, in whatever spelling.
+    fn remove_from(&self, bytes: &[u8]) -> Removed {
+        let mut out = Vec::with_capacity(bytes.len());
+        let mut at = 0;
+        let first = self.0.as_bytes()[0];
+        while let Some(offset) = memchr2(first, ESCAPE, &bytes[at..]) {
+            let candidate = at + offset;
+            out.extend_from_slice(&bytes[at..candidate]);
+            at = candidate;
+            match self.spelled_at(&bytes[candidate..]) {
+                Spelled::Whole(length) => {
+                    out.extend_from_slice(HIDDEN.as_bytes());
+                    at += length;
+                }
+                Spelled::Begun(_) => return Removed { out, held: at },
+                Spelled::Not => {
+                    out.push(bytes[at]);
+                    at += 1;
+                }
+            }
+        }
+        out.extend_from_slice(&bytes[at..]);
+        Removed { out, held: bytes.len() }
+    }
+
+    /// Whether bytes begin with the key, of which any character may be escaped as in JSON, also more than once, as
+    /// in JSON within JSON.
+    fn spelled_at(&self, bytes: &[u8]) -> Spelled {
+        let mut at = 0;
+        for (count, byte) in self.0.bytes().enumerate() {
+            let rest = &bytes[at..];
+            let escapes = rest.iter().take(MOST_ESCAPES).take_while(|byte| **byte == ESCAPE);
+            let escapes = escapes.count();
+            let spelling = &rest[escapes..];
+            let length = match spelling.first() {
+                // In the key itself, too, it may stand once or escaped.
+                _ if byte == ESCAPE && escapes > 0 => 0,
+                None => return Spelled::Begun(count),
+                Some(_) if escapes > 0 && begins_code(spelling, byte) => match spelling.len() {
+                    0..CODE_LENGTH => return Spelled::Begun(count),
+                    _ => CODE_LENGTH,
+                },
+                Some(first) if *first == byte => 1,
+                Some(_) => return Spelled::Not,
+            };
+            at += escapes + length;
+        }
+        Spelled::Whole(at)
+    }
+}
+
+/// The length of `u0073`.
+const CODE_LENGTH: usize = 5;
+
+/// Whether bytes begin with `u0073` for a byte, or are the beginning of that.
+fn begins_code(bytes: &[u8], byte: u8) -> bool {
+    let digit = |number: u8| b"0123456789abcdef"[usize::from(number)];
+    let code: [u8; CODE_LENGTH] = [b'u', b'0', b'0', digit(byte >> 4), digit(byte & 15)];
+    let length = bytes.len().min(CODE_LENGTH);
+    bytes[..length].eq_ignore_ascii_case(&code[..length])
+}
+
+/// Bytes without keys.
+struct Removed {
+    out: Vec<u8>,
+    /// From where on a key may have begun; the end if none has.
+    held: usize,
+}
+
+/// Whether a key stands somewhere.
+enum Spelled {
+    Not,
+    /// So many of its characters do, and then the bytes end.
+    Begun(usize),
+    /// It does, in so many bytes.
+    Whole(usize),
 }
 
 /// What stands in the place of a key.
@@ -45,6 +128,12 @@ const HIDDEN: &str = "[key]";
 
 /// How many characters make a secret.
 const SHORTEST_SECRET: usize = 8;
+
+/// What an escape begins with in JSON.
+const ESCAPE: u8 = b'\\';
+
+/// How many of them may stand before a character: JSON in JSON in JSON has seven.
+const MOST_ESCAPES: usize = 8;
 
 /// Takes a key out of bytes that come in pieces, wherever they were cut. Not all of them need to be
 /// text.
@@ -67,39 +156,18 @@ impl KeyRemover {
         if !self.held.is_empty() {
             bytes = [std::mem::take(&mut self.held), bytes].concat();
         }
-        if let Some(at) = memmem::find(&bytes, self.key.0.as_bytes()) {
-            bytes = self.replaced(&bytes, at);
-        }
-        self.held = bytes.split_off(bytes.len() - self.begun(&bytes));
-        bytes
-    }
-
-    /// The bytes with something else in the place of every key, of which the first is at `at`.
-    fn replaced(&self, bytes: &[u8], at: usize) -> Vec<u8> {
-        let key = self.key.0.as_bytes();
-        let (mut out, mut rest, mut next) = (Vec::with_capacity(bytes.len()), bytes, Some(at));
-        while let Some(at) = next {
-            out.extend_from_slice(&rest[..at]);
-            out.extend_from_slice(HIDDEN.as_bytes());
-            rest = &rest[at + key.len()..];
-            next = memmem::find(rest, key);
-        }
-        out.extend_from_slice(rest);
+        let Removed { out, held } = self.key.remove_from(&bytes);
+        self.held = bytes.split_off(held);
         out
-    }
-
-    /// How many of the last bytes may be the start of a key.
-    fn begun(&self, bytes: &[u8]) -> usize {
-        let key = self.key.0.as_bytes();
-        let longest = bytes.len().min(key.len() - 1);
-        let is_begun = |count: &usize| key.starts_with(&bytes[bytes.len() - count..]);
-        (1..=longest).rev().find(is_begun).unwrap_or(0)
     }
 
     /// What was held back, once no more comes. So much of a key that it is a secret is not given.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         let held = std::mem::take(&mut self.held);
-        if held.len() < SHORTEST_SECRET { held } else { HIDDEN.into() }
+        match self.key.spelled_at(&held) {
+            Spelled::Begun(count) if count >= SHORTEST_SECRET => HIDDEN.into(),
+            _ => held,
+        }
     }
 }
 
@@ -132,6 +200,41 @@ mod tests {
             out.extend(remover.finish());
             let out = String::from_utf8(out).unwrap();
             assert_eq!(out, "a sk-[key] b [key][key] sk-sk c sk", "in pieces of {size}");
+        }
+    }
+
+    fn without(key: &str, text: &str, size: usize) -> String {
+        let mut remover = KeyRemover::new(&Key::new(key).unwrap()).unwrap();
+        let pieces = text.as_bytes().chunks(size).map(|piece| remover.push(piece.to_vec()));
+        let mut out = pieces.collect::<Vec<_>>().concat();
+        out.extend(remover.finish());
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_key_is_removed_in_whatever_spelling() {
+        let key = "sk-u/useme";
+        let all: String = key.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
+        let capitals = all.to_uppercase().replace("\\U", "\\u");
+        let nested = all.replace('\\', "\\\\\\\\");
+        let some = key.replace("sk", "\\u0073\\u006B").replace('/', "\\/");
+        for spelling in [key.to_string(), all, capitals, nested, some] {
+            let text = format!("{{\"a\":\"\\n{spelling}\\u0073k \\\"{spelling}\"}}\\u0073");
+            for size in 1..=text.len() {
+                let expected = "{\"a\":\"\\n[key]\\u0073k \\\"[key]\"}\\u0073";
+                assert_eq!(without(key, &text, size), expected, "{spelling} in pieces of {size}");
+            }
+            assert_eq!(Key::new(key).unwrap().hide(&spelling), "[key]");
+        }
+        let key = "sk-use\\me";
+        assert_eq!(without(key, "sk-use\\me sk-use\\\\me", 3), "[key] [key]");
+    }
+
+    #[test]
+    fn what_is_no_key_stays_as_it_is() {
+        let text = "\\\\\\\\\\\\\\\\\\\\\\\\ \\u \\u00 \\u0073 sk\\-very \\\"sk-very-secrex";
+        for size in 1..=text.len() {
+            assert_eq!(without("sk-very-secret", text, size), text);
         }
     }
 

@@ -421,6 +421,31 @@ fn a_key_that_the_server_quotes_reaches_nobody() {
     }
 }
 
+/// What is raw in a message would become the key again once somebody reads it as JSON.
+#[test]
+fn an_answer_that_spells_the_key_in_escapes_is_read_without_it() {
+    const SECRET: &str = "sk-a-very-secret-key-of-somebody";
+    let spelled: String = SECRET.bytes().map(|byte| format!("\\u{byte:04x}")).collect();
+    let nested = spelled.replace('\\', "\\\\");
+    let (url, _requests) = serve(move |stream| {
+        let data = format!(
+            "data: {{\"id\":\"{spelled}\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\
+             \"Your key is {spelled}\",\"tool_calls\":[{{\"index\":0,\"id\":\"c\",\"function\":{{\
+             \"name\":\"f\",\"arguments\":\"{{\\\"a\\\":\\\"{nested}\\\"}}\"}}}}]}},\
+             \"finish_reason\":\"stop\"}}],\"headers\":\"{spelled}\"}}\n\n"
+        );
+        stream.write_all(STREAM.as_bytes()).unwrap();
+        write_chunks(stream, format!("{data}data: [DONE]\n\n").as_bytes(), 7);
+    });
+    let (events, error) = ask(&model(&url, Some(SECRET)), once());
+    assert_eq!(error, None);
+    let message = folded(&events).message;
+    assert_eq!(message.text(), "Your key is [key]");
+    let shown = format!("{message:?}");
+    assert!(shown.contains("{\"a\":\"[key]\"}"), "{shown}");
+    assert!(!shown.contains("0073"), "{shown}");
+}
+
 #[test]
 fn an_answer_that_quotes_the_key_is_read_without_it() {
     const SECRET: &str = "sk-a-very-secret-key-of-somebody";
