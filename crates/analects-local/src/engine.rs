@@ -63,7 +63,7 @@ impl Local {
         let python = match known.ok().filter(|python| python.is_file()) {
             Some(python) => python,
             // The system may have got a newer one since.
-            None => python::find(&self.search_path)?,
+            None => python::find(self)?,
         };
         Ok(Some(Engine::Wheel { folder, python }))
     }

@@ -49,6 +49,7 @@ pub fn hidden(args: &[OsString]) -> Option<u8> {
                 program: PathBuf::from(program),
                 lease: Duration::from_millis(lease),
                 secrets: Vec::new(),
+                python_environment: None,
             };
             let kept = keep(&local, &name.to_string_lossy());
             kept.err().map(|error| error.to_string())

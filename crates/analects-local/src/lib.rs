@@ -23,6 +23,7 @@
 //!     program: std::env::current_exe()?,
 //!     lease: LEASE,
 //!     secrets: vec!["OPENAI_API_KEY".to_string()],
+//!     python_environment: None,
 //! };
 //! let weights = folder.path().join("weights.gguf");
 //! std::fs::write(&weights, b"GGUF and so on")?;
@@ -98,4 +99,6 @@ pub struct Local {
     pub lease: Duration,
     /// Environment variables that a server has no business to see, such as keys.
     pub secrets: Vec<String>,
+    /// All that a Python which fetches something sees of the environment; `None` for all of it.
+    pub python_environment: Option<Vec<(OsString, OsString)>>,
 }

@@ -75,7 +75,7 @@ impl Local {
         if missing.is_nothing() {
             return Ok(false);
         }
-        let python = python::find(&self.search_path)?;
+        let python = python::find(self)?;
         missing.check_space(&store)?;
         let total = missing.total();
         let about = missing.weights.map(|(model, _)| model.about.as_str());
@@ -164,7 +164,7 @@ impl Fetch<'_> {
     ) -> Result<(), LocalError> {
         let staging = self.staging;
         std::fs::create_dir_all(staging).map_err(to("create this folder", staging))?;
-        let pip = python::pip(&self.python, staging, &self.local.search_path)?;
+        let pip = python::pip(self.local, &self.python, staging)?;
         if let Some(size) = missing.engine {
             let made = self.fetch(&pip, &packages().engine, size, tell)?;
             self.place_engine(&made)?;
@@ -198,6 +198,7 @@ impl Fetch<'_> {
             list.as_os_str(),
         ]);
         let mut command = keeper::following(self.local, &pip.program, args);
+        python::narrow(self.local, &mut command);
         for name in NOT_FOR_PIP {
             command.env_remove(name);
         }

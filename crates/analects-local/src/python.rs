@@ -1,12 +1,12 @@
 //! Finding a Python that can run the engine, and a pip that can fetch it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::LocalError;
 use crate::engine::find_program;
 use crate::error::to;
+use crate::{Local, LocalError};
 
 /// What a Python may be called, the best first.
 const NAMES: [&str; 7] =
@@ -21,10 +21,10 @@ const WHO: &str = "import sys, sysconfig\n\
 
 /// The first Python of a search path that can run the engine: 3.10 or later, with 64 bits and the
 /// usual threads.
-pub(crate) fn find(search_path: &OsStr) -> Result<PathBuf, LocalError> {
+pub(crate) fn find(local: &Local) -> Result<PathBuf, LocalError> {
     let mut unfit = None;
-    for program in NAMES.iter().filter_map(|name| find_program(search_path, name)) {
-        let Some(said) = run(Command::new(&program).args(["-I", "-S", "-c", WHO])) else {
+    for program in NAMES.iter().filter_map(|name| find_program(&local.search_path, name)) {
+        let Some(said) = run(local, Command::new(&program).args(["-I", "-S", "-c", WHO])) else {
             continue;
         };
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
@@ -47,49 +47,57 @@ pub(crate) struct Pip {
 /// A pip for this Python: its own; or one in a virtual environment; or, on Debian without either, that
 /// of the package `python3-pip-whl`, which nobody has to be root to look into. What it takes is put
 /// into `folder`.
-pub(crate) fn pip(python: &Path, folder: &Path, search_path: &OsStr) -> Result<Pip, LocalError> {
+pub(crate) fn pip(local: &Local, python: &Path, folder: &Path) -> Result<Pip, LocalError> {
     let module = |program: &Path| Pip {
         program: program.to_path_buf(),
         args: ["-m", "pip"].map(OsString::from).to_vec(),
     };
     let own = module(python);
-    if works(&own) {
+    if works(local, &own) {
         return Ok(own);
     }
     let environment = folder.join("venv");
-    if run(Command::new(python).args(["-m", "venv"]).arg(&environment)).is_some() {
+    if run(local, Command::new(python).args(["-m", "venv"]).arg(&environment)).is_some() {
         let made = module(&environment.join("bin/python"));
-        if works(&made) {
+        if works(local, &made) {
             return Ok(made);
         }
     }
-    let made = debian(python, &folder.join("debian"), search_path)?;
-    made.filter(works).ok_or_else(|| LocalError::NoPip(python.to_path_buf()))
+    let made = debian(local, python, &folder.join("debian"))?;
+    made.filter(|made| works(local, made)).ok_or_else(|| LocalError::NoPip(python.to_path_buf()))
 }
 
-fn works(pip: &Pip) -> bool {
-    run(Command::new(&pip.program).args(&pip.args).arg("--version")).is_some()
+fn works(local: &Local, pip: &Pip) -> bool {
+    run(local, Command::new(&pip.program).args(&pip.args).arg("--version")).is_some()
+}
+
+/// Lets a command see what it needs of the environment: it fetches what others wrote, and keys are not its business.
+pub(crate) fn narrow(local: &Local, command: &mut Command) {
+    if let Some(environment) = &local.python_environment {
+        command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
+    }
 }
 
 /// What a program said, if it could be started and ended well.
-fn run(command: &mut Command) -> Option<Output> {
+fn run(local: &Local, command: &mut Command) -> Option<Output> {
+    narrow(local, command);
     let output = command.stdin(Stdio::null()).output().ok()?;
     output.status.success().then_some(output)
 }
 
-fn debian(python: &Path, folder: &Path, search_path: &OsStr) -> Result<Option<Pip>, LocalError> {
-    let program = |name| find_program(search_path, name);
+fn debian(local: &Local, python: &Path, folder: &Path) -> Result<Option<Pip>, LocalError> {
+    let program = |name| find_program(&local.search_path, name);
     let (Some(apt), Some(dpkg)) = (program("apt-get"), program("dpkg-deb")) else {
         return Ok(None);
     };
     std::fs::create_dir_all(folder).map_err(to("create this folder", folder))?;
     // It checks the signature of what it fetches.
     let fetch = ["download", "--quiet", "--quiet", "python3-pip-whl"];
-    if run(Command::new(apt).args(fetch).current_dir(folder)).is_none() {
+    if run(local, Command::new(apt).args(fetch).current_dir(folder)).is_none() {
         return Ok(None);
     }
     let Some(package) = first_in(folder, ".deb") else { return Ok(None) };
-    run(Command::new(dpkg).arg("--extract").arg(package).arg(folder));
+    run(local, Command::new(dpkg).arg("--extract").arg(package).arg(folder));
     let wheel = first_in(&folder.join("usr/share/python-wheels"), ".whl");
     Ok(wheel.map(|wheel| Pip {
         program: python.to_path_buf(),

@@ -11,7 +11,7 @@ use analects_providers::vendors;
 use analects_runtime::Starter;
 
 use crate::failure::{Failure, words};
-use crate::surroundings::Surroundings;
+use crate::surroundings::{self, Surroundings};
 use crate::ui;
 
 /// The models of this machine.
@@ -29,6 +29,7 @@ pub fn local(surroundings: &Surroundings) -> Result<Local, Failure> {
         program,
         lease: surroundings.lease.unwrap_or(LEASE),
         secrets: keys.map(|name| (*name).to_string()).collect(),
+        python_environment: Some(surroundings::for_python()),
     })
 }
 

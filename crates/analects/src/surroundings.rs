@@ -196,6 +196,51 @@ fn provider_settings() -> impl Iterator<Item = Setting> {
     })
 }
 
+/// Variables that a Python needs to start and to fetch something: where programs and files are, how the network is
+/// reached and whom it trusts, in which language it speaks.
+const FOR_PYTHON: [&str; 28] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "XDG_CONFIG_HOME",
+    "XDG_CONFIG_DIRS",
+    "XDG_CACHE_HOME",
+    "NETRC",
+    "HTTP_PROXY",
+    "http_proxy",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+];
+
+/// The same by how they begin: the settings of pip, of the language, and of what chooses a Python.
+const FOR_PYTHON_BY_START: [&str; 4] = ["PIP_", "LC_", "PYTHON", "PYENV_"];
+
+/// What of the environment a Python gets that fetches something: no key, and nothing else that is not listed.
+pub fn for_python() -> Vec<(OsString, OsString)> {
+    let is_listed = |name: &str| {
+        FOR_PYTHON.contains(&name)
+            || FOR_PYTHON_BY_START.iter().any(|start| name.starts_with(start))
+    };
+    env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_listed)).collect()
+}
+
 fn proxies() -> Proxies {
     let value = |names| first_of(names).map(|(_, value)| value);
     Proxies { http: value(&HTTP_PROXY), https: value(&HTTPS_PROXY), no_proxy: value(&NO_PROXY) }

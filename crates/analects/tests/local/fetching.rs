@@ -64,6 +64,37 @@ fn offline_there_is_a_clear_message_and_nobody_waits_long() {
     assert!(seconds < 60.0);
 }
 
+/// A Python that says it is one, and writes down what it sees of the environment.
+#[test]
+fn what_fetches_sees_no_key() {
+    let machine = Machine::bare();
+    let seen = machine.path("seen");
+    let python = machine.path("bin/python3");
+    let script = format!(
+        "/usr/bin/env >> '{}'\n\
+         case \"$*\" in *version_info*) printf '%s\\n' '{}' 3.12 True;; *install*) exit 1;; esac",
+        seen.display(),
+        python.display()
+    );
+    program(&machine, "python3", &script);
+    let mut command = machine.command(&PULL);
+    command.env("PATH", machine.path("bin")).env("OPENAI_API_KEY", "sk-one").env("MY_TOKEN", "two");
+    command
+        .env("PIP_INDEX_URL", "http://index.example/")
+        .env("https_proxy", "http://proxy.example");
+    let run: Run = command.output().unwrap().into();
+    assert_eq!(run.code, Some(5), "{run:?}");
+    let seen = std::fs::read_to_string(seen).unwrap();
+    assert!(
+        seen.matches("PATH=").count() >= 3,
+        "found, asked for pip, and told to install: {seen}"
+    );
+    assert!(!seen.contains("sk-one") && !seen.contains("two"), "{seen}");
+    for kept in ["PIP_INDEX_URL=http://index.example/\n", "https_proxy=http://proxy.example\n"] {
+        assert!(seen.contains(kept), "{kept} is not in {seen}");
+    }
+}
+
 #[test]
 fn a_terminal_shows_how_far_it_is_on_one_line() {
     let machine = Machine::bare();

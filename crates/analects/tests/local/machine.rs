@@ -133,6 +133,7 @@ impl Machine {
             program: env!("CARGO_BIN_EXE_analects").into(),
             lease: LEASE,
             secrets: Vec::new(),
+            python_environment: None,
         }
     }
 
