@@ -255,9 +255,13 @@ impl Planning<'_, '_> {
             };
             let name = parent.map(|parent| self.id(kept[parent]));
             let is_progress = link.kind == LinkKind::Progress;
-            if codes.contains_key(&place)
-                || (!is_progress && parent.is_some() && name.as_deref() != link.parent)
-            {
+            // Progress may follow other progress, which is nobody's parent; but it goes along with a new name.
+            let is_renamed = parent.is_some_and(|parent| {
+                let is_named = Some(notes[kept[parent]].names.link().id) == link.parent;
+                is_named && self.new_id(kept[parent]).is_some()
+            });
+            let is_moved = !is_progress && parent.is_some() && name.as_deref() != link.parent;
+            if codes.contains_key(&place) || is_renamed || is_moved {
                 self.change(at).parent = Some(name);
             }
             if !is_progress {

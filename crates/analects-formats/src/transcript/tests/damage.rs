@@ -445,6 +445,17 @@ fn a_repeated_record_gets_no_parent_below_it() {
     }
 }
 
+/// Progress follows its parent also when that gets a new name.
+#[test]
+fn progress_goes_along_with_a_new_name() {
+    let bytes = "{\"agent_id\":\"x\",\"id\":\"a\"}\n{\"id\":\"a\"}\n\
+                 {\"type\":\"progress\",\"id\":\"p\",\"parent_id\":\"a\"}\n";
+    let fixed = fix(bytes.as_bytes());
+    let text = String::from_utf8_lossy(&fixed.file);
+    assert!(text.contains("\"id\":\"p\",\"parent_id\":\"00000000-"), "{text}");
+    assert_eq!(fix(&fixed.file), Fixed { file: fixed.file.clone(), rest: vec![] });
+}
+
 proptest! {
     /// Whatever happens to the bytes: nothing panics, and every line that was not touched is read.
     #[test]
