@@ -37,6 +37,9 @@ pub struct Pullable {
     pub about: String,
     /// Where the weights are in the package.
     pub(crate) file: String,
+    /// How large these are, and their hash: what is here already may be damaged.
+    pub(crate) bytes: u64,
+    pub(crate) sha256: String,
     pub(crate) package: Package,
 }
 
@@ -104,6 +107,9 @@ mod tests {
                 assert!(wheel.sha256.len() == 64 && requirement.contains(&wheel.sha256));
                 assert!(wheel.bytes > 1_000_000 && wheel.unpacked > wheel.bytes);
             }
+        }
+        for model in &packages.models {
+            assert!(model.sha256.len() == 64 && model.bytes > 1_000_000, "{}", model.model);
         }
         assert!(pullable("smollm2").is_some_and(|model| model.about.contains("tiny")));
     }

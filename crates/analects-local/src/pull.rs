@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::engine::PYTHON;
 use crate::error::to;
 use crate::folders::sync;
-use crate::models::{check_name, check_weights};
+use crate::models::{Installed, check_name, check_weights};
 use crate::packages::{Package, Pullable, Size, packages, pullable};
 use crate::python::Pip;
 use crate::{Local, LocalError, keeper, python, sys};
@@ -28,6 +28,11 @@ const MORE: u64 = 40_000_000;
 pub enum Pulling<'a> {
     /// Somebody else is fetching something.
     Waiting,
+    /// The weights are here, but are not what they should be; they are fetched again.
+    Damaged {
+        /// The model.
+        name: &'a str,
+    },
     /// It begins.
     Begin {
         /// The model.
@@ -54,10 +59,12 @@ pub enum Pulling<'a> {
 struct Missing {
     engine: Option<Size>,
     weights: Option<(&'static Pullable, Size)>,
+    /// Whether weights are here that are no good.
+    is_damaged: bool,
 }
 
 impl Local {
-    /// Fetches what a model needs, as far as it is not here; false if all of it is.
+    /// Fetches what a model needs, as far as it is not here or damaged; false if all of it is here.
     pub fn pull(&self, name: &str, tell: &mut dyn FnMut(Pulling<'_>)) -> Result<bool, LocalError> {
         check_name(name)?;
         if !cfg!(unix) {
@@ -75,6 +82,10 @@ impl Local {
         if missing.is_nothing() {
             return Ok(false);
         }
+        let is_damaged = missing.is_damaged;
+        if is_damaged {
+            tell(Pulling::Damaged { name });
+        }
         let python = python::find(self)?;
         missing.check_space(&store)?;
         let total = missing.total();
@@ -86,13 +97,21 @@ impl Local {
         // What cannot be removed now is removed by the next one.
         let _ = std::fs::remove_dir_all(&staging);
         fetched?;
+        if is_damaged {
+            // Its server still has the old ones.
+            self.stop(name)?;
+        }
         tell(Pulling::Done);
         Ok(true)
     }
 
     fn missing(&self, name: &str) -> Result<Missing, LocalError> {
+        let mut is_damaged = false;
         let weights = match self.find(name) {
-            Ok(_) => None,
+            Ok(found) => {
+                is_damaged = self.is_damaged(&found);
+                pullable(name).filter(|_| is_damaged)
+            }
             Err(LocalError::NotPulled(_)) => pullable(name),
             Err(error) => return Err(error),
         };
@@ -101,7 +120,15 @@ impl Local {
             Some(_) => None,
             None => Some(packages().engine.size()?),
         };
-        Ok(Missing { engine, weights })
+        Ok(Missing { engine, weights, is_damaged })
+    }
+
+    /// Whether weights that were fetched are not what they should be. The person's own are theirs. Without a
+    /// Python, only the length is compared.
+    fn is_damaged(&self, found: &Installed) -> bool {
+        let Some(model) = pullable(&found.name).filter(|_| !found.is_own) else { return false };
+        found.bytes != Some(model.bytes)
+            || python::sha256(self, &found.path).is_some_and(|hash| hash != model.sha256)
     }
 }
 

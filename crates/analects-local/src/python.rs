@@ -19,6 +19,21 @@ const WHO: &str = "import sys, sysconfig\n\
     print(sys.version_info >= (3, 10) and sys.maxsize > 2**32 \
     and not sysconfig.get_config_var('Py_GIL_DISABLED'))";
 
+/// Prints the hash of a file.
+const HASH: &str = "import hashlib, sys\n\
+    hash = hashlib.sha256()\n\
+    with open(sys.argv[1], 'rb') as file:\n\
+    \x20   for piece in iter(lambda: file.read(1 << 20), b''):\n\
+    \x20       hash.update(piece)\n\
+    print(hash.hexdigest())";
+
+/// The SHA-256 of a file; `None` without a Python, or where the file cannot be read.
+pub(crate) fn sha256(local: &Local, path: &Path) -> Option<String> {
+    let python = find(local).ok()?;
+    let said = run(local, Command::new(python).args(["-I", "-S", "-c", HASH]).arg(path))?;
+    Some(String::from_utf8_lossy(&said.stdout).trim().to_string())
+}
+
 /// The first Python of a search path that can run the engine: 3.10 or later, with 64 bits and the
 /// usual threads.
 pub(crate) fn find(local: &Local) -> Result<PathBuf, LocalError> {

@@ -81,6 +81,9 @@ pub fn pull(local: &Local, name: &str) -> Result<bool, Failure> {
     let mb = |bytes: u64| bytes.div_ceil(1_000_000);
     let pulled = local.pull(name, &mut |pulling| match pulling {
         Pulling::Waiting => ui::remark("another process is fetching a model; waiting for it"),
+        Pulling::Damaged { name } => {
+            ui::remark(&format!("the weights of local/{name} are damaged, and are fetched again"));
+        }
         Pulling::Begin { name, about, download, disk } => {
             if let Some(about) = about {
                 ui::remark(&format!("local/{name} is {about}"));

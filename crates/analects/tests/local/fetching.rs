@@ -95,6 +95,36 @@ fn what_fetches_sees_no_key() {
     }
 }
 
+/// Weights that are too short, or of the right length with another hash, are not taken for good ones.
+#[test]
+fn damaged_weights_are_noticed() {
+    const LENGTH: u64 = 98_362_432;
+    const GOOD: &str = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
+    let machine = Machine::bare();
+    program(&machine, "llama-server", "exit 1");
+    let folder = machine.store().join("models");
+    std::fs::create_dir_all(&folder).unwrap();
+    let weights = folder.join("smollm2.gguf");
+    std::fs::write(&weights, "GGUF and so on").unwrap();
+    let python = machine.path("bin/python3");
+    for (length, hash, is_good) in [(14, GOOD, false), (LENGTH, "0", false), (LENGTH, GOOD, true)] {
+        // It takes no room: all of it but the start is a hole.
+        std::fs::File::options().write(true).open(&weights).unwrap().set_len(length).unwrap();
+        let script = format!(
+            "case \"$*\" in *version_info*) printf '%s\\n' '{}' 3.12 True;; *hashlib*) echo {hash};; \
+             *install*) exit 1;; esac",
+            python.display()
+        );
+        program(&machine, "python3", &script);
+        let run = alone(&machine, &PULL);
+        let expected = if is_good { Some(0) } else { Some(5) };
+        assert_eq!(run.code, expected, "{}", run.stderr);
+        let damaged = "the weights of local/smollm2 are damaged, and are fetched again\n";
+        assert_eq!(run.stderr.contains(damaged), !is_good, "{}", run.stderr);
+        assert!(weights.exists(), "what cannot be fetched is not taken away either");
+    }
+}
+
 #[test]
 fn a_terminal_shows_how_far_it_is_on_one_line() {
     let machine = Machine::bare();
