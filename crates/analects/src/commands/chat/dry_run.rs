@@ -15,7 +15,7 @@ use super::choosing::{self, check_asks};
 use super::in_file::{next_turn, not_opened, nothing_to_ask};
 use super::in_store::nothing_to_ask_in_session;
 use super::who::{Wanted, Who};
-use super::{Call, Said, allowed_pictures, folder_of, pictures};
+use super::{Call, Said, allowed_pictures, folder_of};
 use crate::commands::cells;
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
@@ -34,8 +34,10 @@ pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> 
     let wanted = Wanted { agent: wanted.agent.or(turn.agent.as_deref()), ..wanted };
     let who = Who::of_file(&document, wanted, &surroundings.models, config)?;
     let document = with_said(document, path, said)?;
+    let mut allowed = allowed_pictures(path, choosing.pictures, config, surroundings);
+    allowed.add(&said.pictures);
     let odd = Odd {
-        problems: file_messages(&document, path).problems,
+        problems: file_messages(&document, path, &allowed).problems,
         told: Told {
             name: path.to_string_lossy().into_owned(),
             source: document.source().to_vec(),
@@ -52,10 +54,7 @@ pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> 
     let chosen = chosen.and_then(|changes| msgfile::set_attributes(&document, &changes));
     let chosen = chosen.map_err(|error| cells::explain(path, &error))?;
     let document = with_reminders(document.with_source(chosen), path, surroundings)?;
-    let mut allowed = allowed_pictures(path, choosing.pictures, config, surroundings);
-    allowed.add(&said.pictures);
     let decoded = file_messages(&document, path, &allowed);
-    pictures::report(path, &document, &decoded.problems);
     let session = msgfile::session_of(&path.to_string_lossy());
     let name = |id: &MessageId| match msgfile::cell_of(&document, &session, id) {
         Some(cell) => format!("cell {cell}"),

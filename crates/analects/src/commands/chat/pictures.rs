@@ -3,7 +3,6 @@
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 
-use analects_core::Problem;
 use analects_formats::msgfile::{Document, pictures_in};
 use analects_runtime::named_pictures;
 use analects_store::{AllowedPictures, PictureConsent, read_message_file};
@@ -12,9 +11,6 @@ use crate::config::Config;
 use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
 use crate::ui;
-
-/// The problems that are about pictures.
-const CODES: [&str; 2] = ["picture-not-allowed", "unreadable-picture"];
 
 /// The pictures of the file at `path` that may be sent. `is_wanted` is the flag of this call.
 pub fn allowed(
@@ -68,14 +64,6 @@ pub fn ask_once(
         PictureConsent::of(path, &surroundings.places).allow_all()?;
     }
     Ok(())
-}
-
-/// Says which pictures are not sent, and why.
-pub fn report(path: &Path, document: &Document, problems: &[Problem]) {
-    let is_about_picture = |problem: &&Problem| CODES.contains(&&*problem.code);
-    let found: Vec<Problem> = problems.iter().filter(is_about_picture).cloned().collect();
-    let name = path.to_string_lossy();
-    ui::report_problems(&name, document.source(), &found);
 }
 
 /// The pictures that would be sent if they were allowed.
