@@ -1,8 +1,9 @@
 //! `cargo xtask fuzz`: runs the fuzz functions under libFuzzer, which searches for inputs by coverage. It is
 //! built on demand, into a target folder of its own, so no other build waits for it.
 //!
-//! What a run finds interesting is kept in `target/fuzz/corpus`, and `fuzz keep` adds what of it reaches
-//! new code to the committed corpus. What breaks a target is in `target/fuzz/crashes`.
+//! Seeds are in `fuzz/corpus`. What a run finds interesting goes to `target/fuzz/corpus`, and `fuzz keep` puts a
+//! small set of it into `fuzz/found`, with which every later run begins; the ordinary tests do not read it. What
+//! breaks a target is in `target/fuzz/crashes`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,7 @@ pub enum Wish<'a> {
         /// The input.
         input: &'a Path,
     },
-    /// Adds what was found to the committed corpus.
+    /// Commits what was found.
     Keep {
         /// The names of the targets.
         targets: Vec<String>,
@@ -155,7 +156,9 @@ impl Fuzzer {
             command.arg(format!("-max_total_time={seconds}"));
             command.args(["-print_final_stats=1", "-timeout=10", "-rss_limit_mb=1024"]);
             command.arg(format!("-max_len={MAX_LENGTH}"));
-            command.arg(&found).arg(self.committed(target));
+            let kept = self.committed("found", target);
+            fs::create_dir_all(&kept).map_err(|error| error.to_string())?;
+            command.arg(&found).arg(self.committed("corpus", target)).arg(&kept);
             let outcome = steps::run(&format!("fuzz {target}"), &mut command);
             summary.push_str(&line_about(target, &outcome));
             if !outcome.ok {
@@ -167,22 +170,24 @@ impl Fuzzer {
         Ok(broken)
     }
 
-    /// Adds to the committed corpus what reaches code that nothing in it reaches.
+    /// Commits, of all that was found, a small set of short inputs that reaches what the seeds do not.
     fn keep(&self, target: &str) -> Result<(), String> {
+        let work = self.folder("keep", target)?;
+        let (reached, short) = (work.join("reached"), work.join("short"));
+        let (seeds, kept) = (self.committed("corpus", target), self.committed("found", target));
         let found = self.folder("corpus", target)?;
-        let short = self.folder("short", target)?;
-        for entry in fs::read_dir(&found).into_iter().flatten().flatten() {
-            if entry.metadata().is_ok_and(|facts| facts.len() <= MAX_KEPT) {
-                let to = short.join(entry.file_name());
-                fs::copy(entry.path(), to).map_err(|error| error.to_string())?;
-            }
+        copy_short(&seeds, &reached, u64::MAX).map_err(|error| error.to_string())?;
+        for folder in [&kept, &found] {
+            copy_short(folder, &short, MAX_KEPT).map_err(|error| error.to_string())?;
         }
         let mut command = self.command(target)?;
-        // How often code runs is of no interest here: the corpus would be ten times as large.
-        command.args(["-merge=1", "-use_counters=0"]).arg(self.committed(target)).arg(&short);
-        let ok = steps::run(&format!("keep {target}"), &mut command).ok;
-        let _ = fs::remove_dir_all(short);
-        if ok { Ok(()) } else { Err(format!("the corpus of {target} could not be merged")) }
+        // How often code runs is of no interest here: the set would be ten times as large.
+        command.args(["-set_cover_merge=1", "-use_counters=0"]).arg(&reached).arg(&short);
+        let merged = steps::run(&format!("keep {target}"), &mut command).ok;
+        let moved = merged.then(|| replace_kept(&reached, &seeds, &kept)).transpose();
+        let _ = fs::remove_dir_all(work);
+        let moved = moved.map_err(|error| error.to_string())?;
+        moved.ok_or_else(|| format!("what {target} found could not be merged"))
     }
 
     fn command(&self, target: &str) -> Result<Command, String> {
@@ -193,8 +198,8 @@ impl Fuzzer {
         Ok(command)
     }
 
-    fn committed(&self, target: &str) -> PathBuf {
-        self.root.join("fuzz/corpus").join(target)
+    fn committed(&self, kind: &str, target: &str) -> PathBuf {
+        self.root.join("fuzz").join(kind).join(target)
     }
 
     fn folder(&self, kind: &str, target: &str) -> Result<PathBuf, String> {
@@ -203,6 +208,33 @@ impl Fuzzer {
         made.map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(folder)
     }
+}
+
+/// Copies the files of a folder that are no longer than this.
+fn copy_short(from: &Path, to: &Path, longest: u64) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).into_iter().flatten() {
+        let entry = entry?;
+        if entry.metadata()?.len() <= longest {
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts what was reached beyond the seeds in the place of what was kept before.
+fn replace_kept(reached: &Path, seeds: &Path, kept: &Path) -> std::io::Result<()> {
+    if kept.exists() {
+        fs::remove_dir_all(kept)?;
+    }
+    fs::create_dir_all(kept)?;
+    for entry in fs::read_dir(reached)? {
+        let entry = entry?;
+        if !seeds.join(entry.file_name()).exists() {
+            fs::copy(entry.path(), kept.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
 }
 
 /// The platform of this machine: naming it keeps the flags away from build scripts.

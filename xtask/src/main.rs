@@ -13,7 +13,7 @@ usage: cargo xtask <verb>
   torture  run the tests with far more cases, and each fuzz target for 5 minutes;
            `torture SECONDS` for so long
   fuzz     search for inputs that break a parser: `fuzz [TARGET] [SECONDS]`;
-           `fuzz TARGET FILE` runs one input, `fuzz keep` adds what was found to the corpus
+           `fuzz TARGET FILE` runs one input, `fuzz keep` keeps what was found for later runs
   tidy     check the tree's own rules
 ";
 
