@@ -142,7 +142,14 @@ pub(crate) fn may_be_passed_on(url: &str) -> bool {
 }
 
 /// Why an address is not passed on.
-pub(crate) const NOT_PASSED_ON: &str = "its address is not one of the network";
+pub(crate) const NOT_PASSED_ON: &str = "only http, https, gs and data addresses are sent";
+
+/// Whether a type and a text are what they say, and not an address that begins with them.
+pub(crate) fn is_data(media_type: &str, data: &str) -> bool {
+    let is_type = |c: char| c.is_ascii_alphanumeric() || "/.+-_".contains(c);
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=_-\r\n".contains(&byte);
+    media_type.chars().all(is_type) && data.bytes().all(is_base64)
+}
 
 /// A document or an image as a URL that holds its bytes.
 pub(crate) fn data_url(media_type: &str, data: &str) -> String {

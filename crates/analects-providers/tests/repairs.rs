@@ -198,11 +198,17 @@ fn no_address_of_a_file_goes_out() {
         "../etc/canary",
         "ftp://h/etc/canary",
         " file:///etc/canary",
+        r"fi\tle:///etc/canary",
+        r"\u0001file:///etc/canary",
     ];
     let blocks = [
         r#"{"type":"image","source":{"type":"url","url":"ADDRESS"}}"#,
         r#"{"type":"document","source":{"type":"url","url":"ADDRESS"}}"#,
         r#"{"type":"image","source":{"type":"file","path":"ADDRESS"}}"#,
+        r#"{"type":"image","source":{"type":"file","file_id":"ADDRESS"}}"#,
+        r#"{"type":"document","source":{"type":"file","file_id":"ADDRESS"}}"#,
+        r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"ADDRESS"}}"#,
+        r#"{"type":"image","source":{"type":"base64","media_type":"x,ADDRESS","data":"AAAA"}}"#,
         r#"{"type":"document","source":{"type":"content","content":[{"type":"image","source":{"type":"url","url":"ADDRESS"}}]}}"#,
         r#"{"type":"search_result","source":"ADDRESS","title":"t","content":[{"type":"text","text":"x"}]}"#,
         r#"{"type":"gemini_part","part":{"fileData":{"fileUri":"ADDRESS"}}}"#,
@@ -212,7 +218,7 @@ fn no_address_of_a_file_goes_out() {
             for block in blocks {
                 // Inside these, only an address with a scheme is one.
                 let is_label = block.contains("search_result") || block.contains("content\":[");
-                if is_label && !address.to_lowercase().contains("ile:") {
+                if is_label && !address.to_lowercase().contains("le:") {
                     continue;
                 }
                 let block = block.replace("ADDRESS", address);

@@ -36,8 +36,8 @@ pub struct Compacted {
     pub after: u64,
     /// Whether the summary was made without a model, since none could make it.
     pub is_makeshift: bool,
-    /// How many files were read again.
-    pub files: usize,
+    /// The files that were read again, as the conversation calls them.
+    pub files: Vec<String>,
 }
 
 /// Why a conversation was not compacted.
@@ -246,7 +246,8 @@ impl Prepared {
         let mut shown = still_shown(&chain, &messages);
         files.retain(|file| shown.check(&file.path, file.facts.as_ref()) != Freshness::Fresh);
         let files = with_files(files, self.window, &mut messages, counter, now);
-        let compacted = told(&messages, is_makeshift, files.len());
+        let names = files.iter().map(|file| file.path.clone()).collect();
+        let compacted = told(&messages, is_makeshift, names);
         let seen = chain.messages.into_iter().cloned().collect();
         Ok(Made { messages, compacted, files, seen })
     }
@@ -322,7 +323,7 @@ fn count_in(messages: &mut [Message], shown: &[Message], counter: &mut Counter<'
     }
 }
 
-fn told(messages: &[Message], is_makeshift: bool, files: usize) -> Compacted {
+fn told(messages: &[Message], is_makeshift: bool, files: Vec<String>) -> Compacted {
     let mut compacted = Compacted { messages: 0, before: 0, after: 0, is_makeshift, files };
     for message in messages {
         match &message.body {

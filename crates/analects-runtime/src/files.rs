@@ -22,7 +22,7 @@ pub enum NotAttached {
     #[error("{0}: a folder, a pipe or a device, not a file")]
     NoFile(PathBuf),
     /// The kernel makes it up.
-    #[error("{0}: a file of /proc or /sys, which cannot be watched for changes")]
+    #[error("{0}: a file of /proc or /sys, which is not read")]
     MadeUp(PathBuf),
     /// It is no text.
     #[error("{0}: not text in UTF-8, or larger than 64 MB")]
@@ -42,7 +42,7 @@ pub fn attach_file(
     now: Timestamp,
 ) -> Result<(), NotAttached> {
     let (grant, mut file) = read_named(&conversation.folder(), path)?;
-    file.grant = Some(grants.record(&grant, by, now)?);
+    file.grant = grants.record(&grant, &file.path, by, now)?;
     if let Some(facts) = &file.facts {
         let mut notes = conversation.notes();
         notes.files.read(&file.path, facts.clone(), now);
@@ -60,20 +60,21 @@ pub fn attached(folder: &Path, path: &Path) -> Result<Message, NotAttached> {
 }
 
 fn read_named(folder: &Path, path: &Path) -> Result<(FileGrant, FileText), NotAttached> {
-    let grant = FileGrant::named_by_a_person(path);
-    let grant = grant.map_err(|_| NotAttached::Unreadable(path.to_path_buf()))?;
+    let Ok(grant) = FileGrant::named_by_a_person(path) else {
+        return Err(why_not_read(path, path));
+    };
     let Some((state, text)) = grant.read() else {
-        return Err(why_not_read(path, &grant));
+        return Err(why_not_read(path, grant.path()));
     };
     let text = text.ok_or_else(|| NotAttached::NoText(path.to_path_buf()))?;
-    let path = name(folder, path);
+    let path = name(folder, grant.path());
     let facts = Some(facts(&state));
     Ok((grant, FileText { path, text, facts, grant: None }))
 }
 
-fn why_not_read(path: &Path, grant: &FileGrant) -> NotAttached {
+fn why_not_read(path: &Path, real: &Path) -> NotAttached {
     let path = path.to_path_buf();
-    let is_made_up = ["/proc", "/sys"].iter().any(|folder| grant.path().starts_with(folder));
+    let is_made_up = ["/proc", "/sys"].iter().any(|folder| real.starts_with(folder));
     match path.metadata() {
         Ok(facts) if !facts.is_file() => NotAttached::NoFile(path),
         Ok(_) if is_made_up => NotAttached::MadeUp(path),
@@ -93,7 +94,7 @@ impl GrantedFiles {
         let mut found = BTreeMap::new();
         for path in files.paths() {
             let id = files.grant(path);
-            if let Some(grant) = grants.zip(id).and_then(|(grants, id)| grants.find(id)) {
+            if let Some(grant) = grants.zip(id).and_then(|(grants, id)| grants.find(id, path)) {
                 found.insert(path.to_string(), grant);
             }
         }
@@ -176,9 +177,9 @@ fn facts(state: &FileState) -> FileFacts {
 }
 
 /// What a file is called in a conversation: from its folder on where it is in there, so that both can be moved
-/// together.
-fn name(folder: &Path, path: &Path) -> String {
-    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let (folder, path) = (whole(folder), whole(path));
-    path.strip_prefix(&folder).unwrap_or(&path).to_string_lossy().into_owned()
+/// together. The folder may be a stranger's word, so it is only compared and never looked up.
+fn name(folder: &Path, file: &Path) -> String {
+    let is_plain = folder.is_absolute() && folder.parent().is_some();
+    let inside = file.strip_prefix(folder).ok().filter(|_| is_plain);
+    inside.unwrap_or(file).to_string_lossy().into_owned()
 }

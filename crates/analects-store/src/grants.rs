@@ -38,11 +38,11 @@ pub struct FileGrants {
 /// std::fs::write(&notes, "ebb at noon")?;
 /// let grants = FileGrants::of(&places);
 /// let grant = FileGrant::named_by_a_person(&notes)?;
-/// let id = grants.record(&grant, "chat --file", Timestamp::now())?;
-/// // Later, a conversation brings the id.
-/// let (_, text) = grants.find(&id).and_then(|grant| grant.read()).unwrap();
+/// let id = grants.record(&grant, "notes.txt", "chat --file", Timestamp::now())?.unwrap();
+/// // Later, a conversation brings the id, and the name that it has for the file.
+/// let (_, text) = grants.find(&id, "notes.txt").and_then(|grant| grant.read()).unwrap();
 /// assert_eq!(text.as_deref(), Some("ebb at noon"));
-/// assert!(grants.find("../../etc/passwd").is_none());
+/// assert!(grants.find(&id, "something-else.txt").is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,26 +79,30 @@ impl FileGrants {
         FileGrants { folder: places.state.join("grants") }
     }
 
-    /// Records a grant; gives its id, for the conversation to carry. `by` says in a few words who gave it and where.
+    /// Records a grant; gives its id, for the conversation to carry. `name` is what the conversation calls the file, and
+    /// `by` says in a few words who gave the grant. A path that is not UTF-8 gets none: the file is not read again.
     pub fn record(
         &self,
         grant: &FileGrant,
+        name: &str,
         by: &str,
         now: Timestamp,
-    ) -> Result<String, StoreError> {
+    ) -> Result<Option<String>, StoreError> {
+        let Some(real) = grant.path.to_str() else { return Ok(None) };
         create_private_folder(&Disk, &self.folder)?;
         let id = Uuid::new_v4().simple().to_string();
         let mut record = RawMap::new();
-        record.push("path", Raw::string(&grant.path.to_string_lossy()));
+        record.push("path", Raw::string(real));
+        record.push("name", Raw::string(name));
         record.push("granted_at", Raw::string(&now.to_string()));
         record.push("granted_by", Raw::string(by));
         let path = self.record_of(&id);
         write_private(&path, &format!("{}\n", record.to_raw())).map_err(to("write", &path))?;
-        Ok(id)
+        Ok(Some(id))
     }
 
-    /// The grant with this id, if this machine gave it.
-    pub fn find(&self, id: &str) -> Option<FileGrant> {
+    /// The grant with this id, if this machine gave it for a file that conversations call `name`.
+    pub fn find(&self, id: &str, name: &str) -> Option<FileGrant> {
         // The id comes from a conversation: it must not lead to another folder.
         let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !is_id {
@@ -111,6 +115,7 @@ impl FileGrants {
         }
         let bytes = Disk.open(&path, Open::Read).ok()?.read_from(0).ok()?;
         let record = RawMap::parse(str::from_utf8(&bytes).ok()?.trim()).ok()?;
+        record.get("name")?.as_string().filter(|known| known == name)?;
         let path = PathBuf::from(record.get("path")?.as_string()?);
         path.is_absolute().then_some(FileGrant { path })
     }
@@ -134,6 +139,9 @@ mod tests {
 
     use super::*;
 
+    /// What conversations call the file.
+    const NAME: &str = "notes.txt";
+
     struct Machine {
         folder: tempfile::TempDir,
         grants: FileGrants,
@@ -153,11 +161,11 @@ mod tests {
 
         fn grant(&self, name: &str) -> String {
             let grant = FileGrant::named_by_a_person(&self.path(name)).unwrap();
-            self.grants.record(&grant, "a test", Timestamp::now()).unwrap()
+            self.grants.record(&grant, NAME, "a test", Timestamp::now()).unwrap().unwrap()
         }
 
         fn text(&self, id: &str) -> Option<String> {
-            self.grants.find(id)?.read()?.1
+            self.grants.find(id, NAME)?.read()?.1
         }
     }
 
@@ -181,8 +189,10 @@ mod tests {
         let padded = format!("{id}0");
         for wrong in ["", "../stray", &path, &padded, &id[..31], "00000000000000000000000000000000"]
         {
-            assert!(machine.grants.find(wrong).is_none(), "{wrong}");
+            assert!(machine.grants.find(wrong, NAME).is_none(), "{wrong}");
         }
+        assert!(machine.grants.find(&id, NAME).is_some());
+        assert!(machine.grants.find(&id, "README.md").is_none(), "another name");
     }
 
     #[test]
@@ -212,13 +222,11 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn what_the_kernel_makes_up_is_not_read() {
-        let machine = Machine::new();
         for path in
             ["/proc/self/environ", "/proc/version", "/sys/kernel/uevent_seqnum", "/dev/zero"]
         {
             let Ok(grant) = FileGrant::named_by_a_person(Path::new(path)) else { continue };
-            let id = machine.grants.record(&grant, "a test", Timestamp::now()).unwrap();
-            assert_eq!(machine.text(&id), None, "{path}");
+            assert_eq!(grant.read(), None, "{path}");
         }
     }
 
@@ -233,5 +241,18 @@ mod tests {
         std::fs::remove_file(machine.path("link")).unwrap();
         std::os::unix::fs::symlink("secret", machine.path("link")).unwrap();
         assert_eq!(machine.text(&id).as_deref(), Some("one"));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_path_that_is_not_utf_8_gets_no_grant() {
+        use std::os::unix::ffi::OsStrExt;
+        let machine = Machine::new();
+        let path = machine.path("").join(std::ffi::OsStr::from_bytes(b"bad\xff.txt"));
+        std::fs::write(&path, "one").unwrap();
+        let grant = FileGrant::named_by_a_person(&path).unwrap();
+        assert!(grant.read().is_some(), "it can be shown");
+        let id = machine.grants.record(&grant, NAME, "a test", Timestamp::now()).unwrap();
+        assert_eq!(id, None);
     }
 }

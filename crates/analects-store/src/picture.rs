@@ -30,12 +30,16 @@ pub struct Picture {
 
 /// Reads the picture at `path`, relative to the folder of `file`. The error says why not.
 pub fn read_picture(file: &Path, path: &str) -> Result<Picture, String> {
-    let is_inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
-    if !is_inside {
+    let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !Path::new(path).components().all(is_inside) {
         return Err("it is outside the folder of this file".to_string());
     }
-    let folder = Disk.real_path(folder_of(file)).map_err(|_| "it is not there")?;
-    let bytes = read_plain_file(&folder.join(path))?;
+    // The file may be named by a link; its pictures lie beside the file itself.
+    let file = real_path(&Disk, file).map_err(|_| "it is not there")?;
+    let folder = Disk.real_path(folder_of(&file)).map_err(|_| "it is not there")?;
+    let parts: PathBuf =
+        Path::new(path).components().filter(|part| *part != Component::CurDir).collect();
+    let bytes = read_plain_file(&folder.join(parts))?;
     let media_type = media_type(&bytes).ok_or("it is not a png, jpeg, gif or webp picture")?;
     let data = base64::encode_line(&bytes);
     let source = Source::Base64 { media_type: media_type.to_string(), data };
@@ -43,15 +47,23 @@ pub fn read_picture(file: &Path, path: &str) -> Result<Picture, String> {
 }
 
 fn read_plain_file(path: &Path) -> Result<Vec<u8>, String> {
-    let mut picture = open_plain_file(path).map_err(|_| match Disk.facts(path) {
-        Ok(_) => "it is not an ordinary file, or a symbolic link leads to it",
-        Err(_) => "it is not there",
-    })?;
+    let mut picture = open_plain_file(path).map_err(|_| why_not_opened(path))?;
+    let too_large = || "it is larger than 20 MB".to_string();
     let facts = picture.facts().map_err(|error| error.to_string())?;
     if facts.length > MAX_SIZE {
-        return Err("it is larger than 20 MB".to_string());
+        return Err(too_large());
     }
-    picture.read_from(0).map_err(|error| error.to_string())
+    let bytes = picture.read_from(0).map_err(|error| error.to_string())?;
+    // It may have grown since.
+    if bytes.len() as u64 <= MAX_SIZE { Ok(bytes) } else { Err(too_large()) }
+}
+
+fn why_not_opened(path: &Path) -> &'static str {
+    match (Disk.facts(path), Disk.real_path(path)) {
+        (Err(_), _) => "it is not there",
+        (Ok(_), Ok(real)) if real != path => "a symbolic link leads to it",
+        _ => "it is not an ordinary file",
+    }
 }
 
 /// The type of a picture, by how its bytes begin; `None` for anything else.

@@ -14,10 +14,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use analects_formats::frame::WHOLE_LIMIT;
+
 use crate::StoreError;
 use crate::error::to;
 use crate::fingerprint::fingerprint;
-use crate::vfs::{Lease, Open, Vfs, VfsFile, folder_of};
+use crate::vfs::{Facts, Lease, Open, Vfs, VfsFile, folder_of};
 use crate::writers::{PATIENCE, PAUSE};
 
 /// Writes `bytes` in the place of the file at `path`, which must not be a symbolic link. Owner, mode
@@ -273,10 +275,11 @@ pub(crate) fn clear_up(vfs: &dyn Vfs, path: &Path) -> Vec<PathBuf> {
     all_kept
 }
 
-/// Whether a path is a regular file itself. Nothing else under such a name is ours, and reading it
-/// may never end: a pipe, a link to a device.
+/// Whether a path is a regular file itself, and no larger than a message file can be. Nothing else under such
+/// a name is ours, and reading it may never end: a pipe, a link to a device.
 fn is_plain_file(vfs: &dyn Vfs, path: &Path) -> bool {
-    vfs.read_link(path).is_err() && vfs.facts(path).is_ok_and(|facts| facts.is_file)
+    let is_ours = |facts: Facts| facts.is_file && facts.length <= WHOLE_LIMIT as u64;
+    vfs.read_link(path).is_err() && vfs.facts(path).is_ok_and(is_ours)
 }
 
 /// Gives a text that is not ours a name that people see.

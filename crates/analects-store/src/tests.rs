@@ -362,7 +362,7 @@ fn pictures_come_from_beside_the_file_only() {
         symlink("img/x.PNG", disk.path("talk/near.png")).unwrap();
         symlink(disk.path("other"), disk.path("talk/folder")).unwrap();
     }
-    for name in ["img/x.PNG", "img/noname"] {
+    for name in ["img/x.PNG", "./img/noname", "img/./x.PNG"] {
         let picture = read_picture(&file, name).unwrap();
         assert_eq!((picture.media_type, picture.size), ("image/png", 8));
         let data = "iVBORw0KGgo=".to_string();

@@ -86,7 +86,7 @@ pub fn quote(text: &str) {
 /// Asks for a line.
 pub fn prompt(mark: &str) {
     let mut stderr = io::stderr().lock();
-    let _ = write!(stderr, "{mark}").and_then(|()| stderr.flush());
+    let _ = write!(stderr, "{}", safe(mark)).and_then(|()| stderr.flush());
 }
 
 /// Whether lines can be edited on the terminal: it shows the keys and the answers, and can do more than

@@ -12,8 +12,8 @@ use analects_core::{
 use super::wire::filled;
 use crate::outgoing::json::{mended, names_a_file, with};
 use crate::outgoing::{
-    LeftOut, NOT_PASSED_ON, Names, data_url, file_name, fit_call, may_be_passed_on, plain_document,
-    same_maker, settings,
+    LeftOut, NOT_PASSED_ON, Names, data_url, file_name, fit_call, is_data, may_be_passed_on,
+    plain_document, same_maker, settings,
 };
 use crate::{Quirks, Temperature, Thoughts};
 
@@ -130,10 +130,12 @@ const NOT_AT_HAND: &str = "its bytes are not at hand";
 
 fn picture(image: &Image) -> Result<Media, &'static str> {
     match Source::of(&image.source) {
-        Some(Source::Base64 { media_type, data }) => Ok(Media::Image(data_url(&media_type, &data))),
+        Some(Source::Base64 { media_type, data }) if is_data(&media_type, &data) => {
+            Ok(Media::Image(data_url(&media_type, &data)))
+        }
         Some(Source::Url(url)) if may_be_passed_on(&url) => Ok(Media::Image(url)),
         Some(Source::Url(_)) => Err(NOT_PASSED_ON),
-        Some(Source::File(_)) | None => Err(NOT_AT_HAND),
+        Some(Source::Base64 { .. } | Source::File(_)) | None => Err(NOT_AT_HAND),
     }
 }
 
@@ -143,6 +145,9 @@ fn document(document: &Document, kind: Kind, files: bool) -> Result<Media, &'sta
     }
     match Source::of(&document.source) {
         _ if !files => Err("this provider takes none"),
+        Some(Source::Base64 { media_type, data }) if !is_data(&media_type, &data) => {
+            Err(NOT_AT_HAND)
+        }
         Some(Source::Base64 { media_type, .. })
             if kind == Kind::Chat && media_type != "application/pdf" =>
         {

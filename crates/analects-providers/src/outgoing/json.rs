@@ -43,7 +43,8 @@ fn surrogate(text: &str) -> Option<u16> {
 /// Whether a string anywhere in this JSON is an address of a file, however it is spelled.
 pub(crate) fn names_a_file(raw: &Raw) -> bool {
     let json = raw.as_str();
-    let may_name_one = json.contains("\\u00") || json.to_ascii_lowercase().contains("file:");
+    // An escape may hide a letter, or stand between two.
+    let may_name_one = json.contains('\\') || json.to_ascii_lowercase().contains("file:");
     if !may_name_one {
         return false;
     }
@@ -61,9 +62,10 @@ pub(crate) fn names_a_file(raw: &Raw) -> bool {
     false
 }
 
+/// Whether a reader of addresses may take a text for one of a file: many skip blanks and control characters.
 fn is_file_address(text: &str) -> bool {
-    let start = text.trim_start().get(..5);
-    start.is_some_and(|start| start.eq_ignore_ascii_case("file:"))
+    let letters = text.chars().filter(|c| !c.is_control() && !c.is_whitespace());
+    letters.take(5).collect::<String>().eq_ignore_ascii_case("file:")
 }
 
 /// The same object with one value in the place of another, or at its end.

@@ -16,17 +16,31 @@ pub struct NamedPicture {
     pub facts: Result<(&'static str, usize), String>,
 }
 
-const NOT_ALLOWED: &str = "nobody has allowed the pictures of this file";
+const NOT_ALLOWED: &str = "you have not allowed the pictures of this file";
 
-/// The messages of a file, with the pictures that it names. A picture that is not allowed is not even looked at.
+/// The messages of a file, with the pictures that it names. A picture that is not allowed is not read.
 pub fn file_messages(document: &Document, path: &Path, allowed: &AllowedPictures) -> Decoded {
     let session = msgfile::session_of(&path.to_string_lossy());
     let mut decoded = msgfile::messages(document, &session);
     decoded.problems.splice(0..0, document.problems());
+    let mut refused: Vec<String> = Vec::new();
     for message in &mut decoded.messages {
-        load_pictures(message, path, allowed, &mut decoded.problems);
+        load_pictures(message, path, allowed, &mut refused, &mut decoded.problems);
+    }
+    if !refused.is_empty() {
+        decoded.problems.push(not_allowed(&refused));
     }
     decoded
+}
+
+/// One problem for all pictures that are not allowed.
+fn not_allowed(names: &[String]) -> Problem {
+    let text = match names {
+        [name] => format!("the picture {name} is not sent: {NOT_ALLOWED}"),
+        names => format!("the pictures {} are not sent: {NOT_ALLOWED}", names.join(", ")),
+    };
+    let hint = "--pictures sends the pictures of a file; on a terminal, chat asks";
+    Problem::warning("picture-not-allowed", text).hint(hint)
 }
 
 /// The pictures that the model would get, and those that it would not, in the order of the file.
@@ -74,6 +88,7 @@ fn load_pictures(
     message: &mut Message,
     path: &Path,
     allowed: &AllowedPictures,
+    refused: &mut Vec<String>,
     problems: &mut Vec<Problem>,
 ) {
     let Body::User(User { content: Content::Blocks(blocks), .. }) = &mut message.body else {
@@ -83,10 +98,10 @@ fn load_pictures(
         let Some(name) = name(block) else { continue };
         let Block::Image(image) = block else { continue };
         if !allowed.contains(&name) {
-            let text = format!("the picture {name} is not sent: {NOT_ALLOWED}");
-            let hint = "--pictures sends the pictures of a file; on a terminal, chat asks once";
-            problems.push(Problem::warning("picture-not-allowed", text).hint(hint));
             *block = as_text(image, &name);
+            if !refused.contains(&name) {
+                refused.push(name);
+            }
             continue;
         }
         match read_picture(path, &name) {

@@ -8,7 +8,8 @@ use analects_formats::msgfile::item::{ItemError, ItemErrorKind};
 use analects_formats::msgfile::{
     self, Choice, Document, Edited, Kind, Rewound, Splice, find_cells, find_one,
 };
-use analects_store::{PictureConsent, StoreError, create_file};
+use analects_store::vfs::Disk;
+use analects_store::{PictureConsent, StoreError, create_file, real_path};
 
 use super::reading;
 use crate::failure::Failure;
@@ -200,12 +201,17 @@ pub fn fork(
         remark_uncounted_cell(&summary, earlier.as_deref());
     }
     done?;
-    // Files beside the one are beside the other.
-    if copy.parent() == path.parent() {
+    // Pictures beside the one are beside the other.
+    if real_folder(&copy) == real_folder(path) {
         let consent = PictureConsent::of(path, &surroundings.places);
         PictureConsent::of(&copy, &surroundings.places).take_over(&consent)?;
     }
     Ok(copy)
+}
+
+/// The folder that a file itself lies in, wherever links to it are.
+fn real_folder(path: &Path) -> Option<PathBuf> {
+    Some(real_path(&Disk, path).ok()?.parent()?.to_path_buf())
 }
 
 fn write_copy(

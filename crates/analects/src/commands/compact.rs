@@ -166,7 +166,7 @@ impl Args {
                 tokens_before: compacted.before,
                 tokens_after: compacted.after,
                 without_model: compacted.is_makeshift,
-                files: compacted.files,
+                files: compacted.files.len(),
                 summary: &summary,
             });
         }

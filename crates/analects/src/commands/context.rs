@@ -60,7 +60,7 @@ pub struct Args {
     #[arg(short, long, value_name = "CELLS")]
     exclude: Vec<String>,
 
-    /// Show what it would be with the pictures that the file names
+    /// Include the pictures that the file names
     #[arg(long)]
     pictures: bool,
 

@@ -4,7 +4,6 @@ mod folder;
 mod output;
 mod report;
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,6 +15,7 @@ use clap::ValueEnum;
 use jiff::tz::TimeZone;
 
 use crate::failure::{Failure, words};
+use crate::piped::open_regular;
 use crate::ui;
 use output::{Output, Taken};
 use report::Report;
@@ -181,7 +181,7 @@ impl Source {
         if is_dash(path) {
             return Source::begin(name, Box::new(io::stdin().lock()), None);
         }
-        let file = File::open(path).map_err(|error| unreadable(&name, &error))?;
+        let file = open_regular(path)?;
         let facts = file.metadata().map_err(|error| unreadable(&name, &error))?;
         let size = facts.is_file().then_some(facts.len());
         Source::begin(name, Box::new(file), size)

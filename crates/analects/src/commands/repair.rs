@@ -1,6 +1,5 @@
 //! `repair`: mends what happened to a transcript, into a new file.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,8 @@ use analects_store::{LINE_LIMIT, OsIds, Repaired, repair_transcript};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, words};
+use crate::piped::open_regular;
 use crate::{shell, ui};
 
 /// Mend a damaged transcript into a new file
@@ -71,7 +71,7 @@ fn refuse_other_formats(path: &Path) -> Result<(), Failure> {
     let name = path.to_string_lossy();
     let format = match name.ends_with(".md") {
         true => Some("msgfile"),
-        false => head(path).and_then(|head| frame::detect(&head, &name)).map(|format| format.id()),
+        false => frame::detect(&head(path)?, &name).map(|format| format.id()),
     };
     let refuse = |hint: String| {
         Err(Failure::usage(format!("{}: this is no transcript", path.display()), hint))
@@ -93,12 +93,12 @@ fn refuse_other_formats(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// How a file begins; `None` if it cannot be read, about which the repair says more.
-fn head(path: &Path) -> Option<Vec<u8>> {
+/// How a file begins.
+fn head(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut head = Vec::new();
-    let file = File::open(path).ok()?;
-    file.take(frame::HEAD as u64).read_to_end(&mut head).ok()?;
-    Some(head)
+    let read = open_regular(path)?.take(frame::HEAD as u64).read_to_end(&mut head);
+    read.map_err(|error| Failure::input(format!("{}: {}", path.display(), words(&error))))?;
+    Ok(head)
 }
 
 fn beside(path: &Path) -> PathBuf {

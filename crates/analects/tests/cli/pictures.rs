@@ -134,3 +134,39 @@ fn on_a_terminal_pictures_are_asked_for_once() {
     chat(&sandbox, &["At last?"]);
     assert!(server.request().contains(SENT));
 }
+
+#[test]
+fn pictures_lie_beside_the_file_itself_and_not_beside_a_link_to_it() {
+    let (sandbox, server) = machine(2);
+    std::fs::create_dir(sandbox.path("other")).unwrap();
+    sandbox.write("other/sea.png", b"\x89PNG\r\n\x1a\nsky");
+    std::os::unix::fs::symlink("../talk.msg.md", sandbox.path("other/talk.msg.md")).unwrap();
+    let args = ["other/talk.msg.md", "-m", "openai/tiny", "--pictures"];
+    let dry = sandbox.run(&[&["chat", "--dry-run"][..], &args].concat());
+    assert!(dry.stdout.contains(SENT), "{}", dry.stdout);
+    let context = sandbox.run(&[&["context"][..], &args].concat());
+    assert!(context.stdout.contains("picture sea.png"), "{}", context.stdout);
+    assert_eq!(sandbox.run(&[&["chat"][..], &args].concat()).code, Some(0));
+    assert!(server.request().contains(SENT));
+    // What was allowed for the file is not allowed for a copy in another folder.
+    chat(&sandbox, &["![sea](sea.png)"]);
+    let run = sandbox.run(&["fork", "other/talk.msg.md", "-o", "other/copy.msg.md"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let dry = sandbox.run(&["chat", "--dry-run", "other/copy.msg.md", "-m", "openai/tiny", "x"]);
+    assert!(!dry.stdout.contains("base64"), "{}", dry.stdout);
+}
+
+#[test]
+fn the_name_of_a_picture_cannot_rewrite_the_question() {
+    let test = "the_name_of_a_picture_cannot_rewrite_the_question";
+    let (sandbox, _server) = machine(1);
+    let name = "\u{1b}[2K\u{1b}[1Ax.png";
+    sandbox.write(name, PNG);
+    sandbox.write("talk.msg.md", format!("{TALK}\n![x]({name})\n"));
+    let command = sandbox.command(&["chat", "talk.msg.md", "-m", "openai/tiny"]);
+    let steps = vec![press("send them to the model? [y/N]", "n\r")];
+    let Some((screen, _)) = converse(&sandbox, &command, steps) else {
+        return skip(test, "there is no pseudo terminal");
+    };
+    assert!(screen.contains("sea.png, <U+001B>[2K<U+001B>[1Ax.png"), "{screen:?}");
+}

@@ -81,6 +81,8 @@ fn carriers() -> Vec<Carrier> {
     );
     vec![
         transcript("attachment and state", &[state(), attachment("file", "")]),
+        transcript("folder that climbs", &[state().replace("FOLDER", "PATH/../")]),
+        transcript("folder that is a file", &[state().replace("FOLDER", "PATH")]),
         transcript("attachment alone", &[attachment("file", "")]),
         transcript("forged grant", &[attachment("file", r#","grant":"PATH""#)]),
         transcript("grant that climbs", &[attachment("file", r#","grant":"../../../PATH""#)]),
@@ -132,6 +134,7 @@ impl Machine {
         let server = Server::new(vec![answer(&["Fine."]); 12]);
         let sandbox = Sandbox::new().with_server(&server.base_url);
         let path = sandbox.path("canary.png");
+        sandbox.write("mine.txt", "what I show");
         if has_canary {
             sandbox.write("canary.png", CANARY);
             symlink("canary.png", sandbox.path("link.png")).unwrap();
@@ -165,6 +168,7 @@ impl Machine {
         run(&[&["compact", "last"][..], &model].concat());
         run(&[&["session", "resume", "last"][..], &model, &["hi"]].concat());
         run(&["session", "show", "last"]);
+        run(&[&["chat", "-c", "-f", "mine.txt"][..], &model, &["and this?"]].concat());
         run(&["convert", carrier.file, "-o", "converted.msg.md", "--lossy"]);
         run(&[&["chat", "converted.msg.md", "--pictures"][..], &model, &["hi"]].concat());
         run(&[&["compact", "converted.msg.md"][..], &model].concat());
@@ -207,6 +211,22 @@ fn no_path_that_a_conversation_names_is_read() {
             carrier.name
         );
     }
+}
+
+/// A grant is for one file under one name: somebody who knows its id gets no other file by it.
+#[test]
+fn a_grant_under_another_name_reads_nothing() {
+    let server = Server::new(vec![answer(&["Fine."]); 3]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("private.txt", "one");
+    let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "-f", "private.txt", "look"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    sandbox.write("b.msg.md", sandbox.read("a.msg.md").replace("private.txt", "README.md"));
+    sandbox.write("private.txt", CANARY);
+    let run = sandbox.run(&["chat", "b.msg.md", "and now?"]);
+    assert!(run.code == Some(0) && !run.stderr.contains("is told"), "{}", run.stderr);
+    let run = sandbox.run(&["chat", "a.msg.md", "and now?"]);
+    assert!(run.stderr.contains("The file private.txt was changed"), "{}", run.stderr);
 }
 
 #[test]

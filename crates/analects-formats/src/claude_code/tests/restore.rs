@@ -104,11 +104,42 @@ fn usage(counts: &TokenUsage) -> Value {
 }
 
 fn object(map: &RawMap) -> Map<String, Value> {
-    serde_json::from_str(map.to_raw().as_str()).unwrap()
+    serde_json::from_str(&readable(map.to_raw().as_str())).unwrap()
 }
 
 fn json(value: &impl Json) -> Value {
-    serde_json::from_str(&value.to_json()).unwrap()
+    serde_json::from_str(&readable(&value.to_json())).unwrap()
+}
+
+/// JSON in which every half of a surrogate pair stands as text, since `serde_json` refuses it as an escape.
+pub(super) fn readable(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let next = surrogate(rest.get(6..).unwrap_or_default());
+        let length = match (surrogate(rest), next) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
+            (Some(half), _) => {
+                out.push_str(&format!("\\\\u{half:04x}"));
+                rest = &rest[6..];
+                continue;
+            }
+            (None, _) => 2,
+        };
+        let (kept, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
+        out.push_str(kept);
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The code unit of an escape at the start of a text, if it is half of a pair.
+fn surrogate(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit))
 }
 
 /// The record as its file has it: names that were made for it are taken out again.

@@ -7,7 +7,7 @@ use analects_core::CountingIds;
 use serde_json::Value;
 
 use super::super::usage::{Tokens, Totals};
-use super::restore::{record, without_made_up};
+use super::restore::{readable, record, without_made_up};
 use super::*;
 use crate::{msgfile, transcript};
 
@@ -54,9 +54,12 @@ fn by_way_of_a_message_file_a_session_is_the_same() {
 fn in_full_every_record_and_field_survives() {
     for (name, bytes) in samples("in_full_every_record_and_field_survives") {
         let text = String::from_utf8(bytes).unwrap();
-        let parse = |line| serde_json::Deserializer::from_str(line).into_iter::<Value>();
-        let records: Vec<Value> =
-            text.lines().flat_map(|line| parse(line).map_while(Result::ok)).collect();
+        let mut records: Vec<Value> = Vec::new();
+        for line in text.lines() {
+            let line = readable(line);
+            let values = serde_json::Deserializer::from_str(&line).into_iter::<Value>();
+            records.extend(values.map_while(Result::ok));
+        }
         let restored: Vec<Value> = read(&text, true).messages.iter().map(record).collect();
         assert_eq!(restored.len(), records.len(), "{name}");
         for (restored, original) in restored.into_iter().zip(records) {

@@ -287,7 +287,7 @@ fn image_source(raw: &Raw) -> Option<RawMap> {
         }
         "url" => source(raw, "url", &["url"]).filter(is_passed_on),
         // A file of this disk has a path instead; whoever reads files has put its bytes there by now.
-        "file" => source(raw, "file", &["file_id"]),
+        "file" => source(raw, "file", &["file_id"]).filter(is_uploaded),
         _ => None,
     }
 }
@@ -297,12 +297,19 @@ fn is_passed_on(source: &RawMap) -> bool {
     url.is_some_and(|url| may_be_passed_on(&url))
 }
 
+/// Whether a file is named as the API names those that were uploaded to it.
+fn is_uploaded(source: &RawMap) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let id = source.get("file_id").and_then(Raw::as_string);
+    id.is_some_and(|id| id.chars().all(is_plain))
+}
+
 fn document_source(raw: &Raw) -> Option<RawMap> {
     match (kind_of(raw).as_str(), media_type(raw).as_str()) {
         ("base64", "application/pdf") => source(raw, "base64", &["media_type", "data"]),
         ("text", "text/plain") => source(raw, "text", &["media_type", "data"]),
         ("url", _) => source(raw, "url", &["url"]).filter(is_passed_on),
-        ("file", _) => source(raw, "file", &["file_id"]),
+        ("file", _) => source(raw, "file", &["file_id"]).filter(is_uploaded),
         ("content", _) if !names_a_file(raw) => {
             let mut map = typed("content");
             map.push("content", mended(raw.as_object()?.get("content")?));

@@ -80,10 +80,10 @@ pub fn in_words(compacted: &Compacted) -> String {
         1 => "1 message".to_string(),
         messages => format!("{messages} messages"),
     };
-    let files = match files {
-        0 => String::new(),
-        1 => "; 1 file was read again".to_string(),
-        files => format!("; {files} files were read again"),
+    let files = match files.as_slice() {
+        [] => String::new(),
+        [file] => format!("; 1 file was read again: {file}"),
+        files => format!("; {} files were read again: {}", files.len(), files.join(", ")),
     };
     format!(
         "a summary stands for {messages}{makeshift}: about {before} tokens before, {after} after{files}; \

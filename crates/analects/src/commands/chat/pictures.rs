@@ -53,10 +53,8 @@ pub fn ask_once(
         return Ok(());
     }
     let list = names.join(", ");
-    ui::prompt(&format!(
-        "{} shows pictures: {list}\nsend them to the model? [y/N] ",
-        path.display()
-    ));
+    ui::remark(&format!("{} shows pictures: {list}", path.display()));
+    ui::prompt("send them to the model? [y/N] ");
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);
     read.map_err(|error| Failure::input(format!("cannot read stdin: {}", words(&error))))?;
