@@ -10,6 +10,11 @@ use crate::steps::{self, cargo};
 /// Tied to the form of deny.toml.
 const DENY_VERSION: &str = "0.20.2";
 
+/// Programs that some tests need, with their Debian packages. Without one, these tests say that they are skipped.
+/// `strace` kills a process at each of its system calls; the others are editors that people use.
+const DEBIAN: [(&str, &str); 3] =
+    [("strace", "strace"), ("nvim", "neovim"), ("emacs", "emacs-nox")];
+
 /// Runs each part and prints a timed line for it; false if a part failed.
 pub fn run(root: &Path) -> bool {
     let mut ok = part("rustfmt", || component(root, "fmt", "rustfmt"));
@@ -18,7 +23,9 @@ pub fn run(root: &Path) -> bool {
     ok &= part("cargo-nextest", || Ok(nextest(root)));
     // Without it, and without a registry to get it from, the tests still run and say what they skip.
     part("cargo-deny", || cargo_deny(root));
-    part("strace", || strace(root));
+    for (program, package) in DEBIAN {
+        part(program, || from_debian(root, program, package));
+    }
     ok
 }
 
@@ -87,18 +94,22 @@ fn cargo_deny(root: &Path) -> Result<&'static str, String> {
     }
 }
 
-/// Lets the tests kill a process at each of its system calls.
-fn strace(root: &Path) -> Result<&'static str, String> {
-    let has = || steps::succeeds(std::process::Command::new("strace").arg("-V"));
+/// Installs a Debian package unless its program is there.
+fn from_debian(root: &Path, program: &str, package: &str) -> Result<&'static str, String> {
+    let has = || steps::succeeds(std::process::Command::new(program).arg("--version"));
     if has() {
         return Ok("found");
     }
-    let mut install = std::process::Command::new("apt-get");
-    install.current_dir(root).args(["install", "--yes", "--no-install-recommends", "strace"]);
-    match steps::succeeds(&mut install) && has() {
-        true => Ok("installed"),
-        false => Err("strace is missing\nhint: apt-get install strace".to_string()),
+    let apt = |args: &[&str]| {
+        let mut command = std::process::Command::new("apt-get");
+        steps::succeeds(command.current_dir(root).args(args))
+    };
+    let install = ["install", "--yes", "--no-install-recommends", package];
+    // A fresh machine has no list of packages, or an old one.
+    if (apt(&install) || (apt(&["update"]) && apt(&install))) && has() {
+        return Ok("installed");
     }
+    Err(format!("{program} is missing\nhint: apt-get install {package}"))
 }
 
 /// An unoptimised build: it takes two minutes instead of ten, and still checks within seconds.
