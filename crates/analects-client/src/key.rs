@@ -3,7 +3,7 @@
 use std::fmt;
 
 use analects_core::ApiError;
-use memchr::memchr2;
+use memchr::{memchr2, memmem};
 
 /// A provider's key. It prints as `[key]` and cannot be serialised.
 #[derive(Clone, PartialEq, Eq)]
@@ -43,6 +43,17 @@ impl Key {
     /// Something as short as "none" is no secret, and is a word that messages may hold.
     fn is_secret(&self) -> bool {
         self.0.len() >= SHORTEST_SECRET
+    }
+
+    /// Whether a key may stand in these bytes, or begin at their end. A quick look, which is sure only if it says no:
+    /// a key has its first two characters as they are, or an escape for one of them.
+    fn may_be_in(&self, bytes: &[u8]) -> bool {
+        let key = self.0.as_bytes();
+        let has_short_escapes = key.iter().any(|byte| b"/\"\\".contains(byte));
+        let escape: &[u8] = if has_short_escapes { b"\\" } else { b"\\u" };
+        let beginnings: [&[u8]; 3] = [&key[..2], &[key[0], ESCAPE], escape];
+        let ends_with_beginning = bytes.last().is_some_and(|last| [key[0], ESCAPE].contains(last));
+        ends_with_beginning || beginnings.iter().any(|it| memmem::find(bytes, it).is_some())
     }
 
     /// Puts something else in the place of every key, in whatever spelling.
@@ -155,6 +166,9 @@ impl KeyRemover {
         let mut bytes = piece;
         if !self.held.is_empty() {
             bytes = [std::mem::take(&mut self.held), bytes].concat();
+        }
+        if !self.key.may_be_in(&bytes) {
+            return bytes;
         }
         let Removed { out, held } = self.key.remove_from(&bytes);
         self.held = bytes.split_off(held);

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use analects_formats::frame::WHOLE_LIMIT;
 use analects_formats::msgfile::{self, Document, Kind, NewCell, Splice};
 
 use crate::error::to;
@@ -15,6 +14,9 @@ use crate::replace::{clear_up, replace};
 use crate::vfs::{Disk, Facts, Lease, Open, Vfs, VfsFile, folder_of};
 use crate::writers::{PATIENCE, wait_for_writers};
 use crate::{Places, Reply, StoreError};
+
+/// The largest message file that is read, in bytes. It is read as a whole.
+pub(crate) const MESSAGE_FILE_LIMIT: usize = 1 << 30;
 
 /// How many symbolic links are followed; more are a circle.
 const MAX_LINKS: usize = 40;
@@ -48,10 +50,14 @@ fn read_bytes(vfs: &dyn Vfs, path: &Path) -> Result<(Vec<u8>, Facts), StoreError
 
 /// A message file is held in memory as a whole; one that is too large for that is not even begun with.
 fn check_size(path: &Path, facts: &Facts) -> Result<(), StoreError> {
-    if facts.length <= WHOLE_LIMIT as u64 {
+    if facts.length <= MESSAGE_FILE_LIMIT as u64 {
         return Ok(());
     }
-    Err(StoreError::TooLarge { path: path.to_path_buf(), length: facts.length, limit: WHOLE_LIMIT })
+    Err(StoreError::TooLarge {
+        path: path.to_path_buf(),
+        length: facts.length,
+        limit: MESSAGE_FILE_LIMIT,
+    })
 }
 
 /// What a reader makes of a file, and the file's facts.

@@ -14,11 +14,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use analects_formats::frame::WHOLE_LIMIT;
-
 use crate::StoreError;
 use crate::error::to;
 use crate::fingerprint::fingerprint;
+use crate::locked_file::MESSAGE_FILE_LIMIT;
 use crate::vfs::{Facts, Lease, Open, Vfs, VfsFile, folder_of};
 use crate::writers::{PATIENCE, PAUSE};
 
@@ -278,7 +277,7 @@ pub(crate) fn clear_up(vfs: &dyn Vfs, path: &Path) -> Vec<PathBuf> {
 /// Whether a path is a regular file itself, and no larger than a message file can be. Nothing else under such
 /// a name is ours, and reading it may never end: a pipe, a link to a device.
 fn is_plain_file(vfs: &dyn Vfs, path: &Path) -> bool {
-    let is_ours = |facts: Facts| facts.is_file && facts.length <= WHOLE_LIMIT as u64;
+    let is_ours = |facts: Facts| facts.is_file && facts.length <= MESSAGE_FILE_LIMIT as u64;
     vfs.read_link(path).is_err() && vfs.facts(path).is_ok_and(is_ours)
 }
 

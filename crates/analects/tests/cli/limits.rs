@@ -148,7 +148,7 @@ fn a_message_file_that_is_too_large_is_refused_before_it_is_read() {
         .append(true)
         .open(sandbox.path("huge.msg.md"))
         .unwrap()
-        .set_len((512 << 20) + 1)
+        .set_len((1 << 30) + 1)
         .unwrap();
     for args in [
         &["show", "huge.msg.md"][..],
