@@ -49,7 +49,7 @@ pub(crate) fn names_a_file(raw: &Raw) -> bool {
         return false;
     }
     // What cannot be read is nested too deeply to be sent on trust.
-    let Ok(value) = serde_json::from_str(json) else { return true };
+    let Ok(value) = serde_json::from_str(mended(raw).as_str()) else { return true };
     let mut open: Vec<&Value> = vec![&value];
     while let Some(value) = open.pop() {
         match value {

@@ -8,7 +8,7 @@ use super::clean;
 use super::family;
 use crate::openai::list;
 use crate::outgoing::json::{mended, names_a_file, without};
-use crate::outgoing::{LeftOut, NOT_PASSED_ON, fit_call, may_be_passed_on};
+use crate::outgoing::{LeftOut, NOT_PASSED_ON, fit_call, is_data, may_be_passed_on};
 
 /// A block on its way.
 pub(super) enum Piece {
@@ -283,7 +283,7 @@ fn image_source(raw: &Raw) -> Option<RawMap> {
     let types = ["image/jpeg", "image/png", "image/gif", "image/webp"];
     match kind_of(raw).as_str() {
         "base64" if types.contains(&&*media_type(raw)) => {
-            source(raw, "base64", &["media_type", "data"])
+            source(raw, "base64", &["media_type", "data"]).filter(holds_data)
         }
         "url" => source(raw, "url", &["url"]).filter(is_passed_on),
         // A file of this disk has a path instead; whoever reads files has put its bytes there by now.
@@ -297,6 +297,11 @@ fn is_passed_on(source: &RawMap) -> bool {
     url.is_some_and(|url| may_be_passed_on(&url))
 }
 
+fn holds_data(source: &RawMap) -> bool {
+    let data = source.get("data").and_then(Raw::as_string);
+    data.is_some_and(|data| is_data("", &data))
+}
+
 /// Whether a file is named as the API names those that were uploaded to it.
 fn is_uploaded(source: &RawMap) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -306,7 +311,9 @@ fn is_uploaded(source: &RawMap) -> bool {
 
 fn document_source(raw: &Raw) -> Option<RawMap> {
     match (kind_of(raw).as_str(), media_type(raw).as_str()) {
-        ("base64", "application/pdf") => source(raw, "base64", &["media_type", "data"]),
+        ("base64", "application/pdf") => {
+            source(raw, "base64", &["media_type", "data"]).filter(holds_data)
+        }
         ("text", "text/plain") => source(raw, "text", &["media_type", "data"]),
         ("url", _) => source(raw, "url", &["url"]).filter(is_passed_on),
         ("file", _) => source(raw, "file", &["file_id"]).filter(is_uploaded),

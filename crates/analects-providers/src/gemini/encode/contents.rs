@@ -11,7 +11,7 @@ use analects_core::{
 use super::super::wire::{self, object, take};
 use super::super::{MADE_ID, SIGNATURE};
 use super::{fit, generation};
-use crate::outgoing::{LeftOut, may_be_passed_on};
+use crate::outgoing::{LeftOut, is_data, may_be_passed_on};
 
 /// What Gemini documents for calls of a conversation that another model led.
 const FOREIGN: &str = "skip_thought_signature_validator";
@@ -175,14 +175,16 @@ pub(super) fn data(source: &Raw) -> Option<RawMap> {
     let map = source.as_object()?;
     let string = |key| map.get(key).and_then(Raw::as_string);
     match Source::of(source) {
-        Some(Source::Base64 { media_type, data }) => Some(inline(&media_type, &data)),
+        Some(Source::Base64 { media_type, data }) if is_data(&media_type, &data) => {
+            Some(inline(&media_type, &data))
+        }
         Some(Source::Url(url)) if !is_fetched(&url) => None,
         Some(Source::Url(url)) => Some(match inline_of_url(&url) {
             Some(part) => part,
             None => by_address(&url, string("media_type")),
         }),
         // Whoever reads files has put its bytes there by now, or said why not.
-        Some(Source::File(_)) => None,
+        Some(Source::File(_) | Source::Base64 { .. }) => None,
         None if string("type")? == "text" => Some(object([("text", map.get("data")?.clone())]))
             .filter(|_| string("data").is_some_and(|text| !text.is_empty())),
         None => None,
