@@ -402,9 +402,10 @@ fn gemini_gets_its_key_and_its_query() {
     assert!(!request.contains("authorization"), "{request}");
 }
 
+const SECRET: &str = "sk-a-very-secret-key-of-somebody";
+
 #[test]
 fn a_key_that_the_server_quotes_reaches_nobody() {
-    const SECRET: &str = "sk-a-very-secret-key-of-somebody";
     let location = format!("HTTP/1.1 302 Found\r\nlocation: http://evil.example/{SECRET}\r\n\r\n");
     let encoding = format!("HTTP/1.1 200 OK\r\ncontent-encoding: {SECRET}\r\n\r\n");
     // The message of a plain body is cut, and must not be cut within the key.
@@ -421,25 +422,28 @@ fn a_key_that_the_server_quotes_reaches_nobody() {
     }
 }
 
-/// What is raw in a message would become the key again once somebody reads it as JSON.
-#[test]
-fn an_answer_that_spells_the_key_in_escapes_is_read_without_it() {
-    const SECRET: &str = "sk-a-very-secret-key-of-somebody";
-    let spelled: String = SECRET.bytes().map(|byte| format!("\\u{byte:04x}")).collect();
-    let nested = spelled.replace('\\', "\\\\");
+/// The answer that is read from an event, which comes in pieces from a server that knows the key.
+fn read_with_key(event: String) -> Message {
     let (url, _requests) = serve(move |stream| {
-        let data = format!(
-            "data: {{\"id\":\"{spelled}\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\
-             \"Your key is {spelled}\",\"tool_calls\":[{{\"index\":0,\"id\":\"c\",\"function\":{{\
-             \"name\":\"f\",\"arguments\":\"{{\\\"a\\\":\\\"{nested}\\\"}}\"}}}}]}},\
-             \"finish_reason\":\"stop\"}}],\"headers\":\"{spelled}\"}}\n\n"
-        );
         stream.write_all(STREAM.as_bytes()).unwrap();
-        write_chunks(stream, format!("{data}data: [DONE]\n\n").as_bytes(), 7);
+        write_chunks(stream, format!("{event}data: [DONE]\n\n").as_bytes(), 7);
     });
     let (events, error) = ask(&model(&url, Some(SECRET)), once());
     assert_eq!(error, None);
-    let message = folded(&events).message;
+    folded(&events).message
+}
+
+/// What is raw in a message would become the key again once somebody reads it as JSON.
+#[test]
+fn an_answer_that_spells_the_key_in_escapes_is_read_without_it() {
+    let spelled: String = SECRET.bytes().map(|byte| format!("\\u{byte:04x}")).collect();
+    let nested = spelled.replace('\\', "\\\\");
+    let message = read_with_key(format!(
+        "data: {{\"id\":\"{spelled}\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\
+         \"Your key is {spelled}\",\"tool_calls\":[{{\"index\":0,\"id\":\"c\",\"function\":{{\
+         \"name\":\"f\",\"arguments\":\"{{\\\"a\\\":\\\"{nested}\\\"}}\"}}}}]}},\
+         \"finish_reason\":\"stop\"}}],\"headers\":\"{spelled}\"}}\n\n"
+    ));
     assert_eq!(message.text(), "Your key is [key]");
     let shown = format!("{message:?}");
     assert!(shown.contains("{\"a\":\"[key]\"}"), "{shown}");
@@ -448,18 +452,10 @@ fn an_answer_that_spells_the_key_in_escapes_is_read_without_it() {
 
 #[test]
 fn an_answer_that_quotes_the_key_is_read_without_it() {
-    const SECRET: &str = "sk-a-very-secret-key-of-somebody";
-    let (url, _requests) = serve(move |stream| {
-        let data = format!(
-            "data: {{\"id\":\"{SECRET}\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\
-             \"Your key is {SECRET}\"}},\"finish_reason\":\"stop\"}}],\"headers\":\"{SECRET}\"}}\n\n"
-        );
-        stream.write_all(STREAM.as_bytes()).unwrap();
-        write_chunks(stream, format!("{data}data: [DONE]\n\n").as_bytes(), 7);
-    });
-    let (events, error) = ask(&model(&url, Some(SECRET)), once());
-    assert_eq!(error, None);
-    let message = folded(&events).message;
+    let message = read_with_key(format!(
+        "data: {{\"id\":\"{SECRET}\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\
+         \"Your key is {SECRET}\"}},\"finish_reason\":\"stop\"}}],\"headers\":\"{SECRET}\"}}\n\n"
+    ));
     assert_eq!(message.text(), "Your key is [key]");
     assert!(!format!("{message:?}").contains(SECRET));
 }

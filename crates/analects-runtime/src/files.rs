@@ -61,10 +61,10 @@ pub fn attached(folder: &Path, path: &Path) -> Result<Message, NotAttached> {
 
 fn read_named(folder: &Path, path: &Path) -> Result<(FileGrant, FileText), NotAttached> {
     let Ok(grant) = FileGrant::named_by_a_person(path) else {
-        return Err(why_not_read(path, path));
+        return Err(why_not_read(path, false));
     };
     let Some((state, text)) = grant.read() else {
-        return Err(why_not_read(path, grant.path()));
+        return Err(why_not_read(path, grant.is_made_up()));
     };
     let text = text.ok_or_else(|| NotAttached::NoText(path.to_path_buf()))?;
     let path = name(folder, grant.path());
@@ -72,9 +72,8 @@ fn read_named(folder: &Path, path: &Path) -> Result<(FileGrant, FileText), NotAt
     Ok((grant, FileText { path, text, facts, grant: None }))
 }
 
-fn why_not_read(path: &Path, real: &Path) -> NotAttached {
+fn why_not_read(path: &Path, is_made_up: bool) -> NotAttached {
     let path = path.to_path_buf();
-    let is_made_up = ["/proc", "/sys"].iter().any(|folder| real.starts_with(folder));
     match path.metadata() {
         Ok(facts) if !facts.is_file() => NotAttached::NoFile(path),
         Ok(_) if is_made_up => NotAttached::MadeUp(path),

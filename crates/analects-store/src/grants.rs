@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::error::to;
 use crate::places::{Places, create_private_folder};
-use crate::vfs::{Disk, Open, Vfs, folder_of, open_plain_file};
+use crate::vfs::{Disk, Open, Vfs, folder_of, is_made_up, open_plain_file};
 use crate::{FileState, StoreError};
 
 /// The largest record that is read; a real one is a path and two words.
@@ -63,6 +63,11 @@ impl FileGrant {
     /// The file, as an absolute path without links.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether the kernel makes the file up as it is read, so that there is nothing to read again.
+    pub fn is_made_up(&self) -> bool {
+        is_made_up(&self.path)
     }
 
     /// What the file is like now, and its text; the text is `None` if it is not UTF-8, or very large. `None` if there

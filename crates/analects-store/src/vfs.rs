@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 pub use analects_lease::Lease;
 pub use disk::Disk;
-pub(crate) use disk::open_plain_file;
+pub(crate) use disk::{is_made_up, open_plain_file};
 #[cfg(any(test, feature = "testing"))]
 pub use faulty::{Fault, Faulty};
 #[cfg(any(test, feature = "testing"))]

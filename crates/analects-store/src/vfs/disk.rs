@@ -126,7 +126,7 @@ pub(crate) fn open_plain_file(path: &Path) -> io::Result<Box<dyn VfsFile>> {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let file = system::open_without_links(path)?;
-    if !file.metadata()?.is_file() || system::is_made_up(&file, path)? {
+    if !file.metadata()?.is_file() || is_made_up(path) || system::is_made_up(&file)? {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     Ok(Box::new(DiskFile { file, draft: None, is_draft: false, is_for_reading: true }))
@@ -246,6 +246,11 @@ impl Drop for DiskFile {
             let _ = fs::remove_file(draft);
         }
     }
+}
+
+/// Whether a path leads to files that the kernel makes up as they are read.
+pub(crate) fn is_made_up(path: &Path) -> bool {
+    ["/proc", "/sys"].iter().any(|folder| path.starts_with(folder))
 }
 
 /// Opens a file if its path is without links, where the system can only look first, and open then.

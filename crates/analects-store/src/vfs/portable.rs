@@ -41,6 +41,6 @@ pub(super) fn open_without_links(path: &Path) -> io::Result<File> {
 }
 
 /// Other systems have no such files where people name them.
-pub(super) fn is_made_up(_: &File, _: &Path) -> io::Result<bool> {
+pub(super) fn is_made_up(_: &File) -> io::Result<bool> {
     Ok(false)
 }

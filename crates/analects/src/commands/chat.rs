@@ -132,11 +132,12 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let mut manner = Manner::new(options, args.limits.limits(), &config, &surroundings);
     manner.streams = !args.choosing.no_stream;
     let is_other = args.choosing.dry_run || args.watch;
+    let named_pictures = msgfile::pictures_in(&words.join(" "));
     if let Some(file) = &file
         && !args.choosing.dry_run
     {
-        pictures::allow_named(file, &words.join(" "), &surroundings)?;
-        pictures::ask_once(file, args.choosing.pictures, &config, &surroundings)?;
+        pictures::allow(file, &named_pictures, &surroundings)?;
+        pictures::ask(file, args.choosing.pictures, &config, &surroundings)?;
     }
     if prompt.is_none() && !is_other && is_terminal() && !waits(file.as_deref()) {
         let place = place(&surroundings, file, last)?;
@@ -146,8 +147,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
         let done = session.run(&surroundings);
         return done.map_err(|failure| surroundings.explain(failure));
     }
-    let pictures = msgfile::pictures_in(&words.join(" "));
-    let said = Said { prompt, files: args.files, pictures, ..Said::default() };
+    let said = Said { prompt, files: args.files, pictures: named_pictures, ..Said::default() };
     let call = Call {
         surroundings: &surroundings,
         config: &config,

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use analects_core::{Block, Document, Image, RawMap, Source};
 use analects_formats::msgfile::base64;
+use analects_store::media_type;
 
 use crate::failure::{Failure, words};
 use crate::piped::read_limited;
@@ -28,7 +29,7 @@ pub fn block(path: &Path) -> Result<Block, Failure> {
     }
     let bytes = std::fs::File::open(path).and_then(read_limited).map_err(fail)?;
     let bytes = bytes.ok_or_else(|| Failure::input(format!("{name}: larger than 30 MB")))?;
-    if let Some(media_type) = picture(&bytes) {
+    if let Some(media_type) = media_type(&bytes) {
         return Ok(Block::Image(Image {
             source: source(media_type, &bytes),
             extra: RawMap::new(),
@@ -65,15 +66,4 @@ fn is_pipe(_: &std::fs::Metadata) -> bool {
 fn source(media_type: &str, bytes: &[u8]) -> analects_core::Raw {
     let (media_type, data) = (media_type.to_string(), base64::encode_line(bytes));
     Source::Base64 { media_type, data }.to_raw()
-}
-
-/// The type of a picture, by how its bytes begin.
-fn picture(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
 }

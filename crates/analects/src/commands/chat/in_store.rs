@@ -90,17 +90,17 @@ fn tell_of_branches(conversation: &StoredConversation) -> Result<(), Failure> {
     let Some(Branches { count, own, other }) = conversation.branches()? else { return Ok(()) };
     let session = &*conversation.name().session;
     ui::remark(&format!(
-        "another process continued this session from the same message: it has {count} branches now, and the one \
-         that is written to last goes on"
+        "another process continued this session from the same message, so it has {count} branches now; the next \
+         message follows the branch that was written to last"
     ));
     let other = shell::word(&other);
     let yours = own.map(|own| {
-        format!("analects rewind {session} {} goes on with yours, and ", shell::word(&own))
+        format!("analects rewind {session} {} continues yours, and ", shell::word(&own))
     });
     let yours = yours.unwrap_or_default();
     ui::remark(&format!(
-        "hint: {yours}analects rewind {session} {other} with the other one; analects session tail {session} marks \
-         what is on another branch"
+        "hint: {yours}analects rewind {session} {other} continues the other one; analects session tail {session} marks \
+         messages on another branch"
     ));
     Ok(())
 }

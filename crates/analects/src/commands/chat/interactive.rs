@@ -16,6 +16,7 @@ mod slash;
 
 use std::path::{Path, PathBuf};
 
+use analects_formats::msgfile::pictures_in;
 use analects_runtime::attached;
 
 use super::{Arrived, Call, Choosing, Manner, Said, Wanted, Who, choosing, pictures};
@@ -228,7 +229,7 @@ impl Running<'_> {
     /// Allows the pictures that the person names in a prompt.
     fn allow_pictures(&self, prompt: &str) -> Result<(), Failure> {
         match &self.session.place {
-            Place::File(path) => pictures::allow_named(path, prompt, self.surroundings),
+            Place::File(path) => pictures::allow(path, &pictures_in(prompt), self.surroundings),
             Place::Store { .. } => Ok(()),
         }
     }

@@ -1,9 +1,9 @@
-//! Which pictures of a message file a call may send: a person says so, once for each file.
+//! Which pictures of a message file a call may send. A person decides, and a yes is remembered for the file.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 
-use analects_formats::msgfile::{Document, pictures_in};
+use analects_formats::msgfile::Document;
 use analects_runtime::named_pictures;
 use analects_store::{AllowedPictures, PictureConsent, read_message_file};
 
@@ -26,17 +26,17 @@ pub fn allowed(
 }
 
 /// Remembers that the person allows the pictures that they name in their own words.
-pub fn allow_named(path: &Path, words: &str, surroundings: &Surroundings) -> Result<(), Failure> {
+pub fn allow(path: &Path, names: &[String], surroundings: &Surroundings) -> Result<(), Failure> {
     let consent = PictureConsent::of(path, &surroundings.places);
-    for name in pictures_in(words) {
-        consent.allow(&name)?;
+    for name in names {
+        consent.allow(name)?;
     }
     Ok(())
 }
 
 /// Asks the person at the terminal about pictures that the file names and nobody has allowed yet. A yes is remembered
 /// for this file. Where nobody can be asked, they are not sent.
-pub fn ask_once(
+pub fn ask(
     path: &Path,
     is_wanted: bool,
     config: &Config,
