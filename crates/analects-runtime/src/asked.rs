@@ -44,8 +44,6 @@ pub struct Asked<'a> {
     pub grants: Option<&'a FileGrants>,
     /// What the turn may take.
     pub limits: Limits,
-    /// Whether an answer goes into the conversation while it comes, and not only when it is complete.
-    pub streams: bool,
     /// How full the context must be to be compacted without anybody asking; `None` for never.
     pub threshold: Option<Threshold>,
 }
@@ -74,7 +72,6 @@ impl<'a> Asked<'a> {
             context: &[],
             grants: None,
             limits: Limits::default(),
-            streams: true,
             threshold: Some(Threshold::default()),
         }
     }

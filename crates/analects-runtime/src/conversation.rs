@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use analects_context::{Calibration, FileFreshness};
 use analects_core::{Chain, Message, MessageId, chain};
 use analects_formats::Decoded;
-use analects_store::StoreError;
+use analects_store::{AnswerPiece, StoreError};
 use jiff::Timestamp;
 
 /// A conversation that can be continued. What a method reports as done is on disk, but for the
@@ -44,16 +44,27 @@ pub trait Conversation {
     /// Adds what the person says.
     fn say(&mut self, prompt: &str, now: Timestamp) -> Result<(), StoreError>;
 
-    /// Takes more text of the answer.
-    fn push(&mut self, text: &str) -> Result<(), StoreError>;
+    /// Gets ready for an answer, whose author, model and time `base` has: from now on others see that the question is
+    /// being answered.
+    fn begin_answer(&mut self, base: &Message) -> Result<(), StoreError> {
+        let _ = base;
+        Ok(())
+    }
+
+    /// Takes a piece of the answer.
+    fn push(&mut self, piece: AnswerPiece<'_>) {
+        let _ = piece;
+    }
 
     /// Whether there is text that a call of [`Conversation::flush`] would bring to the disk.
-    fn is_waiting(&self) -> bool;
+    fn is_waiting(&self) -> bool {
+        false
+    }
 
-    /// Brings the answer so far to the disk, as well as that can be done while it grows.
-    fn flush(&mut self);
+    /// Brings the answer so far to the disk, as well as that can be done while it comes.
+    fn flush(&mut self) {}
 
-    /// Adds the answer in its final form. Its text is what was pushed before, or an error's.
+    /// Adds the answer in its final form.
     fn finish(&mut self, answer: Message) -> Result<(), StoreError>;
 
     /// Adds what nobody says just now: results of calls, a summary and its boundary, reminders. All of it or

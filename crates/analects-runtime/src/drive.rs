@@ -10,7 +10,7 @@ use analects_core::{
     ApiError, ApiErrorKind, CompactTrigger, Content, Delta, Fold, Message, MessageId, Problem,
     StreamEvent,
 };
-use analects_store::StoreError;
+use analects_store::{AnswerPiece, StoreError};
 use jiff::Timestamp;
 
 use crate::asked::Asked;
@@ -83,6 +83,8 @@ pub async fn drive(
         error: None,
         problems: Vec::new(),
     };
+    // Others are to know from the beginning that this is being answered.
+    work.conversation.begin_answer(&asked.base(Timestamp::now(), Duration::ZERO))?;
     let (mut turn, mut effect) = Turn::begin(asked.limits);
     loop {
         let input = match effect {
@@ -277,11 +279,12 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
             self.plan.request.max_output_tokens =
                 affordable(self.asked.model, self.plan.count, left, wanted);
         }
+        self.conversation.begin_answer(&self.asked.base(began, Duration::ZERO))?;
         let asking = self.asked.client.stream(self.asked.model, &self.plan.request);
         let end = match self.stop.unless(asking).await {
             Some(Ok(mut stream)) => {
                 self.problems.extend_from_slice(stream.left_out());
-                self.receive(&mut stream, &mut fold).await?
+                self.receive(&mut stream, &mut fold).await
             }
             None => End::Stopped,
             Some(Err(error)) => End::Failed(error),
@@ -311,11 +314,7 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
     }
 
     /// Takes events until the stream ends, and brings the text to the disk ten times a second.
-    async fn receive(
-        &mut self,
-        stream: &mut EventStream,
-        fold: &mut Fold,
-    ) -> Result<End, StoreError> {
+    async fn receive(&mut self, stream: &mut EventStream, fold: &mut Fold) -> End {
         let mut flush_at = tokio::time::Instant::now();
         loop {
             let waiting = self.conversation.is_waiting();
@@ -326,7 +325,7 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
                 }
             };
             let event = match self.stop.unless(next).await {
-                None => return Ok(End::Stopped),
+                None => return End::Stopped,
                 Some(None) => {
                     self.conversation.flush();
                     flush_at = tokio::time::Instant::now() + FLUSH_EVERY;
@@ -335,18 +334,27 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
                 Some(Some(event)) => event,
             };
             match event {
-                None => return Ok(End::Complete),
-                Some(Err(error)) => return Ok(End::Failed(error)),
+                None => return End::Complete,
+                Some(Err(error)) => return End::Failed(error),
                 Some(Ok(event)) => {
                     fold.push(&event);
                     (self.watch)(Seen::Event(&event));
-                    if let StreamEvent::BlockDelta { delta: Delta::Text(text), .. } = &event
-                        && self.asked.streams
-                    {
-                        self.conversation.push(&text.as_str())?;
-                    }
+                    self.keep(&event);
                 }
             }
+        }
+    }
+
+    /// Keeps the words of an event as they come.
+    fn keep(&mut self, event: &StreamEvent) {
+        match event {
+            StreamEvent::BlockDelta { delta: Delta::Text(text), .. } => {
+                self.conversation.push(AnswerPiece::Text(&text.as_str()));
+            }
+            StreamEvent::BlockDelta { delta: Delta::Thinking(text), .. } => {
+                self.conversation.push(AnswerPiece::Thinking(&text.as_str()));
+            }
+            _ => {}
         }
     }
 

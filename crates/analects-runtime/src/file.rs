@@ -1,13 +1,11 @@
-//! A conversation in a message file: the file is the record.
+//! A conversation in a message file: the file is the record, and the journal holds how its answers travelled.
 
-mod asked;
 mod pictures;
 mod waiting;
 
 pub use pictures::{NamedPicture, file_messages, named_pictures};
 pub use waiting::WaitingCells;
 
-use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,15 +15,16 @@ use analects_core::{Agent, Body, History, Message, MessageId, SessionId};
 use analects_formats::Decoded;
 use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{
-    self, Attribute, Cell, Choice, Document, NewCell, Splice, find_cells, list_of,
+    self, AnswerDetail, Attribute, Cell, Choice, Document, NewCell, Splice, find_cells,
+    frontmatter, list_of,
 };
 use analects_store::{
-    AllowedPictures, LockedFile, OsIds, PictureConsent, Places, Reply, StoreError,
+    AllowedPictures, AnswerEntry, AnswerPiece, AnswerPlace, AskedCell, Journal, LockedFile, OsIds,
+    PictureConsent, Places, RecoveredAnswer, StoreError,
 };
 use jiff::Timestamp;
 
 use crate::{Conversation, Notes};
-use asked::{AskedCells, Known, changed_since};
 
 /// How long a conversation waits for somebody else who writes to its file.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -33,11 +32,16 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A conversation in a message file.
 #[derive(Debug)]
 pub struct FileConversation {
-    path: PathBuf,
     /// The pictures that a person allowed.
     pictures: AllowedPictures,
     agent: String,
-    state: State,
+    file: LockedFile,
+    /// The answer that is on its way.
+    entry: Option<AnswerEntry>,
+    /// Where the last answer went.
+    place: Option<AnswerPlace>,
+    /// How much the file says of an answer.
+    detail: AnswerDetail,
     /// What was learnt about counting, for as long as this lives.
     calibration: Calibration,
     /// Which cells are sent this time.
@@ -46,39 +50,27 @@ pub struct FileConversation {
     placed: Vec<String>,
     /// Whom the cells are meant for that are asked, if others are left for later: these are not sent.
     turn_of: Option<Option<String>>,
-    /// What is being answered, as it was sent.
-    asked: OnceCell<AskedCells>,
-    /// Those of them that somebody changed while they were being answered.
-    changed: Vec<String>,
-    /// What the file would hold if the last answer could have been written to its end.
-    unwritten: Option<Box<Document>>,
-}
-
-#[derive(Debug)]
-enum State {
-    Resting(Box<LockedFile>),
-    Answering(Box<Reply>),
-    /// Only while one of the other states turns into the other, or after that failed.
-    Changing,
 }
 
 impl FileConversation {
-    /// Opens the file, or gets ready to make it.
+    /// Opens the file, or gets ready to make it. What came of an answer that broke off comes into it first. A question
+    /// that somebody else is getting an answer to is refused: [`StoreError::UnderWay`].
     pub fn open(path: &Path, places: &Places) -> Result<FileConversation, StoreError> {
         let file = LockedFile::open_within(path, places, PATIENCE)?;
-        let path = file.path().to_path_buf();
+        if file.journal().is_under_way(file.document(), file.path()) {
+            return Err(StoreError::UnderWay { path: path.to_path_buf() });
+        }
         Ok(FileConversation {
-            pictures: PictureConsent::of(&path, places).allowed(),
-            path,
+            pictures: PictureConsent::of(file.path(), places).allowed(),
             agent: String::new(),
-            state: State::Resting(Box::new(file)),
+            file,
+            entry: None,
+            place: None,
+            detail: AnswerDetail::Usual,
             calibration: Calibration::default(),
             choice: Choice::default(),
             placed: Vec::new(),
             turn_of: None,
-            asked: OnceCell::new(),
-            changed: Vec::new(),
-            unwritten: None,
         })
     }
 
@@ -87,33 +79,44 @@ impl FileConversation {
         self.pictures = pictures;
     }
 
-    /// What the file would hold if the last answer could have been written to its end; `None` if it was.
-    pub fn take_unwritten(&mut self) -> Option<Document> {
-        self.unwritten.take().map(|document| *document)
+    /// Chooses how much the file says of answers.
+    pub fn set_detail(&mut self, detail: AnswerDetail) {
+        self.detail = detail;
     }
 
-    /// What the file holds; nothing while an answer is being written.
-    pub fn document(&self) -> Option<&Document> {
-        match &self.state {
-            State::Resting(file) => Some(file.document()),
-            _ => None,
-        }
+    /// The path of the file, without symbolic links.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// What the file holds.
+    pub fn document(&self) -> &Document {
+        self.file.document()
     }
 
     /// What the file holds, for whoever needs it no longer open.
-    pub fn into_document(self) -> Option<Document> {
-        match self.state {
-            State::Resting(file) => Some(file.into_document()),
-            _ => None,
-        }
+    pub fn into_document(self) -> Document {
+        self.file.into_document()
+    }
+
+    /// The journal of its answers.
+    pub fn journal(&self) -> &Journal {
+        self.file.journal()
     }
 
     /// Other versions of the file that were found beside it: see [`LockedFile::kept`].
     pub fn kept(&self) -> &[PathBuf] {
-        match &self.state {
-            State::Resting(file) => file.kept(),
-            _ => &[],
-        }
+        self.file.kept()
+    }
+
+    /// Answers that had broken off, and came into the file when it was opened.
+    pub fn recovered(&self) -> &[RecoveredAnswer] {
+        self.file.recovered()
+    }
+
+    /// Where the last answer went; `None` before there is one.
+    pub fn answer_place(&self) -> Option<&AnswerPlace> {
+        self.place.as_ref()
     }
 
     /// Chooses who answers this time, and writes no agent into the file: for an answer that no later
@@ -122,28 +125,33 @@ impl FileConversation {
         self.agent = name.to_string();
     }
 
-    /// Chooses who answers. An agent that the file does not know is written into it, so that the
+    /// Chooses who answers. An agent that the file does not know is written into its frontmatter, so that the
     /// next call need not name it again.
     pub fn set_agent(&mut self, agent: &Agent) -> Result<(), StoreError> {
         self.agent.clone_from(&agent.name);
-        let file = self.file()?;
-        if file.document().agents().iter().any(|known| known.name == agent.name) {
+        if self.document().agents().iter().any(|known| known.name == agent.name) {
             return Ok(());
         }
-        file.append(|document| NewCell::agent(document.next_id(), agent))
+        self.file.edit(|document| {
+            let span = document.frontmatter_span();
+            match frontmatter::add_agent(document.source(), span, agent) {
+                Ok(splice) => splice,
+                // Frontmatter that nobody can change is the person's own.
+                Err(_) => msgfile::append(document, &NewCell::agent(document.next_id(), agent)),
+            }
+        })
     }
 
     /// Chooses the cells that are sent, beside those that are being asked, from now on. Call it when
     /// everything has been said: what waits for an answer then is what is asked.
     pub fn choose(&mut self, choice: Choice) -> Result<(), ItemError> {
-        if let Some(document) = self.document() {
-            // By its place, where an older cell has its id.
-            let asked = document.unanswered().first().map(|cell| list_of(&[*cell]));
-            let choice = Choice { asked, ..choice };
-            chosen(document, &choice)?;
-            self.placed = placed(document, &choice);
-            self.choice = choice;
-        }
+        let document = self.document();
+        // By its place, where an older cell has its id.
+        let asked = document.unanswered().first().map(|cell| list_of(&[*cell]));
+        let choice = Choice { asked, ..choice };
+        chosen(document, &choice)?;
+        self.placed = placed(document, &choice);
+        self.choice = choice;
         Ok(())
     }
 
@@ -180,72 +188,51 @@ impl FileConversation {
         &mut self,
         change: impl FnMut(&Document) -> Result<Splice, E>,
     ) -> Result<(), E> {
-        self.file()?.try_edit(change)
+        self.file.try_edit(change)
     }
 
-    /// The names of cells that somebody changed while they were being answered. Their new text is in the
-    /// file; the old one, which was answered, is kept with the answer.
-    pub fn changed(&self) -> &[String] {
-        &self.changed
-    }
-
-    /// Remembers what is being asked.
-    fn remember_asked(&self, document: &Document) {
-        self.asked.get_or_init(|| {
-            // What is not sent is not answered, and the answer belongs above what another one is for.
-            let WaitingCells { now: mut asked, later, .. } = self.waiting(document);
-            let last = document.cells().rfind(|cell| !cell.is_ready());
-            let counted = |cell: Cell<'_>| Known::of(cell).among(document, cell);
-            // Of the others it is only asked whether they say the same.
-            let last_asked = asked.pop().map(counted);
-            AskedCells {
-                cells: asked.into_iter().map(Known::of).chain(last_asked).collect(),
-                last: last.filter(|_| self.turn_of.is_none()).map(counted),
-                later: later.first().copied().map(counted),
-            }
-        });
-    }
-
-    /// The file, for a change. What is sent after that is planned anew, and so is what it asks.
-    fn file(&mut self) -> Result<&mut LockedFile, StoreError> {
-        self.asked = OnceCell::new();
-        match &mut self.state {
-            State::Resting(file) => Ok(file),
-            _ => Err(StoreError::Misused { path: self.path.clone() }),
+    /// The cells that the next answer is for: those that wait for it, or else the last one, such as the result of a
+    /// call.
+    fn asked(&self) -> Vec<AskedCell> {
+        let document = self.document();
+        let mut cells = self.waiting(document).now;
+        if cells.is_empty() {
+            cells.extend(document.cells().rfind(|cell| !cell.is_ready()));
         }
+        cells.into_iter().map(AskedCell::of).collect()
     }
 
-    /// The reply that grows in the file, begun if need be.
-    fn reply(&mut self) -> Result<&mut Reply, StoreError> {
-        self.state = match std::mem::replace(&mut self.state, State::Changing) {
-            State::Resting(file) => {
-                let agent = self.agent.clone();
-                let start = |document: &Document| NewCell::reply(document.next_id(), &agent, "");
-                let nothing = AskedCells::default();
-                let asked = self.asked.get().unwrap_or(&nothing);
-                let place = |document: &Document| asked.place(document);
-                State::Answering(Box::new(file.start_reply_behind(place, start)?))
+    /// What the file says, with what the journal knows of it.
+    fn read(&self, document: &Document) -> Decoded {
+        file_messages(document, self.file.path(), &self.pictures, self.journal())
+    }
+
+    fn session(&self) -> SessionId {
+        msgfile::session_of(&self.file.path().to_string_lossy())
+    }
+
+    /// Adds messages that a program makes. What their cells do not say is in the journal before they are in the file.
+    fn add_made(
+        &mut self,
+        mut made: impl FnMut(&Document) -> Result<Vec<Message>, StoreError>,
+    ) -> Result<(), StoreError> {
+        let session = self.session();
+        let path = self.file.path().to_path_buf();
+        let journal = self.journal().clone();
+        self.file.try_edit(|document| {
+            let messages = made(document)?;
+            let added = msgfile::add_messages(document, &session, &messages, &mut OsIds);
+            let added = added.map_err(|error| refused(&path, error.to_string()))?;
+            for (cells, message) in &added.kept {
+                journal.keep(&path, *cells, message)?;
             }
-            other => other,
-        };
-        match &mut self.state {
-            State::Answering(reply) => Ok(reply),
-            _ => Err(StoreError::Misused { path: self.path.clone() }),
-        }
+            Ok(added.splice)
+        })
     }
 }
 
-/// The change that adds messages at the end of a file.
-fn added_to(
-    document: &Document,
-    path: &Path,
-    session: &SessionId,
-    messages: &[Message],
-) -> Result<Splice, StoreError> {
-    let splice = msgfile::add_messages(document, session, messages, &mut OsIds);
-    let refused =
-        |why: ItemError| StoreError::Refused { path: path.to_path_buf(), why: why.to_string() };
-    splice.map_err(refused)
+fn refused(path: &Path, why: String) -> StoreError {
+    StoreError::Refused { path: path.to_path_buf(), why }
 }
 
 /// A boundary that keeps nothing keeps what was said since it was planned.
@@ -275,41 +262,38 @@ fn placed(document: &Document, choice: &Choice) -> Vec<String> {
 
 impl Conversation for FileConversation {
     fn messages(&self) -> Decoded {
-        let Some(document) = self.document() else { return Decoded::default() };
-        self.remember_asked(document);
-        let decoded = file_messages(document, &self.path, &self.pictures);
-        let later = match self.turn_of {
-            Some(_) => self.waiting(document).later,
-            None => Vec::new(),
-        };
+        let document = self.document();
+        let decoded = self.read(document);
+        let later = if self.turn_of.is_some() { self.waiting(document).later } else { Vec::new() };
         if self.choice.is_empty() && later.is_empty() {
             return decoded;
         }
         let mut choice = self.choice.clone();
-        choice.exclude.extend((!later.is_empty()).then(|| list_of(&later)));
+        if !later.is_empty() {
+            choice.exclude.push(list_of(&later));
+        }
         // Places of problems are those of the file as it is. Where the choice cannot be made any more,
         // nothing is sent: it may be there to keep something back.
-        let source = match self.is_choice_lost() {
-            true => Vec::new(),
-            false => chosen(document, &choice).unwrap_or_default(),
+        let source = if self.is_choice_lost() {
+            Vec::new()
+        } else {
+            chosen(document, &choice).unwrap_or_default()
         };
-        let messages =
-            file_messages(&document.with_source(source), &self.path, &self.pictures).messages;
+        let messages = self.read(&document.with_source(source)).messages;
         Decoded { messages, ..decoded }
     }
 
     /// What waits for another answer has no part in a summary that is made before. The cells that a choice leaves out
     /// would have got ids, for it alone; in the file they have none.
     fn whole(&self) -> Decoded {
-        let Some(document) = self.document() else { return Decoded::default() };
-        let mut decoded = file_messages(document, &self.path, &self.pictures);
+        let document = self.document();
+        let mut decoded = self.read(document);
         let later: HashSet<String> = match self.turn_of {
             Some(_) => self.waiting(document).later.iter().map(|cell| cell.name().into()).collect(),
             None => HashSet::new(),
         };
         if !later.is_empty() {
-            let session = msgfile::session_of(&self.path.to_string_lossy());
-            let names = msgfile::cell_names(document, &session);
+            let names = msgfile::cell_names(document, &self.session());
             let is_later = |id: &MessageId| names.get(id).is_some_and(|name| later.contains(name));
             for message in decoded.messages.iter_mut().filter(|message| is_later(&message.id)) {
                 message.history = History::Exclude;
@@ -323,92 +307,85 @@ impl Conversation for FileConversation {
     }
 
     fn is_choice_lost(&self) -> bool {
-        let is_lost = |document| placed(document, &self.choice) != self.placed;
-        !self.choice.is_empty() && self.document().is_some_and(is_lost)
+        !self.choice.is_empty() && placed(self.document(), &self.choice) != self.placed
     }
 
     fn has_question(&self) -> bool {
-        self.document().is_none_or(|document| !self.waiting(document).now.is_empty())
+        !self.waiting(self.document()).now.is_empty()
     }
 
     fn say(&mut self, prompt: &str, _: Timestamp) -> Result<(), StoreError> {
-        self.file()?.append(|document| NewCell::message(document.next_id(), prompt))
+        self.file.append(|document| NewCell::message(document.next_id(), prompt))
     }
 
-    fn push(&mut self, text: &str) -> Result<(), StoreError> {
-        self.reply()?.push(text);
+    fn begin_answer(&mut self, base: &Message) -> Result<(), StoreError> {
+        let asked = self.asked();
+        if self.entry.as_ref().is_some_and(|entry| entry.asked() == asked) {
+            return Ok(());
+        }
+        self.entry = None;
+        self.entry = Some(self.file.begin_answer(asked, base)?);
         Ok(())
     }
 
+    fn push(&mut self, piece: AnswerPiece<'_>) {
+        if let Some(entry) = &mut self.entry {
+            entry.push(piece);
+        }
+    }
+
     fn is_waiting(&self) -> bool {
-        matches!(&self.state, State::Answering(reply) if reply.is_waiting())
+        self.entry.as_ref().is_some_and(AnswerEntry::is_waiting)
     }
 
     fn flush(&mut self) {
-        if let State::Answering(reply) = &mut self.state {
-            reply.flush();
+        if let Some(entry) = &mut self.entry {
+            entry.flush();
         }
     }
 
     fn finish(&mut self, answer: Message) -> Result<(), StoreError> {
-        self.reply()?;
-        let State::Answering(reply) = std::mem::replace(&mut self.state, State::Changing) else {
-            return Err(StoreError::Misused { path: self.path.clone() });
+        if self.entry.is_none() {
+            self.begin_answer(&answer)?;
+        }
+        let Some(entry) = self.entry.take() else {
+            return Err(StoreError::Misused { path: self.file.path().to_path_buf() });
         };
         let answer = Message { author: Some(self.agent.clone()), ..answer };
-        let asked = self.asked.take().unwrap_or_default();
-        let mut changed: Vec<Known> = Vec::new();
-        let cells = |document: &Document, id: &str| {
-            let (mut cells, residue) = msgfile::answer(document, id, &answer, &mut OsIds);
-            changed = changed_since(document, &asked.cells);
-            if let Some(first) = cells.first_mut().filter(|_| !changed.is_empty()) {
-                let texts: Vec<&str> = changed.iter().map(|known| known.text.as_str()).collect();
-                first.attributes.push(("asked".to_string(), texts.join("\n\n")));
-            }
-            (cells, residue)
-        };
-        let mut finished = reply.finish_behind(|document| asked.place(document), cells);
-        if let Err(StoreError::Unfinished { whole, .. }) = &mut finished {
-            self.unwritten = whole.take();
-        }
-        let file = finished?;
-        self.changed = changed.into_iter().map(|known| known.name).collect();
-        self.state = State::Resting(Box::new(file));
+        self.place = Some(self.file.put_answer(entry, &answer, self.detail)?);
         Ok(())
     }
 
     fn add(&mut self, messages: Vec<Message>, _: Timestamp) -> Result<(), StoreError> {
-        let session = msgfile::session_of(&self.path.to_string_lossy());
-        let path = self.path.clone();
-        self.file()?.try_edit(|document| added_to(document, &path, &session, &messages))
+        self.add_made(|_| Ok(messages.clone()))
     }
 
     fn compact(
         &mut self,
-        mut made: Vec<Message>,
+        made: Vec<Message>,
         seen: &[Message],
         _: Timestamp,
     ) -> Result<(), StoreError> {
-        let (path, session) =
-            (self.path.clone(), msgfile::session_of(&self.path.to_string_lossy()));
+        let path = self.file.path().to_path_buf();
         let pictures = self.pictures.clone();
-        self.file()?.try_edit(|document| {
-            let decoded = file_messages(document, &path, &pictures);
+        let journal = self.journal().clone();
+        self.add_made(|document| {
+            let decoded = file_messages(document, &path, &pictures, &journal);
             let now_seen = analects_core::chain(&decoded.messages).messages;
             let is_same =
                 |(now, then): (&&Message, &Message)| now.id == then.id && now.body == then.body;
             if now_seen.len() < seen.len() || !now_seen.iter().zip(seen).all(is_same) {
-                let why = "the conversation was changed while its summary was being written".into();
-                return Err(StoreError::Refused { path: path.clone(), why });
+                let why = "the conversation was changed while its summary was being written";
+                return Err(refused(&path, why.to_string()));
             }
+            let mut made = made.clone();
             keep_from(&mut made, now_seen.get(seen.len()).map(|message| &message.id));
-            added_to(document, &path, &session, &made)
+            Ok(made)
         })
     }
 
     fn name_of(&self, message: &MessageId) -> String {
-        let session = msgfile::session_of(&self.path.to_string_lossy());
-        let cell = self.document().and_then(|doc| msgfile::cell_of(doc, &session, message));
+        let cell = msgfile::cell_of(self.document(), &self.session(), message);
         cell.map_or_else(|| message.to_string(), |name| format!("cell {name}"))
     }
 
@@ -418,14 +395,15 @@ impl Conversation for FileConversation {
         summary: &str,
         _: Timestamp,
     ) -> Result<(), StoreError> {
-        let session = msgfile::session_of(&self.path.to_string_lossy());
-        let path = self.path.clone();
+        let session = self.session();
+        let path = self.file.path().to_path_buf();
         let pictures = self.pictures.clone();
-        self.file()?.try_edit(|document| {
-            let now = file_messages(document, &path, &pictures).messages;
+        let journal = self.journal().clone();
+        self.file.try_edit(|document| {
+            let now = file_messages(document, &path, &pictures, &journal).messages;
             if !now.iter().any(|now| now.id == message.id && now.body == message.body) {
-                let why = "it was changed while its summary was being written".into();
-                return Err(StoreError::Refused { path: path.clone(), why });
+                let why = "it was changed while its summary was being written";
+                return Err(refused(&path, why.to_string()));
             }
             let message = &message.id;
             let name = msgfile::cell_of(document, &session, message);
@@ -436,26 +414,21 @@ impl Conversation for FileConversation {
             })?;
             let summary = Attribute { cell, key: "summary", value: summary.to_string() };
             let bytes = msgfile::set_attributes(document, &[summary]);
-            let bytes = bytes.map_err(|error| StoreError::Refused {
-                path: path.clone(),
-                why: error.to_string(),
-            })?;
+            let bytes = bytes.map_err(|error| refused(&path, error.to_string()))?;
             Ok(Splice::whole(document.source(), bytes))
         })
     }
 
     fn folder(&self) -> PathBuf {
-        self.path.parent().map(Path::to_path_buf).unwrap_or_default()
+        self.file.path().parent().map(Path::to_path_buf).unwrap_or_default()
     }
 
     /// Which files the model has seen stands in the cells that show them.
     fn notes(&self) -> Notes {
-        let shows_files = |document: &Document| document.mentions("[attachment]");
-        let files = match self.document().is_some_and(shows_files) {
-            true => {
-                FileFreshness::recorded(analects_core::chain(&self.messages().messages).messages)
-            }
-            false => FileFreshness::default(),
+        let files = if self.document().mentions("[attachment]") {
+            FileFreshness::recorded(analects_core::chain(&self.messages().messages).messages)
+        } else {
+            FileFreshness::default()
         };
         Notes { files, calibration: self.calibration.clone() }
     }

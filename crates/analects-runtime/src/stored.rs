@@ -350,16 +350,6 @@ impl Conversation for StoredConversation {
         self.append(said, now)
     }
 
-    fn push(&mut self, _: &str) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    fn is_waiting(&self) -> bool {
-        false
-    }
-
-    fn flush(&mut self) {}
-
     fn finish(&mut self, mut answer: Message) -> Result<(), StoreError> {
         answer.author = Some(self.agent.name.clone());
         if let Some(model) = self.agent.models.first().cloned() {

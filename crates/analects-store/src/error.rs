@@ -4,7 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use analects_core::Problem;
-use analects_formats::msgfile::Document;
 use analects_formats::msgfile::item::Conflict;
 use thiserror::Error;
 
@@ -142,15 +141,11 @@ pub enum StoreError {
         /// What it holds.
         problem: Box<Problem>,
     },
-    /// The end of an answer could not be written.
-    #[error("{error}")]
-    Unfinished {
-        /// Why not.
-        error: Box<StoreError>,
-        /// Whether the beginning of the answer is in the file.
-        is_begun: bool,
-        /// What the file would hold with all of the answer, as it was when it was last read.
-        whole: Option<Box<Document>>,
+    /// The question is being answered.
+    #[error("{}: the question is being answered already", path.display())]
+    UnderWay {
+        /// The file.
+        path: PathBuf,
     },
     /// The operating system said no.
     #[error("{}: cannot {action}: {source}", path.display())]
@@ -171,7 +166,9 @@ impl StoreError {
             StoreError::NotFound { .. }
             | StoreError::NotAFile { .. }
             | StoreError::Misused { .. } => None,
-            StoreError::Locked { .. } | StoreError::Changing { .. } => {
+            StoreError::Locked { .. }
+            | StoreError::UnderWay { .. }
+            | StoreError::Changing { .. } => {
                 Some("try again when it is done".to_string())
             }
             StoreError::InUse { .. } => Some("close the file there, and try again".to_string()),
@@ -207,13 +204,6 @@ impl StoreError {
                 "use at most 100 letters, digits, '-', '_' and '.', and no '.' first".to_string(),
             ),
             StoreError::NotWritable { problem, .. } => problem.hint.clone(),
-            StoreError::Unfinished { error, is_begun, .. } => {
-                let what = match is_begun {
-                    true => "only a part of the answer is in the file",
-                    false => "the answer is not in the file",
-                };
-                Some(error.hint().map_or(what.to_string(), |hint| format!("{hint}; {what}")))
-            }
             StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("free some space; nothing that was in the file is lost".to_string())
             }
@@ -233,7 +223,7 @@ impl StoreError {
 
     /// Whether somebody else is writing to the file.
     pub fn is_locked(&self) -> bool {
-        matches!(self, StoreError::Locked { .. })
+        matches!(self, StoreError::Locked { .. } | StoreError::UnderWay { .. })
     }
 }
 

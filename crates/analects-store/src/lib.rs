@@ -3,8 +3,8 @@
 //! # Types, in reading order
 //!
 //! 1. [`MessageFile`] is a message file for programs: items, agents, changes in memory, one save.
-//! 2. [`LockedFile`] is a message file that this process alone may write to: it adds cells, and streams
-//!    a reply into the file as it comes ([`Reply`]).
+//! 2. [`LockedFile`] is a message file that this process alone may write to: it adds cells, and puts answers below
+//!    their questions. A [`Journal`] keeps answers while they come ([`AnswerEntry`]), and how they travelled.
 //! 3. [`TranscriptStore`] is where conversations are kept record by record: [`JsonlStore`] on disk, in
 //!    the [`Places`] that it is given, [`MemoryStore`] in memory. A [`Session`] is one that is gone on
 //!    with; [`load`] gives what the model is to see of it, [`tail`] its end, [`find`] the one that is
@@ -40,14 +40,14 @@
 //! - Where files without a name are not to be had, a kill may leave a file `.analects-….draft`, which can be
 //!   removed. Where there are no hard links either, as on FAT, and no rename that refuses a name that is
 //!   taken, a file that somebody else makes in the microseconds before ours is replaced.
-//! - While somebody else changes a file into which a reply grows, the rest of the reply is only in memory
-//!   until it ends.
+//! - The journal works for one machine at a time where the state folder is on a network disk.
 //! - What is loaded of a transcript fits into memory, and so do the names of all its records where a
 //!   link is broken. A line of more than 64 MB is not read.
 //! - On systems other than Linux, two files cannot be swapped in one step: an editor that saves in the
 //!   microseconds between our last look and the rename loses that save. Extended attributes are kept
 //!   on Linux only.
 
+mod answers;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 mod error;
@@ -55,6 +55,7 @@ mod file_state;
 mod fingerprint;
 mod grants;
 mod ids;
+mod journal;
 mod jsonl;
 mod lock;
 mod locked_file;
@@ -64,16 +65,19 @@ mod picture;
 mod places;
 mod redo;
 mod replace;
-mod reply;
 mod sessions;
 mod transcript;
 pub mod vfs;
 mod writers;
 
+pub use answers::AnswerPlace;
 pub use error::StoreError;
 pub use file_state::FileState;
 pub use grants::{FileGrant, FileGrants};
 pub use ids::OsIds;
+pub use journal::{
+    AnswerEntry, AnswerPiece, AskedCell, Journal, JournalRecord, MissingAnswer, RecordKind, RecoveredAnswer, TextHash,
+};
 pub use jsonl::{JsonlStore, LINE_LIMIT, SyncPolicy};
 pub use locked_file::{LockedFile, create_file, read_message_file, real_path};
 pub use mend::{Repaired, check_transcript, repair_transcript};
@@ -81,7 +85,6 @@ pub use message_file::MessageFile;
 pub use picture::{AllowedPictures, Picture, PictureConsent, media_type, read_picture};
 pub use places::Places;
 pub use redo::cut_off;
-pub use reply::Reply;
 pub use sessions::{
     ChainName, Each, Found, Listed, Loaded, MemoryStore, NewSession, Overview, Row, Session, Tail,
     TranscriptStore, find, load, message_names, tail,

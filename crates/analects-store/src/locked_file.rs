@@ -13,7 +13,7 @@ use crate::redo::{Appended, Redo};
 use crate::replace::{clear_up, replace};
 use crate::vfs::{Disk, Facts, Lease, Open, Vfs, VfsFile, folder_of};
 use crate::writers::{PATIENCE, wait_for_writers};
-use crate::{Places, Reply, StoreError};
+use crate::{Journal, Places, RecoveredAnswer, StoreError};
 
 /// The largest message file that is read, in bytes. It is read as a whole.
 pub(crate) const MESSAGE_FILE_LIMIT: usize = 1 << 30;
@@ -115,7 +115,11 @@ pub struct LockedFile {
     /// How long a change waits for other programs that have the file open for writing.
     patience: Duration,
     places: Places,
-    _lock: Lock,
+    journal: Journal,
+    /// Answers that had broken off, and came into the file when it was opened.
+    pub(crate) recovered: Vec<RecoveredAnswer>,
+    /// The lock, which is taken for each change alone while this is `None`.
+    lock: Option<Lock>,
 }
 
 impl LockedFile {
@@ -142,10 +146,11 @@ impl LockedFile {
         places: &Places,
         patience: Duration,
     ) -> Result<LockedFile, StoreError> {
-        let file = LockedFile::open_any(vfs, name, places, patience)?;
+        let mut file = LockedFile::open_any(vfs, name, places, patience)?;
         if file.document.kind() == Kind::Plain {
             return Err(StoreError::NotAMessageFile { path: file.name });
         }
+        file.add_broken_off()?;
         Ok(file)
     }
 
@@ -174,6 +179,7 @@ impl LockedFile {
         let kept = clear_up(&*vfs, &path);
         let (document, seen) = read_or_new(&*vfs, &path)?;
         let file = LockedFile {
+            journal: Journal::on(vfs.clone(), places),
             vfs,
             name,
             path,
@@ -185,7 +191,8 @@ impl LockedFile {
             large: LARGE,
             patience: PATIENCE,
             places: places.clone(),
-            _lock: lock,
+            recovered: Vec::new(),
+            lock: Some(lock),
         };
         file.check_replaceable()?;
         file.check_writable()?;
@@ -230,6 +237,16 @@ impl LockedFile {
         self.seen.is_some()
     }
 
+    /// The journal of answers to this file.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Answers that had broken off, and came into the file when it was opened.
+    pub fn recovered(&self) -> &[RecoveredAnswer] {
+        &self.recovered
+    }
+
     pub(crate) fn vfs(&self) -> &dyn Vfs {
         &*self.vfs
     }
@@ -247,24 +264,39 @@ impl LockedFile {
         self.try_edit(|document| Ok(change(document)))
     }
 
-    /// The same, without waiting for other programs, and growing in place where the change only adds to the
-    /// end, however small the file is.
-    pub(crate) fn grow(
-        &mut self,
-        change: impl FnMut(&Document) -> Splice,
-    ) -> Result<(), StoreError> {
-        let large = std::mem::take(&mut self.large);
-        let patience = std::mem::take(&mut self.patience);
-        let grown = self.edit(change);
-        self.large = large;
-        self.patience = patience;
-        grown
-    }
-
     /// The same for a change that may turn out to be impossible; then nothing is written.
     pub fn try_edit<E: From<StoreError>>(
         &mut self,
         mut change: impl FnMut(&Document) -> Result<Splice, E>,
+    ) -> Result<(), E> {
+        let is_resting = self.lock.is_none();
+        if is_resting {
+            self.lock_again()?;
+        }
+        let done = self.edit_locked(&mut change);
+        if is_resting {
+            self.rest();
+        }
+        done
+    }
+
+    /// Gives up the lock until the next change, which takes it for itself.
+    pub fn rest(&mut self) {
+        self.lock = None;
+    }
+
+    fn lock_again(&mut self) -> Result<(), StoreError> {
+        let lock = Lock::take(&*self.vfs, &self.places, &self.path, self.patience)?;
+        self.lock = Some(lock.ok_or(StoreError::Locked { path: self.name.clone() })?);
+        self.redo = Redo::of(&*self.vfs, &self.places, &self.path)?;
+        self.redo.complete(&*self.vfs, &self.path)?;
+        self.kept.extend(clear_up(&*self.vfs, &self.path));
+        Ok(())
+    }
+
+    fn edit_locked<E: From<StoreError>>(
+        &mut self,
+        change: &mut impl FnMut(&Document) -> Result<Splice, E>,
     ) -> Result<(), E> {
         for _ in 0..MAX_TRIES {
             self.read_settled()?;
@@ -274,21 +306,6 @@ impl LockedFile {
             }
         }
         Err(StoreError::Changing { path: self.name.clone() }.into())
-    }
-
-    /// Whether somebody else has written to the file since it was last read or written here.
-    pub(crate) fn is_changed(&self) -> bool {
-        self.vfs.facts(&self.path).ok() != self.seen
-    }
-
-    /// Reads the file as it is now.
-    pub(crate) fn refresh(&mut self) -> Result<(), StoreError> {
-        self.read_settled()
-    }
-
-    /// Starts a reply that grows in the file while it comes.
-    pub fn start_reply(self, make: impl Fn(&Document) -> NewCell) -> Result<Reply, StoreError> {
-        Reply::start(self, |_| None, make)
     }
 
     /// Goes where a symbolic link leads that somebody has put in the place of the file: to replace it would
@@ -311,7 +328,7 @@ impl LockedFile {
         self.is_sure = opened.is_sure;
         self.redo = opened.redo;
         self.kept.extend(opened.kept);
-        self._lock = opened._lock;
+        self.lock = opened.lock;
         Ok(())
     }
 

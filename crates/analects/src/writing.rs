@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_formats::msgfile::Refusal;
-use analects_store::{LockedFile, Places};
+use analects_store::{LockedFile, Places, RecoveredAnswer};
 
 use crate::failure::Failure;
 use crate::ui;
@@ -16,7 +16,20 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 pub fn open(path: &Path, places: &Places) -> Result<LockedFile, Failure> {
     let file = LockedFile::open_within(path, places, PATIENCE)?;
     remark_kept(path, file.kept());
+    remark_recovered(path, file.recovered());
     Ok(file)
+}
+
+/// Tells of answers that had broken off, and that are in the file now.
+pub fn remark_recovered(path: &Path, recovered: &[RecoveredAnswer]) {
+    for RecoveredAnswer { cell, is_complete } in recovered {
+        let path = path.display();
+        if *is_complete {
+            ui::remark(&format!("{path}: an answer that was not in the file yet is cell {cell}"));
+        } else {
+            ui::remark(&format!("{path}: what came of an answer that broke off is cell {cell}"));
+        }
+    }
 }
 
 /// Tells of versions of a file that somebody saved while a write of ours was killed.

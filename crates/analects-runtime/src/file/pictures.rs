@@ -5,7 +5,7 @@ use std::path::Path;
 use analects_core::{Block, Body, Content, Image, Message, Problem, Raw, Source, User};
 use analects_formats::Decoded;
 use analects_formats::msgfile::{self, Document};
-use analects_store::{AllowedPictures, read_picture};
+use analects_store::{AllowedPictures, Journal, read_picture};
 
 /// A picture that a message file names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,10 +18,16 @@ pub struct NamedPicture {
 
 const NOT_ALLOWED: &str = "you have not allowed the pictures of this file";
 
-/// The messages of a file, with the pictures that it names. A picture that is not allowed is not read.
-pub fn file_messages(document: &Document, path: &Path, allowed: &AllowedPictures) -> Decoded {
+/// The messages of a file, with what the journal knows of them and with the pictures that it names. A picture that is
+/// not allowed is not read.
+pub fn file_messages(
+    document: &Document,
+    path: &Path,
+    allowed: &AllowedPictures,
+    journal: &Journal,
+) -> Decoded {
     let session = msgfile::session_of(&path.to_string_lossy());
-    let mut decoded = msgfile::messages(document, &session);
+    let mut decoded = msgfile::messages_knowing(document, &session, journal);
     decoded.problems.splice(0..0, document.problems());
     let mut refused: Vec<String> = Vec::new();
     for message in &mut decoded.messages {

@@ -8,7 +8,6 @@ mod dry_run;
 mod in_file;
 mod in_store;
 mod interactive;
-mod kept;
 mod manner;
 mod pictures;
 mod waiting;

@@ -14,7 +14,7 @@ use crate::ways::HIDE_TO_ASK;
 /// The last answer on the branch that a file is on, if it broke off. What came of it stays, and counts as an answer.
 pub fn broken_answer(document: &Document) -> Option<Cell<'_>> {
     // To find the branch, all messages are read; mostly there is no need for it.
-    if !document.mentions("streaming") && !document.mentions("interrupted") {
+    if !document.mentions("interrupted") {
         return None;
     }
     // What a summary stands for is over.

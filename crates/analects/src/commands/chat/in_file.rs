@@ -1,19 +1,16 @@
 //! `chat FILE`: a turn in a message file, from what is said to the answer in its place.
 
 use std::path::Path;
-use std::time::Instant;
 
-use analects_core::Agent;
-use analects_formats::msgfile::{self, Choice, Document, Kind, frontmatter};
+use analects_formats::msgfile::{self, Choice, Document, Kind};
 use analects_local::Serving;
 use analects_runtime::{Conversation, FileConversation};
-use analects_store::{StoreError, read_message_file};
+use analects_store::{AnswerPlace, MissingAnswer, StoreError, read_message_file};
 use jiff::Timestamp;
 
 use super::asking::{Told, ask};
 use super::broken::{broken_answer, if_it_broke_off, to_ask_again};
 use super::choosing::{self, check_asks};
-use super::kept::Kept;
 use super::waiting::{Course, Turn};
 use super::{Call, Said, Wanted, Who, allowed_pictures, dry_run};
 use crate::failure::Failure;
@@ -30,49 +27,32 @@ pub fn chat_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failu
 
 /// Gets the answers to all that waits in a file: one after the other, where it is meant for several agents.
 fn answer_all_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> {
-    let (mut course, mut kept) = (call.course(), Kept::default());
+    let mut course = call.course();
     let mut said = Some(said);
     while said.is_some() || course.goes_on() {
-        let began = Instant::now();
         let said = said.take().unwrap_or_default();
-        let Taken { done, after } = take_turn_of(&mut course, call, path, said);
-        let is_first = kept.is_empty();
-        if let Some(document) = after {
-            kept.keep(document, began);
-        }
-        // An older text that an editor saves while one agent answers takes away what another has said.
-        let put_back = match is_first {
-            true => Ok(()),
-            false => kept.put_all_back(path, &call.surroundings.places),
-        };
-        if !done? {
+        if !take_turn_of(&mut course, call, path, said)? {
             break;
         }
-        put_back?;
     }
     Ok(())
 }
 
-/// What came of a turn.
-pub struct Taken {
-    /// Whether there was an answer to get, or why it did not come.
-    pub done: Result<bool, Failure>,
-    /// What the file holds after an answer, also if that broke off, or what it would hold if the answer could have been
-    /// written to its end.
-    pub after: Option<Document>,
-}
-
-/// Gets one answer in a file.
-pub fn take_turn(call: Call<'_>, path: &Path, said: Said) -> Taken {
+/// Gets one answer in a file; `false` if there was none to get.
+pub fn take_turn(call: Call<'_>, path: &Path, said: Said) -> Result<bool, Failure> {
     take_turn_of(&mut Course::default(), call, path, said)
 }
 
 /// Gets the next answer of a call.
-fn take_turn_of(course: &mut Course, call: Call<'_>, path: &Path, said: Said) -> Taken {
-    match get_ready(course, call, path, said) {
-        Ok(Some(ready)) => ready.ask(),
-        Ok(None) => Taken { done: Ok(false), after: None },
-        Err(failure) => Taken { done: Err(failure), after: None },
+fn take_turn_of(
+    course: &mut Course,
+    call: Call<'_>,
+    path: &Path,
+    said: Said,
+) -> Result<bool, Failure> {
+    match get_ready(course, call, path, said)? {
+        Some(ready) => ready.ask().map(|()| true),
+        None => Ok(false),
     }
 }
 
@@ -100,7 +80,12 @@ fn get_ready<'c>(
     }
     said.check(path)?;
     let mut conversation = open_file(path, surroundings)?;
-    let document = conversation.document().ok_or_else(|| Failure::ours("the file is not open"))?;
+    tell_missing(path, &conversation);
+    let document = conversation.document();
+    if let Some(problem) = document.old_format() {
+        let problem = Box::new(problem);
+        return Err(StoreError::NotWritable { path: path.to_path_buf(), problem }.into());
+    }
     if said.prompt.is_none() && document.unanswered().is_empty() {
         // After an answer, somebody may have taken away what was to come next.
         return if course.is_begun() { Ok(None) } else { Err(nothing_to_ask(path, document)) };
@@ -121,7 +106,7 @@ fn get_ready<'c>(
         Err(failure) => return Err(keep_prompt(failure, &mut conversation, path, wanted, said)?),
     };
     let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
-    let mut conversation = introduce(conversation, &mut who, call, path)?;
+    let mut conversation = introduce(conversation, &mut who, call)?;
     conversation.allow_pictures(allowed_pictures(path, choosing.pictures, config, surroundings));
     choosing.set_default(path, &mut conversation)?;
     said.into(&mut conversation, &call.manner.grants)?;
@@ -136,29 +121,54 @@ fn get_ready<'c>(
 }
 
 impl Ready<'_> {
-    fn ask(self) -> Taken {
+    fn ask(self) -> Result<(), Failure> {
         let Ready { call, path, mut conversation, who, serving, broken } = self;
         let name = path.to_string_lossy().into_owned();
-        let source = conversation.document().map(|document| document.source().to_vec());
-        let told = Told { name, source: source.unwrap_or_default() };
+        let source = conversation.document().source().to_vec();
+        let told = Told { name, source };
         let done = ask(&who, call.manner, serving.as_ref(), &mut conversation, &told);
-        remark_changed(path, &conversation);
-        // Where the answer could not be written to its end, what came of it is in the file.
-        let whole = conversation.take_unwritten();
-        let now = conversation.into_document().or_else(|| read_message_file(path).ok());
-        let done = done.map_err(|failure| {
+        if conversation.answer_place() == Some(&AnswerPlace::Journal) {
+            ui::remark(&format!(
+                "{}: the question was changed while it was being answered, so the answer is not in the file; \
+                 analects recover {} has it",
+                path.display(),
+                shell::path(path)
+            ));
+        }
+        done.map_err(|failure| {
             let again = format!("analects chat {} asks it again", shell::path(path));
             let failure = local::explain(failure.ask_again_with(again), serving.as_ref());
-            match &now {
-                // Nothing can be hidden in a file that nobody can write to.
-                Some(document) if document.is_utf8() => {
-                    if_it_broke_off(failure, path, document, broken.as_deref())
-                }
-                _ => failure,
+            let document = conversation.document();
+            // Nothing can be hidden in a file that nobody can write to.
+            if document.is_utf8() {
+                if_it_broke_off(failure, path, document, broken.as_deref())
+            } else {
+                failure
             }
-        });
-        Taken { done: done.map(|()| true), after: whole.or(now) }
+        })
     }
+}
+
+/// Tells once of answers that are not in the file any more, though their questions are.
+fn tell_missing(path: &Path, conversation: &FileConversation) {
+    let (journal, document) = (conversation.journal(), conversation.document());
+    for missing in journal.missing(document, conversation.path()) {
+        ui::remark(&missing_answer(path, &missing));
+        // If it cannot be noted, it is told again.
+        let _ = journal.note_told(&missing);
+    }
+}
+
+/// Says that an answer is missing, and how to get it back.
+pub fn missing_answer(path: &Path, missing: &MissingAnswer) -> String {
+    let cell = shell::word(&missing.cell).into_owned();
+    format!(
+        "{}: the answer to cell {} is no longer in the file; if you did not delete it, \
+         analects recover {} {cell} brings it back",
+        path.display(),
+        missing.cell,
+        shell::path(path)
+    )
 }
 
 /// Makes a plain file one for messages, unless what is wanted cannot be done in it anyway.
@@ -190,6 +200,7 @@ fn make_message_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Fai
 pub fn open_file(path: &Path, surroundings: &Surroundings) -> Result<FileConversation, Failure> {
     let conversation = FileConversation::open(path, &surroundings.places).map_err(not_opened)?;
     writing::remark_kept(path, conversation.kept());
+    writing::remark_recovered(path, conversation.recovered());
     Ok(conversation)
 }
 
@@ -219,17 +230,11 @@ fn introduce(
     mut conversation: FileConversation,
     who: &mut Who,
     call: Call<'_>,
-    path: &Path,
 ) -> Result<FileConversation, Failure> {
-    let is_known =
-        |document: &Document| document.agents().iter().any(|agent| agent.name == who.agent.name);
-    if !who.is_configured && !conversation.document().is_some_and(is_known) {
+    let agents = conversation.document().agents();
+    let is_known = agents.iter().any(|agent| agent.name == who.agent.name);
+    if !who.is_configured && !is_known {
         call.choosing.tune(&mut who.agent);
-    }
-    if who.is_configured {
-        drop(conversation);
-        define(path, &who.agent, call.surroundings)?;
-        conversation = FileConversation::open(path, &call.surroundings.places)?;
     }
     if who.is_recording() {
         conversation.set_author(&who.agent.name);
@@ -271,17 +276,6 @@ pub fn still_waits(failure: Failure, path: &Path, prompt: Option<&str>) -> Failu
     failure.and_hint(&format!("your prompt is kept: analects chat {} asks it", shell::path(path)))
 }
 
-/// Says that a question was changed while it was being answered.
-fn remark_changed(path: &Path, conversation: &FileConversation) {
-    for name in conversation.changed() {
-        ui::remark(&format!(
-            "{}: cell {name} was changed while it was being answered; its new text is in the file, and \
-             the text that was answered is kept with the answer as asked=",
-            path.display()
-        ));
-    }
-}
-
 /// What is answered next. If the person says who answers, that is all that waits, and so it is if they ask
 /// something else.
 pub fn next_turn(
@@ -292,16 +286,6 @@ pub fn next_turn(
 ) -> Turn {
     let is_said = prompt.is_some() || wanted.model.is_some() || wanted.agent.is_some();
     if is_said { Turn::default() } else { Turn::next(document, choice) }
-}
-
-/// Writes an agent into the frontmatter of a file, which holds all of its settings.
-fn define(path: &Path, agent: &Agent, surroundings: &Surroundings) -> Result<(), Failure> {
-    let mut file = writing::open(path, &surroundings.places)?;
-    file.try_edit(|document| {
-        let (source, span) = (document.source(), document.frontmatter_span());
-        let splice = frontmatter::add_agent(source, span, agent);
-        splice.map_err(|refusal| writing::refused(path, refusal))
-    })
 }
 
 pub fn nothing_to_ask(path: &Path, document: &Document) -> Failure {

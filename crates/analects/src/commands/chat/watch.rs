@@ -9,11 +9,10 @@ use std::time::{Duration, Instant};
 
 use analects_formats::msgfile::{Document, Kind};
 use analects_store::vfs::{Disk, Facts, Vfs};
-use analects_store::{LockedFile, StoreError, read_message_file};
+use analects_store::{Journal, StoreError, read_message_file, real_path};
 use notify::{Event, RecursiveMode, Watcher};
 
-use super::in_file::{Taken, misplaced_question, take_turn};
-use super::kept::{Kept, SAVED_OVER};
+use super::in_file::{misplaced_question, missing_answer, take_turn};
 use super::{Call, Said};
 use crate::failure::Failure;
 use crate::{interrupt, shell, ui};
@@ -48,8 +47,7 @@ pub fn watch(call: Call<'_>, path: &Path, settle: Option<Duration>) -> Result<()
     let _watcher = hints_about(path, hints);
     ui::remark(&format!("{}: waiting for questions; Ctrl-C ends", path.display()));
     let settle = settle.unwrap_or(SETTLE);
-    let mut watch =
-        Watch { call, path, wakes, settle, asked: None, kept: Kept::default(), told: None };
+    let mut watch = Watch { call, path, wakes, settle, asked: None, told: None };
     watch.run()?;
     match interrupt::told_by() {
         Some(signal) => Err(Failure::told_to_end(signal)),
@@ -95,8 +93,6 @@ struct Watch<'a> {
     /// The questions that were asked last, and what the file looked like after that. They are asked again
     /// only if somebody has saved the file since.
     asked: Option<(Questions, Option<Facts>)>,
-    /// The last answers, which an editor may save over with an older text.
-    kept: Kept,
     /// What was wrong with the file, so that it is told once.
     told: Option<String>,
 }
@@ -166,9 +162,6 @@ impl Watch<'_> {
     fn look(&mut self, facts: Option<Facts>) -> Result<Looked, Failure> {
         // A file that is not there is being put there, or comes back.
         let (Some(_), Some(document)) = (facts, self.read()) else { return Ok(Looked::Nothing) };
-        if let Some(looked) = self.put_back(&document) {
-            return Ok(looked);
-        }
         let questions = questions(&document);
         let is_old = self
             .asked
@@ -183,13 +176,10 @@ impl Watch<'_> {
         if is_old {
             return Ok(Looked::Nothing);
         }
-        let began = Instant::now();
-        let Taken { done, after } = take_turn(self.call, self.path, Said::default());
-        // Of an answer that broke off, something may have come.
-        let came = |document: &Document| self::questions(document) != questions;
-        if let Some(document) = after.filter(came) {
-            self.kept.keep(document, began);
+        if !self.is_new(&document) {
+            return Ok(Looked::Nothing);
         }
+        let done = take_turn(self.call, self.path, Said::default());
         match done.map_err(|failure| self.call.surroundings.explain(failure)) {
             Ok(_) => self.told = None,
             Err(failure) => {
@@ -202,39 +192,21 @@ impl Watch<'_> {
         Ok(Looked::Wrote)
     }
 
-    /// Puts an answer back if somebody has saved over it what it was while it grew, or before, or if it could not be
-    /// written to its end.
-    fn put_back(&mut self, document: &Document) -> Option<Looked> {
-        if !self.kept.is_missed(document) {
-            return None;
-        }
-        // Somebody who writes to the file right now may be the one whose answer grows there.
+    /// Whether what waits was not answered before. An editor that saves an older text over an answer does not ask for
+    /// another one; the person is told, once, how to get the answer back or a new one.
+    fn is_new(&self, document: &Document) -> bool {
         let places = &self.call.surroundings.places;
-        let facts = self.facts();
-        let nobody_saved = self.asked.as_ref().is_some_and(|(_, after)| *after == facts);
-        let what = match nobody_saved {
-            true => "the end of the last answer could not be written, and is in the file now",
-            false => SAVED_OVER,
-        };
-        let opened = LockedFile::open(self.path, places);
-        let done = opened.and_then(|mut file| match self.kept.put_back(&mut file)? {
-            true => {
-                ui::remark(&format!("{}: {what}", self.path.display()));
-                Ok(Some(Looked::Wrote))
-            }
-            false => {
-                self.kept.tell_changed(self.path, file.document());
-                Ok(None)
-            }
-        });
-        match done {
-            Ok(looked) => looked,
-            Err(error) if error.is_locked() => None,
-            Err(error) => {
-                self.tell(error.into());
-                Some(Looked::Locked)
-            }
+        let journal = Journal::of(places);
+        let path = real_path(&Disk, self.path).unwrap_or_else(|_| self.path.to_path_buf());
+        for missing in journal.missing(document, &path) {
+            let again = format!("analects chat {} asks again", shell::path(self.path));
+            ui::remark(&format!("{}; {again}", missing_answer(self.path, &missing)));
+            // If it cannot be noted, it is told again.
+            let _ = journal.note_told(&missing);
         }
+        let answered = journal.answered_before(document, &path);
+        let waiting = document.unanswered();
+        waiting.iter().any(|cell| !answered.contains(&cell.name().into_owned()))
     }
 
     /// The file, if it can be read and is text.

@@ -1,0 +1,106 @@
+//! An answer comes into its file in one step, below its question, when it is complete. Until then it is in the
+//! [`Journal`](crate::Journal), and nobody holds the lock of the file.
+
+use std::time::Duration;
+
+use analects_core::Message;
+use analects_formats::msgfile::{self, AnswerDetail, Splice};
+
+use crate::journal::{AnswerEntry, AskedCell};
+use crate::{LockedFile, OsIds, RecoveredAnswer, StoreError};
+
+/// How often, and how long, we wait for a file that is not there: an editor may be about to put a new one in its place.
+const MAX_LOOKS: usize = 100;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Where an answer went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnswerPlace {
+    /// Into the file, in the cell of this name.
+    Cell(String),
+    /// Into the journal alone: its question was changed or removed while it came, or has another answer.
+    Journal,
+}
+
+impl LockedFile {
+    /// Begins the entry of an answer to these cells, and gives up the lock of the file until the next change.
+    pub fn begin_answer(
+        &mut self,
+        asked: Vec<AskedCell>,
+        base: &Message,
+    ) -> Result<AnswerEntry, StoreError> {
+        let entry = self.journal().begin(self.path(), asked, base)?;
+        self.rest();
+        Ok(entry)
+    }
+
+    /// Puts an answer below its question. When this returns, it survives a power cut.
+    pub fn put_answer(
+        &mut self,
+        mut entry: AnswerEntry,
+        answer: &Message,
+        detail: AnswerDetail,
+    ) -> Result<AnswerPlace, StoreError> {
+        let is_error = answer.is_api_error_message;
+        let kept = if is_error { Ok(()) } else { entry.complete(answer) };
+        let mut place = None;
+        let mut is_settled = true;
+        if !self.is_gone() {
+            self.edit(|document| {
+                place = None;
+                let Some(asked) = entry.places(document) else { return Splice::nothing() };
+                let placed = msgfile::put_answer(document, &asked, answer, detail, &mut OsIds);
+                // If it cannot be kept by its cells, its entry stays.
+                is_settled = is_error || entry.settle(answer, placed.hash).is_ok();
+                place = Some(placed.cell);
+                placed.splice
+            })?;
+        }
+        if let Some(cell) = place {
+            if is_settled {
+                entry.end();
+            }
+            return Ok(AnswerPlace::Cell(cell));
+        }
+        if is_error {
+            entry.end();
+        }
+        kept.map(|()| AnswerPlace::Journal)
+    }
+
+    /// Adds what came of answers that broke off, if their questions still wait.
+    pub(crate) fn add_broken_off(&mut self) -> Result<(), StoreError> {
+        let journal = self.journal().clone();
+        for broken in journal.take_broken_off(self.document(), self.path()) {
+            let mut cell = None;
+            let mut is_settled = false;
+            self.edit(|document| {
+                cell = None;
+                let Some(asked) = broken.places(document) else { return Splice::nothing() };
+                let detail = AnswerDetail::Usual;
+                let placed =
+                    msgfile::put_answer(document, &asked, &broken.message, detail, &mut OsIds);
+                is_settled = journal.settle_broken(&broken, placed.hash).is_ok();
+                cell = Some(placed.cell);
+                placed.splice
+            })?;
+            let is_complete = broken.is_complete();
+            let Some(cell) = cell.filter(|_| is_settled) else { continue };
+            journal.end_broken(broken);
+            self.recovered.push(RecoveredAnswer { cell, is_complete });
+        }
+        Ok(())
+    }
+
+    /// Whether the file was there, and is not any more.
+    fn is_gone(&self) -> bool {
+        let is_missing = || self.exists() && self.vfs().facts(self.path()).is_err();
+        for _ in 0..MAX_LOOKS {
+            if !is_missing() {
+                return false;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        true
+    }
+}

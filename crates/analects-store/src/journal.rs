@@ -1,0 +1,247 @@
+//! The journal: how answers travelled, and what is no longer in a file. It lives in the state folder.
+//!
+//! | folder | holds |
+//! |---|---|
+//! | `asked` | answers under way, answers that broke off, and answers whose question is gone |
+//! | `messages` | whole messages, by the hash of their cells |
+//! | `texts` | texts that a verb took out of a file |
+//! | `about` | empty files whose names say which records belong to which text and which path |
+//!
+//! Records are found by what stands in a file, so a file can be moved, copied, forked and checked out. The path is
+//! kept as a hint: it tells two files apart that hold the same words. Whoever asks holds a lock on the entry until the
+//! answer is in the file, so an entry without a lock is an answer that broke off.
+//!
+//! Every file here is private. A record is on the disk before its message counts as kept.
+
+mod asked;
+mod entry;
+mod found;
+mod recover;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use analects_core::{Json, Message, Raw, RawMap};
+use analects_formats::msgfile::{CellsHash, KnownMessages};
+use jiff::Timestamp;
+
+use crate::error::to;
+use crate::lock::name_in_state;
+use crate::places::create_private_folder;
+use crate::vfs::{Disk, Open, Vfs, folder_of};
+use crate::{OsIds, Places, StoreError};
+pub use asked::{AskedCell, TextHash};
+pub use entry::{AnswerEntry, AnswerPiece};
+use entry::{Entry, Header};
+pub use found::{JournalRecord, MissingAnswer, RecordKind};
+pub(crate) use recover::BrokenOff;
+pub use recover::RecoveredAnswer;
+
+/// The largest record that is read, in bytes.
+const LARGEST_RECORD: u64 = 256 << 20;
+
+/// The journal of a state folder.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    vfs: Arc<dyn Vfs>,
+    folder: PathBuf,
+}
+
+impl Journal {
+    /// The journal in these places.
+    pub fn of(places: &Places) -> Journal {
+        Journal::on(Arc::new(Disk), places)
+    }
+
+    /// The same on any file system.
+    pub fn on(vfs: Arc<dyn Vfs>, places: &Places) -> Journal {
+        Journal { vfs, folder: places.state.join("journal") }
+    }
+
+    /// Keeps a message whose cells do not say everything. When this returns, it survives a power cut.
+    pub fn keep(&self, path: &Path, cells: CellsHash, message: &Message) -> Result<(), StoreError> {
+        self.keep_message(&Header::without_question(path, message), cells, message)
+    }
+
+    fn keep_message(
+        &self,
+        header: &Header,
+        cells: CellsHash,
+        message: &Message,
+    ) -> Result<(), StoreError> {
+        let file = self.message_file(cells);
+        if self.read_entry(&file).is_some_and(|entry| entry.message.is_some()) {
+            return Ok(());
+        }
+        self.write_new(&file, &format!("{}\n{}\n", header.to_json(), message.to_json()))
+    }
+
+    /// Keeps a text that a verb is about to take out of a cell, in favour of another one.
+    pub fn keep_text(
+        &self,
+        path: &Path,
+        cell: &str,
+        old: &str,
+        new: &str,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let id = analects_core::Ids::uuid(&mut OsIds, now).replace('-', "");
+        let mut record = RawMap::new();
+        record.push("v", number(1));
+        record.push("type", Raw::string("journal_text"));
+        record.push("path", Raw::string(&path.to_string_lossy()));
+        record.push("at", Raw::string(&now.to_string()));
+        record.push("cell", Raw::string(cell));
+        record.push("text", Raw::string(old));
+        self.write_new(&self.text_file(&id), &format!("{}\n", record.to_raw()))?;
+        self.note(&Note {
+            text: TextHash::of(new),
+            path: path_hash(path),
+            record: RecordName::Text(id),
+            is_told: false,
+        })
+    }
+
+    /// Writes a file of ours and brings it to the disk. What a kill left under its name goes.
+    fn write_new(&self, file: &Path, text: &str) -> Result<(), StoreError> {
+        let folder = folder_of(file);
+        create_private_folder(&*self.vfs, folder)?;
+        match self.vfs.remove(file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(to("replace", file)(error));
+            }
+            _ => {}
+        }
+        let written = self.vfs.open(file, Open::Private).and_then(|mut open| {
+            open.write_all(text.as_bytes())?;
+            open.sync()?;
+            self.vfs.sync_folder(folder)
+        });
+        written.map_err(to("write to", file))
+    }
+
+    fn message_file(&self, cells: CellsHash) -> PathBuf {
+        let name = cells.to_string();
+        self.folder.join("messages").join(&name[..2]).join(format!("{name}.jsonl"))
+    }
+
+    fn text_file(&self, id: &str) -> PathBuf {
+        self.folder.join("texts").join(format!("{id}.jsonl"))
+    }
+
+    fn asked_folder(&self) -> PathBuf {
+        self.folder.join("asked")
+    }
+
+    /// Notes that a record belongs to a text and a path.
+    fn note(&self, note: &Note) -> Result<(), StoreError> {
+        let file = self.note_file(note);
+        let folder = folder_of(&file);
+        create_private_folder(&*self.vfs, folder)?;
+        let made = self.vfs.open(&file, Open::Private);
+        made.and_then(|_| self.vfs.sync_folder(folder)).map_err(to("write to", &file))
+    }
+
+    fn note_file(&self, note: &Note) -> PathBuf {
+        let name = note.to_string();
+        self.folder.join("about").join(&name[..2]).join(name)
+    }
+
+    /// The notes about a text.
+    fn notes_about(&self, text: &TextHash) -> Vec<Note> {
+        let text = text.to_string();
+        let mut notes = self.notes_in(&self.folder.join("about").join(&text[..2]));
+        notes.retain(|note| note.text.to_string() == text);
+        notes
+    }
+
+    /// All notes, in no particular order.
+    fn notes(&self) -> Vec<Note> {
+        let folders = self.vfs.list(&self.folder.join("about")).unwrap_or_default();
+        folders.iter().flat_map(|folder| self.notes_in(folder)).collect()
+    }
+
+    fn notes_in(&self, folder: &Path) -> Vec<Note> {
+        let files = self.vfs.list(folder).unwrap_or_default();
+        files.iter().filter_map(|file| Note::parse(file.file_name()?.to_str()?)).collect()
+    }
+
+    /// What a file of an answer holds; `None` if it cannot be read.
+    fn read_entry(&self, file: &Path) -> Option<Entry> {
+        Entry::parse(&self.read(file)?)
+    }
+
+    fn read(&self, file: &Path) -> Option<String> {
+        // Mostly there is no such file, and one look is enough.
+        let mut open = self.vfs.open(file, Open::Read).ok()?;
+        open.facts().ok().filter(|facts| facts.is_file && facts.length <= LARGEST_RECORD)?;
+        // A kill may have cut the last line within a character.
+        Some(String::from_utf8_lossy(&open.read_from(0).ok()?).into_owned())
+    }
+}
+
+impl KnownMessages for Journal {
+    fn get(&self, cells: CellsHash) -> Option<Message> {
+        self.read_entry(&self.message_file(cells))?.message
+    }
+}
+
+/// The name of an empty file in `about`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Note {
+    /// The text: of the question that was answered, or of the cell from which a text was taken.
+    text: TextHash,
+    /// The hash of the path of its file at that time.
+    path: String,
+    record: RecordName,
+    /// Whether the person was told that the answer is not in the file.
+    is_told: bool,
+}
+
+/// What a record is called.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum RecordName {
+    Message(CellsHash),
+    Text(String),
+}
+
+const TOLD: &str = "told";
+
+impl Note {
+    fn parse(name: &str) -> Option<Note> {
+        let mut parts = name.split('.');
+        let text: TextHash = parts.next()?.parse().ok()?;
+        let path = parts.next()?.to_string();
+        let record = parts.next()?;
+        let record = match record.split_at_checked(1)? {
+            ("m", cells) => RecordName::Message(cells.parse().ok()?),
+            ("t", id) if id.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+                RecordName::Text(id.to_string())
+            }
+            _ => return None,
+        };
+        let is_told = parts.next() == Some(TOLD);
+        Some(Note { text, path, record, is_told })
+    }
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.", self.text, self.path)?;
+        match &self.record {
+            RecordName::Message(cells) => write!(f, "m{cells}")?,
+            RecordName::Text(id) => write!(f, "t{id}")?,
+        }
+        if self.is_told { write!(f, ".{TOLD}") } else { Ok(()) }
+    }
+}
+
+/// What a path is called in names of files.
+fn path_hash(path: &Path) -> String {
+    name_in_state(path)
+}
+
+fn number(value: u64) -> Raw {
+    Raw::parse(&value.to_string()).unwrap_or_else(|_| Raw::empty_object())
+}

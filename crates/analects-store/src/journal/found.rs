@@ -1,0 +1,275 @@
+//! What the journal holds for a file: to list it, to bring it back, and to forget it.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use analects_core::{Message, Raw, RawMap};
+use analects_formats::msgfile::{CellKind, Document};
+use jiff::Timestamp;
+
+use super::asked::{TextHash, waiting_places};
+use super::entry::Header;
+use super::recover::KEPT;
+use super::{Journal, Note, RecordName, path_hash};
+use crate::StoreError;
+use crate::error::to;
+
+/// What kind of record it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordKind {
+    /// A whole answer.
+    Answer,
+    /// What came of an answer that broke off.
+    BrokenOff,
+    /// A text that a verb took out of a cell.
+    Text,
+}
+
+/// A record that is about a file.
+#[derive(Debug, Clone)]
+pub struct JournalRecord {
+    /// The cell that was answered, or from which a text was taken, if it still stands in the file.
+    pub cell: Option<String>,
+    /// What it is.
+    pub kind: RecordKind,
+    /// When it came, or was taken out.
+    pub at: Option<Timestamp>,
+    /// Its words.
+    pub text: String,
+    /// The path of its file at that time.
+    pub path: String,
+    /// Whether its words stand in the file now.
+    pub is_in_file: bool,
+    /// The answer.
+    pub message: Option<Message>,
+    header: Option<Header>,
+    file: PathBuf,
+    note: Option<Note>,
+}
+
+impl JournalRecord {
+    /// The places of the cells that the answer is for, from 0, if they still wait for one.
+    pub fn places(&self, document: &Document) -> Option<Vec<usize>> {
+        let asked = &self.header.as_ref()?.asked;
+        waiting_places(asked, document).filter(|places| !places.is_empty())
+    }
+}
+
+/// An answer that is not in the file any more, though its question stands there unchanged.
+#[derive(Debug, Clone)]
+pub struct MissingAnswer {
+    /// The cell that it answers.
+    pub cell: String,
+    /// When it came.
+    pub at: Option<Timestamp>,
+    note: Note,
+}
+
+impl Journal {
+    /// The answers that are missing and that nobody was told of.
+    pub fn missing(&self, document: &Document, path: &Path) -> Vec<MissingAnswer> {
+        let mut missing = self.answers_to_waiting(document, path);
+        missing.retain(|answer| !answer.note.is_told);
+        missing
+    }
+
+    /// The names of cells that wait for an answer although the journal holds one.
+    pub fn answered_before(&self, document: &Document, path: &Path) -> Vec<String> {
+        self.answers_to_waiting(document, path).into_iter().map(|answer| answer.cell).collect()
+    }
+
+    fn answers_to_waiting(&self, document: &Document, path: &Path) -> Vec<MissingAnswer> {
+        let mut found = Vec::new();
+        for cell in document.unanswered() {
+            for note in self.notes_about(&TextHash::of(&cell.content())) {
+                let RecordName::Message(cells) = &note.record else { continue };
+                let Some(entry) = self.read_entry(&self.message_file(*cells)) else { continue };
+                let header = entry.header;
+                let last = header.asked.last().and_then(|asked| asked.find(document));
+                let is_same = last.is_some_and(|last| last.ordinal() == cell.ordinal());
+                if is_same && self.is_of(&header.path, path) {
+                    found.push(MissingAnswer { cell: cell.name().into(), at: header.at, note });
+                }
+            }
+        }
+        found
+    }
+
+    /// Remembers that the person knows of a missing answer: from now on it counts as deleted on purpose.
+    pub fn note_told(&self, missing: &MissingAnswer) -> Result<(), StoreError> {
+        let told = Note { is_told: true, ..missing.note.clone() };
+        let file = self.note_file(&missing.note);
+        self.vfs.rename(&file, &self.note_file(&told)).map_err(to("rename", &file))
+    }
+
+    /// What the journal holds for the cells of a file, and for its path: the newest first.
+    pub fn records(&self, document: &Document, path: &Path) -> Vec<JournalRecord> {
+        let file = FileWords::of(document);
+        let own = path_hash(path);
+        let mut records = Vec::new();
+        for note in self.notes() {
+            if note.path == own || file.cells.contains_key(&note.text) {
+                let record = match &note.record {
+                    RecordName::Message(cells) => {
+                        self.answer_record(self.message_file(*cells), document)
+                    }
+                    RecordName::Text(id) => self.text_record(self.text_file(id), document),
+                };
+                let record = record.map(|record| JournalRecord { note: Some(note), ..record });
+                records.extend(record);
+            }
+        }
+        for entry in self.unlocked_entries() {
+            records.extend(self.answer_record(entry, document));
+        }
+        records.retain(|record| record.cell.is_some() || record.path == path.to_string_lossy());
+        for record in &mut records {
+            record.is_in_file = file.outputs.contains(&TextHash::of(&record.text));
+        }
+        records.sort_by(|one, other| (other.at, &other.file).cmp(&(one.at, &one.file)));
+        records.dedup_by(|one, other| one.file == other.file);
+        records
+    }
+
+    /// The entries of answers that nobody works on.
+    fn unlocked_entries(&self) -> Vec<PathBuf> {
+        let mut files = self.vfs.list(&self.asked_folder()).unwrap_or_default();
+        files.retain(|file| {
+            let name = file.to_string_lossy();
+            let is_kept = name.ends_with(KEPT);
+            let lock = || self.vfs.lock(&file.with_extension("lock")).ok().flatten();
+            is_kept || (name.ends_with(".jsonl") && lock().is_some())
+        });
+        files
+    }
+
+    fn answer_record(&self, file: PathBuf, document: &Document) -> Option<JournalRecord> {
+        let entry = self.read_entry(&file)?;
+        let kind = match entry.message {
+            Some(_) => RecordKind::Answer,
+            None => RecordKind::BrokenOff,
+        };
+        let (header, message) = entry.into_message()?;
+        let cell = header.asked.last().and_then(|asked| asked.find(document));
+        Some(JournalRecord {
+            cell: cell.map(|cell| cell.name().into_owned()),
+            kind,
+            at: header.at,
+            text: message.text(),
+            path: header.path.clone(),
+            is_in_file: false,
+            message: Some(message),
+            header: Some(header),
+            file,
+            note: None,
+        })
+    }
+
+    fn text_record(&self, file: PathBuf, document: &Document) -> Option<JournalRecord> {
+        let record = RawMap::parse(self.read(&file)?.trim_end()).ok()?;
+        let string = |key: &str| record.get(key).and_then(Raw::as_string);
+        let cell = string("cell")?;
+        Some(JournalRecord {
+            cell: document.cell(&cell).map(|cell| cell.name().into_owned()),
+            kind: RecordKind::Text,
+            at: string("at").and_then(|at| at.parse().ok()),
+            text: string("text")?,
+            path: string("path")?,
+            is_in_file: false,
+            message: None,
+            header: None,
+            file,
+            note: None,
+        })
+    }
+
+    /// Notes that a recovered answer is in the file again, in cells of this hash.
+    pub fn settle_record(
+        &self,
+        record: &JournalRecord,
+        cells: analects_formats::msgfile::CellsHash,
+    ) -> Result<(), StoreError> {
+        match (&record.header, &record.message) {
+            (Some(header), Some(message)) => self.settle(header, message, cells),
+            _ => Ok(()),
+        }
+    }
+
+    /// Erases a record.
+    pub fn forget(&self, record: &JournalRecord) -> Result<(), StoreError> {
+        self.erase(&record.file)?;
+        if let Some(note) = &record.note {
+            self.erase(&self.note_file(note))?;
+        }
+        Ok(())
+    }
+
+    /// Erases everything that came before a time; says how many records that were.
+    pub fn forget_before(&self, time: Timestamp) -> Result<usize, StoreError> {
+        let mut files = self.vfs.list(&self.folder.join("texts")).unwrap_or_default();
+        files.extend(self.unlocked_entries());
+        for folder in self.vfs.list(&self.folder.join("messages")).unwrap_or_default() {
+            files.extend(self.vfs.list(&folder).unwrap_or_default());
+        }
+        let mut count = 0;
+        for file in files {
+            if self.time_of(&file).is_none_or(|at| at < time) {
+                self.erase(&file)?;
+                count += 1;
+            }
+        }
+        for note in self.notes() {
+            let file = match &note.record {
+                RecordName::Message(cells) => self.message_file(*cells),
+                RecordName::Text(id) => self.text_file(id),
+            };
+            if self.vfs.facts(&file).is_err() {
+                self.erase(&self.note_file(&note))?;
+            }
+        }
+        Ok(count)
+    }
+
+    /// When a record was made; `None` if it cannot be read.
+    fn time_of(&self, file: &Path) -> Option<Timestamp> {
+        let text = self.read(file)?;
+        let record = RawMap::parse(text.lines().next()?).ok()?;
+        record.get("at")?.as_string()?.parse().ok()
+    }
+
+    /// Removes a file, and makes sure that it stays removed.
+    fn erase(&self, file: &Path) -> Result<(), StoreError> {
+        let removed = self.vfs.remove(file);
+        let is_gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+        match removed {
+            Err(error) if !is_gone(&error) => Err(to("erase", file)(error)),
+            _ => {
+                let _ = self.vfs.remove(&file.with_extension("lock"));
+                let folder = crate::vfs::folder_of(file);
+                self.vfs.sync_folder(folder).map_err(to("sync the folder of", file))
+            }
+        }
+    }
+}
+
+/// What stands in a file, by its hash.
+struct FileWords {
+    /// The names of cells.
+    cells: HashMap<TextHash, String>,
+    /// What came back from somebody.
+    outputs: HashSet<TextHash>,
+}
+
+impl FileWords {
+    fn of(document: &Document) -> FileWords {
+        let mut words = FileWords { cells: HashMap::new(), outputs: HashSet::new() };
+        for cell in document.cells().filter(|cell| !cell.is_ready()) {
+            let text = TextHash::of(&cell.content());
+            if cell.kind() == CellKind::Output {
+                words.outputs.insert(text);
+            }
+            words.cells.insert(text, cell.name().into_owned());
+        }
+        words
+    }
+}
