@@ -56,8 +56,9 @@ pub use edit::{
 pub use encode::NewCell;
 pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
 pub use messages::{
-    Added, add_messages, add_residue, added, answer, cell_names, cell_of, encode, message_problems,
-    messages, pictures_in, session_of,
+    Added, AddedMessages, AnswerDetail, CellsHash, KnownMessages, PlacedAnswer, add_messages,
+    add_residue, added, answer, cell_names, cell_of, encode, message_problems, messages,
+    messages_knowing, pictures_in, put_answer, put_messages, session_of,
 };
 pub use meta::Meta;
 pub use put_back::{
@@ -203,10 +204,14 @@ impl Document {
         })
     }
 
+    /// The cell at a place, from 0.
+    fn cell_at(&self, at: usize) -> Option<Cell<'_>> {
+        (at < self.scan.cells.len()).then_some(Cell { document: self, at })
+    }
+
     /// The cell at a place, from 1, if it has no id.
     fn loose_cell(&self, place: usize) -> Option<Cell<'_>> {
-        let at = place.checked_sub(1).filter(|at| *at < self.scan.cells.len())?;
-        Some(Cell { document: self, at }).filter(|cell| cell.id().is_none())
+        self.cell_at(place.checked_sub(1)?).filter(|cell| cell.id().is_none())
     }
 
     /// Whether a cell has that number as its id.

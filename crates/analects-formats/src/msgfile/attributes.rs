@@ -1,11 +1,14 @@
 //! Attributes of cells that are there already: one of them is set, and every other byte stays. A cell
 //! that a person typed without metadata gets some.
 
+use std::collections::HashSet;
+
 use analects_core::Span;
 
 use super::edit::leading_number;
 use super::item::{ItemError, ItemErrorKind};
 use super::line::{is_blank_line, metadata_of};
+use super::messages::mentioned_by;
 use super::meta::{Meta, write_attribute};
 use super::scan::{line_text, lines};
 use super::{Cell, Document, Splice};
@@ -47,7 +50,10 @@ pub fn set_attributes(document: &Document, changes: &[Attribute]) -> Result<Vec<
         passed = at + 1;
         match cell.meta() {
             Some(meta) => splices.extend(in_metadata(cell, &meta, group)),
-            None => splices.extend(sealing(cell, group, &mut next_id)),
+            None => {
+                let id = own_id(cell, &mut next_id);
+                splices.extend(sealing(cell, group, &id));
+            }
         }
     }
     let source = Splice::apply_all(&splices, document.source());
@@ -143,23 +149,18 @@ fn after_type_word(cell: Cell<'_>, meta: &Meta) -> usize {
     start + first.map_or(0, |(span, _)| span.end)
 }
 
-/// Gives a cell without metadata an id, if it has none, and metadata.
-fn sealing(cell: Cell<'_>, changes: &[&Attribute], next_id: &mut u64) -> Vec<Splice> {
+/// Gives a cell without metadata this id, if it has none, and metadata.
+fn sealing(cell: Cell<'_>, changes: &[&Attribute], id: &str) -> Vec<Splice> {
     let (source, head) = (cell.document.source(), cell.head());
     let line_end = cell.document.line_end();
     let text_end = head.start + line_text(head.of(source)).len();
     let mut splices = Vec::new();
-    let id = match cell.id() {
-        Some(id) => id.to_string(),
-        None => {
-            let id = own_id(cell, next_id);
-            let kept = head.start + head_without_blanks(&source[head.start..text_end]);
-            let blank = if cell.title().is_empty() { " " } else { "" };
-            let bytes = format!("{blank}[^{id}]").into_bytes();
-            splices.push(Splice { at: Span::new(kept, text_end), bytes });
-            id
-        }
-    };
+    if cell.id().is_none() {
+        let kept = head.start + head_without_blanks(&source[head.start..text_end]);
+        let blank = if cell.title().is_empty() { " " } else { "" };
+        let bytes = format!("{blank}[^{id}]").into_bytes();
+        splices.push(Splice { at: Span::new(kept, text_end), bytes });
+    }
     let mut text = String::new();
     if head.end == text_end {
         text.push_str(line_end);
@@ -178,11 +179,13 @@ fn sealing(cell: Cell<'_>, changes: &[&Attribute], next_id: &mut u64) -> Vec<Spl
     splices
 }
 
-/// The id for a cell that has none: its ordinal, by which others may name it already, or a new one.
+/// The id for a cell: its own, else its ordinal, by which others may name it already, or a new one.
 fn own_id(cell: Cell<'_>, next_id: &mut u64) -> String {
-    let ordinal = cell.ordinal().to_string();
-    if cell.document.cells().all(|other| other.id() != Some(&*ordinal)) {
-        return ordinal;
+    if let Some(id) = cell.id() {
+        return id.to_string();
+    }
+    if !cell.document.has_number(cell.ordinal()) {
+        return cell.ordinal().to_string();
     }
     *next_id += 1;
     (*next_id - 1).to_string()
@@ -190,28 +193,48 @@ fn own_id(cell: Cell<'_>, next_id: &mut u64) -> String {
 
 /// The source with an id for a cell that may have none, and the id.
 pub(super) fn with_id(document: &Document, at: usize) -> Result<(Vec<u8>, String), ItemError> {
-    let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
-    let cell = document.cells().nth(at).ok_or_else(missing)?;
-    if let Some(id) = cell.id() {
-        return Ok((document.source().to_vec(), id.to_string()));
-    }
-    let mut next_id = leading_number(&document.next_id()).unwrap_or(1);
-    let splices = sealing(cell, &[], &mut next_id);
-    let after = checked(document, Splice::apply_all(&splices, document.source()))?;
-    let id = after.cells().nth(at).and_then(Cell::id).unwrap_or_default().to_string();
+    let after = with_ids(document, [at])?;
+    let id = after.cell_at(at).and_then(Cell::id).unwrap_or_default().to_string();
     Ok((after.into_source(), id))
 }
 
-/// The document with an id for each of these cells.
+/// The document with an id for each of these cells, which are in the order of the file.
 pub(super) fn with_ids(
     document: &Document,
     places: impl IntoIterator<Item = usize>,
 ) -> Result<Document, ItemError> {
-    let mut source = document.source().to_vec();
+    let mut next_id = leading_number(&document.next_id()).unwrap_or(1);
+    let mut splices = Vec::new();
     for at in places {
-        (source, _) = with_id(&document.with_source(source), at)?;
+        let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
+        let cell = document.cell_at(at).ok_or_else(missing)?;
+        if cell.id().is_none() {
+            splices.extend(sealing(cell, &[], &own_id(cell, &mut next_id)));
+        }
     }
-    Ok(document.with_source(source))
+    checked(document, Splice::apply_all(&splices, document.source()))
+}
+
+/// The document with a number for each of these cells that has no id: one more than all that there are, or its
+/// place where another cell names it by that. The cells are in the order of the file.
+pub(super) fn with_numbers(document: &Document, places: &[usize]) -> Result<Document, ItemError> {
+    let cells = places.iter().filter_map(|at| document.cell_at(*at));
+    let loose: Vec<Cell<'_>> = cells.filter(|cell| cell.id().is_none()).collect();
+    if loose.is_empty() {
+        return Ok(document.with_source(document.source().to_vec()));
+    }
+    let mentioned: HashSet<String> = document.cells().flat_map(mentioned_by).collect();
+    let mut number = document.number_without(places);
+    let mut splices = Vec::new();
+    for cell in loose {
+        let mut id = cell.name().into_owned();
+        if !mentioned.contains(&id) {
+            id = number.to_string();
+            number += 1;
+        }
+        splices.extend(sealing(cell, &[], &id));
+    }
+    checked(document, Splice::apply_all(&splices, document.source()))
 }
 
 /// The length of a head's line without the blanks at its end.

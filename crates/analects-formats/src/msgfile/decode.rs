@@ -149,7 +149,7 @@ impl Document {
 }
 
 /// How many bytes two sources have in common at their beginning.
-fn common_start(one: &[u8], other: &[u8]) -> usize {
+pub(super) fn common_start(one: &[u8], other: &[u8]) -> usize {
     const STEP: usize = 4096;
     let steps = one.chunks(STEP).zip(other.chunks(STEP)).take_while(|(one, other)| one == other);
     let start: usize = steps.map(|(step, _)| step.len()).sum();

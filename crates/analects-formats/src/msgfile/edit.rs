@@ -2,7 +2,7 @@
 
 use analects_core::Span;
 
-use super::decode::BOM;
+use super::decode::{BOM, common_start};
 use super::{Cell, CellKind, Document, Kind, NewCell, item};
 
 /// Bytes to put in the place of others.
@@ -25,13 +25,13 @@ impl Splice {
         Splice { at: Span::new(0, source.len()), bytes }
     }
 
-    /// The change from one source to another: only what is added, if nothing else changes.
-    pub fn between(source: &[u8], mut bytes: Vec<u8>) -> Splice {
-        if !bytes.starts_with(source) {
-            return Splice::whole(source, bytes);
-        }
-        let end = source.len();
-        Splice { at: Span::new(end, end), bytes: bytes.split_off(end) }
+    /// The smallest change from one source to another.
+    pub fn between(source: &[u8], bytes: &[u8]) -> Splice {
+        let start = common_start(source, bytes);
+        let rest = source[start..].iter().rev().zip(bytes[start..].iter().rev());
+        let end = rest.take_while(|(one, other)| one == other).count();
+        let at = Span::new(start, source.len() - end);
+        Splice { at, bytes: bytes[start..bytes.len() - end].to_vec() }
     }
 
     /// Whether it only adds bytes at the end of `source`.
@@ -64,6 +64,18 @@ impl Document {
     pub fn next_id(&self) -> String {
         let staying = self.scan.cells.len() - usize::from(self.ready_cell().is_some());
         (self.largest_id().max(staying as u64) + 1).to_string()
+    }
+
+    /// The number of a new cell if the cells at these places, in order, get other names.
+    pub(super) fn number_without(&self, places: &[usize]) -> u64 {
+        let is_named = |cell: &Cell<'_>| cell.id().is_none() && !cell.is_ready();
+        let is_other = |cell: &Cell<'_>| places.binary_search(&cell.at).is_err();
+        let loose = self.cells().rev().find(|cell| is_named(cell) && is_other(cell));
+        self.number_behind(loose.map(|cell| cell.at))
+    }
+
+    fn number_behind(&self, loose: Option<usize>) -> u64 {
+        self.largest_id().max(loose.map_or(0, |at| at as u64 + 1)) + 1
     }
 
     /// The largest number that an id starts with.
@@ -182,7 +194,7 @@ pub fn append_answer(document: &Document, cells: &[NewCell]) -> Splice {
 /// end of the file, as [`append_answer`] does.
 pub fn answer_behind(document: &Document, asked: Cell<'_>, cells: &[NewCell]) -> Splice {
     let source = item::with_answer(document, asked.at, cells);
-    Splice::between(&document.source, source)
+    Splice::between(&document.source, &source)
 }
 
 /// Writes a cell in the place of another. Without a level of its own it keeps the other's.

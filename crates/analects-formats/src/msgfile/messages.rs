@@ -5,8 +5,10 @@
 //! of the message's blocks. What a message has and no cell can say stands in a `[residue]` cell.
 
 mod added;
+mod answers;
 mod blocks;
 pub(crate) mod images;
+mod known;
 mod problems;
 mod read;
 mod residue;
@@ -15,8 +17,11 @@ mod write;
 use analects_core::{MessageId, SessionId};
 use uuid::Uuid;
 
-pub use added::{Added, add_messages, added, cell_names, cell_of};
+pub use added::{Added, AddedMessages, add_messages, added, cell_names, cell_of, put_messages};
+pub use answers::{AnswerDetail, PlacedAnswer, put_answer};
 pub use images::pictures_in;
+pub use known::{CellsHash, KnownMessages, messages_knowing};
+pub(crate) use problems::mentioned_by;
 pub use problems::message_problems;
 pub use read::messages;
 pub(crate) use read::{placed_messages, places, side_places};

@@ -7,7 +7,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use analects_core::{Body, Ids, Message, MessageId, SessionId};
 
 use super::blocks::Written;
-use super::read::{CellNames, messages, places};
+use super::known::{CellsHash, is_partial, may_be_known};
+use super::read::{CellNames, messages, messages_of_cells, places};
 use super::residue::{difference, line};
 use super::write::{File, add_residue, json_cell, whole, with_author};
 use crate::msgfile::attributes::with_ids;
@@ -19,41 +20,82 @@ use crate::msgfile::{Cell, CellKind, Document, NewCell, Splice, answer_behind, a
 pub struct Added {
     /// The cells, in order.
     pub cells: Vec<NewCell>,
+    /// The name of each message's first cell.
+    pub names: Vec<String>,
     /// What cells cannot say, for [`add_residue`](super::add_residue).
     pub residue: Vec<String>,
+}
+
+/// Messages that were added to a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AddedMessages {
+    /// The change of the file.
+    pub splice: Splice,
+    /// The messages whose cells do not say everything, each with the hash of its cells.
+    pub kept: Vec<(CellsHash, Message)>,
 }
 
 /// Adds messages at the end of a file; results of calls below their calls, if somebody has typed something
 /// there meanwhile. A cell that they name and that has no id gets one: its place, by which
 /// it would else be named, is another one as soon as somebody types a cell above it. Every other byte stays.
+pub fn put_messages(
+    document: &Document,
+    session: &SessionId,
+    new: &[Message],
+    ids: &mut dyn Ids,
+) -> Result<AddedMessages, ItemError> {
+    let (sealed, named) = with_mentions_sealed(document, session, new)?;
+    let made = added(&sealed, session, &named, ids);
+    let after = placed(&sealed, &made.cells).apply(sealed.source());
+    let splice = Splice::between(document.source(), &after);
+    let read = messages_of_cells(&document.with_source(after), session, &made.names);
+    let mut kept = Vec::new();
+    for (message, read) in new.iter().zip(read) {
+        if let Some((read, hash)) = read
+            && may_be_known(&read)
+            && is_partial(message, &read)
+        {
+            kept.push((hash, message.clone()));
+        }
+    }
+    Ok(AddedMessages { splice, kept })
+}
+
+/// Like [`put_messages`]; what the cells do not say is residue.
 pub fn add_messages(
     document: &Document,
     session: &SessionId,
     new: &[Message],
     ids: &mut dyn Ids,
 ) -> Result<Splice, ItemError> {
+    let (sealed, named) = with_mentions_sealed(document, session, new)?;
+    let made = added(&sealed, session, &named, ids);
+    let mut bytes = placed(&sealed, &made.cells).apply(sealed.source());
+    for line in &made.residue {
+        bytes = add_residue(&document.with_source(bytes), line);
+    }
+    Ok(Splice::between(document.source(), &bytes))
+}
+
+/// The document in which all cells that messages mention have an id, and the messages with these names.
+fn with_mentions_sealed(
+    document: &Document,
+    session: &SessionId,
+    new: &[Message],
+) -> Result<(Document, Vec<Message>), ItemError> {
     let own: HashSet<&MessageId> = new.iter().map(|message| &message.id).collect();
     let mut named: Vec<Mention<'_>> =
         new.iter().flat_map(|message| mentions(&message.body)).collect();
     named.retain(|mention| !own.contains(mention.id));
-    let made = |document: &Document, new: &[Message], ids: &mut dyn Ids| {
-        let made = added(document, session, new, ids);
-        let mut bytes = placed(document, &made.cells).apply(document.source());
-        for line in &made.residue {
-            bytes = add_residue(&document.with_source(bytes), line);
-        }
-        bytes
-    };
     if named.is_empty() {
-        return Ok(Splice::between(document.source(), made(document, new, ids)));
+        return Ok((document.with_source(document.source().to_vec()), new.to_vec()));
     }
     let (sealed, renamed) = with_named_sealed(document, session, &named)?;
     let rename = |message: &Message| {
         let body = meaning(&message.body, |id| renamed.get(id).cloned());
         Message { body, ..message.clone() }
     };
-    let new: Vec<Message> = new.iter().map(rename).collect();
-    Ok(Splice::between(document.source(), made(&sealed, &new, ids)))
+    Ok((sealed, new.iter().map(rename).collect()))
 }
 
 /// Cells in their place.
@@ -157,7 +199,6 @@ pub fn added(
     file.cells = document.next_id().parse::<usize>().unwrap_or(1).saturating_sub(1);
     file.written = Written::of(with_results(document, calls));
     let mut added = Added::default();
-    let mut firsts = Vec::new();
     for message in new {
         let name = |id: &MessageId| names.get(id).map(|name| MessageId::from(name.as_str()));
         let named = Message { body: meaning(&message.body, name), ..message.clone() };
@@ -169,10 +210,10 @@ pub fn added(
             cells[0] = with_author(first, message.author.as_deref()).describe(message);
         }
         names.insert(message.id.clone(), cells[0].id.clone());
-        firsts.push(cells[0].id.clone());
+        added.names.push(cells[0].id.clone());
         added.cells.append(&mut cells);
     }
-    added.residue = residue(document, session, new, &added, &firsts);
+    added.residue = residue(document, session, new, &added);
     added
 }
 
@@ -240,12 +281,11 @@ fn residue(
     session: &SessionId,
     new: &[Message],
     added: &Added,
-    firsts: &[String],
 ) -> Vec<String> {
     let bytes = append_all(document, &added.cells).apply(document.source());
     let read = messages(&document.with_source(bytes), session).messages;
     let of_new = read.len().checked_sub(new.len()).map(|before| &read[before..]);
-    let pairs = new.iter().zip(of_new.unwrap_or_default()).zip(firsts);
+    let pairs = new.iter().zip(of_new.unwrap_or_default()).zip(&added.names);
     let mut known: HashMap<MessageId, MessageId> = HashMap::new();
     let lines = pairs.filter_map(|((message, read), first)| {
         known.insert(message.id.clone(), read.id.clone());

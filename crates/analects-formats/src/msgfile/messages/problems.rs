@@ -35,8 +35,17 @@ const PLAIN_KEYS: [&str; 20] = [
 ];
 
 /// Attributes that name other cells.
-const MENTIONING_KEYS: [&str; 8] =
-    ["part", "parent", "from", "to", "summary_id", "kept_from", "target", "target_parent"];
+const MENTIONING_KEYS: [&str; 9] = [
+    "part",
+    "parent",
+    "from",
+    "to",
+    "summary_id",
+    "kept_from",
+    "target",
+    "target_parent",
+    "edit_of",
+];
 
 /// The problems of a document's messages and of their chain: those of [`messages`](super::messages)
 /// and [`chain`], in the order of the file.
@@ -64,7 +73,7 @@ fn interesting(document: &Document) -> BTreeSet<usize> {
     found.extend(residue.cells().filter_map(|name| find(document, &names, name)));
     let mut waiting: Vec<usize> = found.iter().copied().collect();
     while let Some(at) = waiting.pop() {
-        for name in mentioned(Cell { document, at }) {
+        for name in mentioned_by(Cell { document, at }) {
             if let Some(named) = find(document, &names, &name)
                 && found.insert(named)
             {
@@ -94,7 +103,7 @@ fn is_plain(cell: Cell<'_>) -> bool {
 }
 
 /// The names that a cell mentions, in its attributes and in its own name.
-fn mentioned(cell: Cell<'_>) -> Vec<String> {
+pub(crate) fn mentioned_by(cell: Cell<'_>) -> Vec<String> {
     let meta = cell.meta().unwrap_or_default();
     let attributes = MENTIONING_KEYS.into_iter().filter_map(|key| meta.get(key));
     let mut names: Vec<String> = attributes.map(str::to_string).collect();

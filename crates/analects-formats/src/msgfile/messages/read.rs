@@ -13,6 +13,7 @@ use analects_core::{
 };
 
 use super::blocks::{self, Calls};
+use super::known::{CellsHash, KnownMessages, in_place_of, is_same_type, may_be_known};
 use super::residue::Residue;
 use super::{Names, images};
 use crate::Decoded;
@@ -89,7 +90,7 @@ pub(super) fn read_cells<'a>(
     session: &SessionId,
     cells: impl Iterator<Item = Cell<'a>>,
 ) -> Decoded {
-    reader_of(document, session, cells).finish()
+    reader_of(document, session, cells).finish(None)
 }
 
 /// What the messages and the calls of a document are called in it.
@@ -120,7 +121,7 @@ pub(crate) fn places(document: &Document, session: &SessionId) -> HashMap<Messag
 pub(crate) fn placed_messages(document: &Document) -> (Vec<Message>, Vec<usize>) {
     let reader = reader_of(document, &SessionId::default(), document.cells());
     let places = reader.messages.iter().map(|draft| draft.cell.ordinal() - 1).collect();
-    (reader.finish().messages, places)
+    (reader.finish(None).messages, places)
 }
 
 /// The places of the cells of side chains, from 0: of their messages, and of all that is a part of these.
@@ -141,7 +142,26 @@ pub(crate) fn side_places(document: &Document) -> HashSet<usize> {
     sides.map(|(at, _)| at).collect()
 }
 
-fn reader_of<'a>(
+/// The message that the cell of each name belongs to, as its cells say it, and their hash.
+pub(super) fn messages_of_cells(
+    document: &Document,
+    session: &SessionId,
+    names: &[String],
+) -> Vec<Option<(Message, CellsHash)>> {
+    let mut reader = reader_of(document, session, document.cells());
+    let mut found = Vec::new();
+    for name in names {
+        let owner = reader.owners.get(name.as_str()).copied();
+        let draft = owner.map(|at| &mut reader.messages[at]).filter(|draft| draft.open);
+        found.push(draft.map(|draft| {
+            let hash = draft.hash();
+            (close(draft.clone()), hash)
+        }));
+    }
+    found
+}
+
+pub(super) fn reader_of<'a>(
     document: &'a Document,
     session: &SessionId,
     cells: impl Iterator<Item = Cell<'a>>,
@@ -164,7 +184,7 @@ fn reader_of<'a>(
     reader
 }
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     lines: LineIndex<'a>,
     session: SessionId,
     names: Names,
@@ -199,11 +219,14 @@ impl Last {
 }
 
 /// A message in the making: its blocks come from several cells.
+#[derive(Clone)]
 struct Draft<'a> {
     message: Message,
     /// The name of its first cell.
     name: Cow<'a, str>,
     cell: Cell<'a>,
+    /// Its further cells.
+    parts: Vec<Cell<'a>>,
     blocks: Vec<Block>,
     shape: Option<Shape>,
     /// Whether its blocks are put together at the end.
@@ -231,6 +254,11 @@ impl Shape {
 }
 
 impl Draft<'_> {
+    /// The hash of its cells.
+    fn hash(&self) -> CellsHash {
+        CellsHash::of(std::iter::once(self.cell).chain(self.parts.iter().copied()))
+    }
+
     /// Whether a cell can be a part of this message: both are of the same side.
     fn takes(&self, read: &Read<'_>) -> bool {
         match self.message.body {
@@ -334,6 +362,7 @@ impl<'a> Reader<'a> {
     fn part(&mut self, read: &Read<'a>, owner: usize) {
         let block = self.block(read);
         self.messages[owner].blocks.push(block);
+        self.messages[owner].parts.push(read.cell);
         self.owners.insert(read.name.clone(), owner);
     }
 
@@ -371,6 +400,7 @@ impl<'a> Reader<'a> {
             message,
             name: read.name.clone(),
             cell: read.cell,
+            parts: Vec::new(),
             blocks: Vec::new(),
             shape: read.get("content").map(Shape::of),
             open: true,
@@ -411,7 +441,7 @@ impl<'a> Reader<'a> {
             }
         };
         let (name, cell) = (read.name.clone(), read.cell);
-        Draft { message, name, cell, blocks: Vec::new(), shape: None, open }
+        Draft { message, name, cell, parts: Vec::new(), blocks: Vec::new(), shape: None, open }
     }
 
     fn body(&mut self, read: &Read<'a>) -> Body {
@@ -525,17 +555,28 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn finish(self) -> Decoded {
-        let Reader { messages, lines, mut residue, mut problems, .. } = self;
-        let finished = |mut draft: Draft<'_>| {
-            let (name, open, cell) = (std::mem::take(&mut draft.name), draft.open, draft.cell);
-            let mut message = if open { close(draft) } else { draft.message };
-            if open && let Err(problem) = residue.apply(&name, &mut message) {
+    /// The messages, each with what is known of it.
+    pub(super) fn finish(self, known: Option<&dyn KnownMessages>) -> Decoded {
+        let Reader { messages: drafts, lines, mut residue, mut problems, .. } = self;
+        let mut messages = Vec::with_capacity(drafts.len());
+        for mut draft in drafts {
+            if !draft.open {
+                messages.push(draft.message);
+                continue;
+            }
+            let name = std::mem::take(&mut draft.name);
+            let cell = draft.cell;
+            let known = known.filter(|_| may_be_known(&draft.message));
+            let known = known.and_then(|known| known.get(draft.hash()));
+            let mut message = close(draft);
+            if let Err(problem) = residue.apply(&name, &mut message) {
                 problems.push(problem.at(cell.head(), &lines));
             }
-            message
-        };
-        let messages = messages.into_iter().map(finished).collect();
+            if let Some(known) = known.filter(|known| is_same_type(known, &message)) {
+                message = in_place_of(&message, known);
+            }
+            messages.push(message);
+        }
         Decoded { messages, problems }
     }
 }

@@ -8,6 +8,7 @@ use analects_core::{
     Notification, Raw, RawMap, SessionId, StopReason, Text, UserSource,
 };
 
+use super::answers::AnswerDetail;
 use super::blocks::{self, Side, Written, fence_json, fenced_json};
 use super::derived_id;
 use super::read::messages;
@@ -15,7 +16,7 @@ use super::residue::{difference, is_residue, line};
 use crate::msgfile::agents::{is_fixed_word, names_author};
 use crate::msgfile::encode::type_word;
 use crate::msgfile::{
-    Cell, CellKind, Document, NewCell, Splice, append, decode, frontmatter, replace,
+    Cell, CellKind, Document, NewCell, Splice, append, append_all, decode, frontmatter, replace,
 };
 
 /// How often the file is read back before all that still differs is written as JSON.
@@ -234,6 +235,31 @@ pub(super) fn with_author(cell: NewCell, author: Option<&str>) -> NewCell {
     if author == implied { cell } else { cell.with("author", author.unwrap_or_default()) }
 }
 
+/// The cells of an answer that is added to a file: the first is named `id`.
+pub(super) fn answer_cells(
+    document: &Document,
+    id: &str,
+    message: &Message,
+    detail: AnswerDetail,
+    ids: &mut dyn Ids,
+) -> Vec<NewCell> {
+    let mut file = File::new(ids, &SessionId::default());
+    let number = |id: &str| id.parse::<usize>().unwrap_or(0);
+    file.cells = number(id).max(number(&document.next_id()).saturating_sub(1));
+    let Some(mut cells) = file.bare_cells(message, id) else { return vec![json_cell(message, id)] };
+    let first = std::mem::replace(&mut cells[0], NewCell::message("", ""));
+    let mut first = with_author(first, message.author.as_deref()).describe(message);
+    if detail == AnswerDetail::Usual {
+        first.attributes.retain(|(key, _)| !DETAILS.contains(&key.as_str()));
+    }
+    cells[0] = first;
+    cells
+}
+
+/// The attributes of an answer that few people read.
+const DETAILS: [&str; 5] =
+    ["cache_read_tokens", "cache_creation_tokens", "reasoning_tokens", "duration", "response_id"];
+
 /// The cells of an answer that is added to a file: the first is named `id`. What they cannot say is
 /// a line of residue, for [`add_residue`].
 pub fn answer(
@@ -242,20 +268,12 @@ pub fn answer(
     message: &Message,
     ids: &mut dyn Ids,
 ) -> (Vec<NewCell>, Option<String>) {
-    let Body::Assistant(body) = &message.body else {
+    if !matches!(message.body, Body::Assistant(_)) {
         return (vec![json_cell(message, id)], None);
-    };
-    let mut file = File::new(ids, &SessionId::default());
-    let number = |id: &str| id.parse::<usize>().unwrap_or(0);
-    file.cells = number(id).max(number(&document.next_id()).saturating_sub(1));
-    let author = message.author.as_deref().filter(|name| is_type_word(name));
-    let mut cells = file.speech(&body.content, Side::Agent(author.unwrap_or("assistant")), id);
-    let first = std::mem::replace(&mut cells[0], NewCell::message("", ""));
-    cells[0] = with_author(first, message.author.as_deref()).describe(message);
-    for cell in &cells {
-        file.cell(cell);
     }
-    let read = messages(&decode(file.text), &SessionId::default()).messages.into_iter().next();
+    let cells = answer_cells(document, id, message, AnswerDetail::All, ids);
+    let text = append_all(&decode(""), &cells).bytes;
+    let read = messages(&decode(text), &SessionId::default()).messages.into_iter().next();
     let residue = read.and_then(|mut read| {
         read.id = message.id.clone();
         read.parent_id = message.parent_id.clone();
