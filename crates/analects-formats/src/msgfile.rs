@@ -30,10 +30,8 @@ pub(crate) mod messages;
 mod meta;
 pub mod output;
 pub(crate) mod problems;
-mod put_back;
 pub(crate) mod scan;
 mod show;
-mod stream;
 mod tidy;
 mod unseen;
 
@@ -50,27 +48,21 @@ pub use choice::{Choice, check_can_be_hidden, find_cells, find_one, hide, list_o
 pub use compaction::{counting_summary, summed_up};
 pub use current::{Step, current_branch};
 pub use decode::{decode, decode_named};
-pub use edit::{
-    Splice, answer_behind, append, append_all, append_answer, complete_answer, replace,
-};
+pub use edit::{Splice, answer_behind, append, append_all, append_answer, replace, replace_text};
 pub use encode::NewCell;
 pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
+pub use line::is_same_text;
 pub use messages::{
     Added, AddedMessages, AnswerDetail, CellsHash, KnownMessages, PlacedAnswer, add_messages,
     add_residue, added, answer, cell_names, cell_of, encode, message_problems, messages,
     messages_knowing, pictures_in, put_answer, put_messages, session_of,
 };
 pub use meta::Meta;
-pub use put_back::{
-    PutBack, changed_half, gone_answers, is_same_text, put_back, put_back_lost, typed_behind,
-    typed_below,
-};
 pub use scan::Section;
 pub use show::{
     Brief, Show, ShowCell, ShowProblem, binary_content, briefs, outline, role, roles, show,
     show_cell,
 };
-pub use stream::CellStream;
 pub use tidy::tidy;
 pub use unseen::{Unseen, unseen};
 
@@ -427,14 +419,9 @@ impl<'a> Cell<'a> {
         self.attribute("history").and_then(|word| History::parse(&word))
     }
 
-    /// Whether it is an answer that is being written, or was when its writer ended.
-    pub fn is_growing(self) -> bool {
-        self.attribute("status").as_deref() == Some("streaming")
-    }
-
     /// Whether it is an answer of which only the beginning came.
     pub fn broke_off(self) -> bool {
-        self.is_growing() || self.attribute("stop_reason").as_deref() == Some("interrupted")
+        self.attribute("stop_reason").as_deref() == Some("interrupted")
     }
 
     /// Whether it is something that came back from somebody, however little.

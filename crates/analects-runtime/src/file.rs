@@ -221,7 +221,7 @@ impl FileConversation {
         let journal = self.journal().clone();
         self.file.try_edit(|document| {
             let messages = made(document)?;
-            let added = msgfile::add_messages(document, &session, &messages, &mut OsIds);
+            let added = msgfile::put_messages(document, &session, &messages, &mut OsIds);
             let added = added.map_err(|error| refused(&path, error.to_string()))?;
             for (cells, message) in &added.kept {
                 journal.keep(&path, *cells, message)?;

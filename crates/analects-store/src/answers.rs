@@ -46,7 +46,7 @@ impl LockedFile {
         let mut place = None;
         let mut is_settled = true;
         if !self.is_gone() {
-            self.edit(|document| {
+            let edited = self.edit(|document| {
                 place = None;
                 let Some(asked) = entry.places(document) else { return Splice::nothing() };
                 let placed = msgfile::put_answer(document, &asked, answer, detail, &mut OsIds);
@@ -54,6 +54,10 @@ impl LockedFile {
                 is_settled = is_error || entry.settle(answer, placed.hash).is_ok();
                 place = Some(placed.cell);
                 placed.splice
+            });
+            edited.map_err(|error| StoreError::AnswerNotWritten {
+                error: Box::new(error),
+                is_kept: kept.is_ok() && !is_error,
             })?;
         }
         if let Some(cell) = place {

@@ -147,6 +147,14 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// An answer could not be written to its file.
+    #[error("{error}")]
+    AnswerNotWritten {
+        /// Why not.
+        error: Box<StoreError>,
+        /// Whether the journal has it.
+        is_kept: bool,
+    },
     /// The operating system said no.
     #[error("{}: cannot {action}: {source}", path.display())]
     Io {
@@ -168,9 +176,7 @@ impl StoreError {
             | StoreError::Misused { .. } => None,
             StoreError::Locked { .. }
             | StoreError::UnderWay { .. }
-            | StoreError::Changing { .. } => {
-                Some("try again when it is done".to_string())
-            }
+            | StoreError::Changing { .. } => Some("try again when it is done".to_string()),
             StoreError::InUse { .. } => Some("close the file there, and try again".to_string()),
             StoreError::HardLinked { .. } => {
                 Some("copy it to a new name, and move the copy to the old one".to_string())
@@ -204,6 +210,14 @@ impl StoreError {
                 "use at most 100 letters, digits, '-', '_' and '.', and no '.' first".to_string(),
             ),
             StoreError::NotWritable { problem, .. } => problem.hint.clone(),
+            StoreError::AnswerNotWritten { error, is_kept } => {
+                let what = if *is_kept {
+                    "the answer is kept, and comes into the file with its next change"
+                } else {
+                    "the answer is not in the file"
+                };
+                Some(error.hint().map_or(what.to_string(), |hint| format!("{hint}; {what}")))
+            }
             StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("free some space; nothing that was in the file is lost".to_string())
             }

@@ -35,7 +35,6 @@ pub use asked::{AskedCell, TextHash};
 pub use entry::{AnswerEntry, AnswerPiece};
 use entry::{Entry, Header};
 pub use found::{JournalRecord, MissingAnswer, RecordKind};
-pub(crate) use recover::BrokenOff;
 pub use recover::RecoveredAnswer;
 
 /// The largest record that is read, in bytes.

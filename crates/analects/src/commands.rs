@@ -20,6 +20,7 @@ mod man;
 mod model;
 mod new;
 mod reading;
+mod recover;
 mod repair;
 mod rewind;
 mod session;
@@ -47,6 +48,7 @@ pub enum Command {
     Man(man::Args),
     Model(model::Args),
     New(new::Args),
+    Recover(recover::Args),
     Repair(repair::Args),
     Rewind(rewind::Args),
     Session(session::Args),
@@ -76,6 +78,7 @@ impl Command {
             Command::Man(args) => man::run(&args),
             Command::Model(args) => model::run(&args),
             Command::New(args) => new::run(&args),
+            Command::Recover(args) => recover::run(&args),
             Command::Repair(args) => repair::run(&args),
             Command::Rewind(args) => rewind::run(&args),
             Command::Session(args) => session::run(args),
@@ -104,6 +107,7 @@ impl Command {
             Command::Edit(args) => args.json,
             Command::Tokens(args) => args.json,
             Command::Fork(args) => args.json,
+            Command::Recover(args) => args.json,
             Command::Repair(args) => args.json,
             Command::Session(args) => args.wants_json(),
             Command::Config(args) => args.wants_json(),

@@ -192,19 +192,21 @@ impl From<NotAttached> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         let hint = error.hint();
-        if let StoreError::Unfinished { error, .. } = error {
+        if let StoreError::AnswerNotWritten { error, .. } = error {
             // It was shown before anybody tried to write it.
             let mut failure = Failure { hint, ..Failure::from(*error) };
             if failure.is_busy() {
                 failure.kind = Kind::Locked;
             }
-            return failure.and_hint("all that came was printed");
+            return failure;
         }
         let kind = match &error {
             StoreError::NotFound { .. }
             | StoreError::NoSession { .. }
             | StoreError::NoMessage { .. } => Kind::NotFound,
-            StoreError::Locked { .. } | StoreError::InUse { .. } => Kind::Busy,
+            StoreError::Locked { .. } | StoreError::UnderWay { .. } | StoreError::InUse { .. } => {
+                Kind::Busy
+            }
             StoreError::Changing { .. } | StoreError::Conflict { .. } | StoreError::Kept { .. } => {
                 Kind::Locked
             }

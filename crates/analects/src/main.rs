@@ -12,6 +12,7 @@ mod ending;
 mod failure;
 mod help;
 mod interrupt;
+mod journal;
 mod local;
 mod outgoing;
 mod piped;

@@ -2,7 +2,9 @@
 
 use analects_core::Span;
 
+use super::attributes::would_change_others;
 use super::decode::{BOM, common_start};
+use super::item::{ItemError, ItemErrorKind};
 use super::{Cell, CellKind, Document, Kind, NewCell, item};
 
 /// Bytes to put in the place of others.
@@ -206,28 +208,6 @@ pub fn replace(document: &Document, old: Cell<'_>, cell: &NewCell) -> Splice {
     Splice { at: old.span(), bytes: text.into_bytes() }
 }
 
-/// Writes an answer in the place of the cell in which it grew. `below` is text of a person that stood in
-/// that one, and becomes a cell of its own; if there is none, and nothing else follows, an empty cell is
-/// made ready for what is said next.
-pub fn complete_answer(
-    document: &Document,
-    old: Cell<'_>,
-    cells: &[NewCell],
-    below: &str,
-) -> Splice {
-    let mut text = joined(document, cells, old.level());
-    let is_last = old.span().end == document.source.len();
-    if !below.is_empty() {
-        text.push_str(&typed_cell(document, old.level(), below));
-    } else if is_last && ends_with_output(cells) {
-        text.push_str(&typed_cell(document, document.new_cell_level(), ""));
-    }
-    if !is_last {
-        text.push_str(document.line_end());
-    }
-    Splice { at: old.span(), bytes: text.into_bytes() }
-}
-
 /// A cell as a person types it, with what stands before it.
 pub(super) fn typed_cell(document: &Document, level: usize, text: &str) -> String {
     let (line_end, hashes) = (document.line_end(), "#".repeat(level));
@@ -245,4 +225,33 @@ fn joined(document: &Document, cells: &[NewCell], level: usize) -> String {
     let line_end = document.line_end();
     let texts: Vec<String> = cells.iter().map(|cell| cell.to_text(level, line_end)).collect();
     texts.join(line_end)
+}
+
+/// Writes another text into a cell, in the place of its own. Every other cell reads as before, or nothing is changed.
+pub fn replace_text(document: &Document, name: &str, text: &str) -> Result<Splice, ItemError> {
+    let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
+    let cell = document.cell(name).ok_or_else(missing)?;
+    let mut meta = cell.meta().unwrap_or_default();
+    meta.attributes.retain(|(key, _)| key != "stored" && key != "title");
+    let new = NewCell {
+        kind: cell.kind(),
+        level: Some(cell.level()),
+        title: cell.attribute("title").unwrap_or_else(|| cell.title().into_owned()),
+        id: cell.id().map_or_else(|| document.next_id(), str::to_string),
+        type_word: meta.type_word.unwrap_or_else(|| "markdown".to_string()),
+        attributes: meta.attributes,
+        content: text.to_string(),
+    };
+    let splice = replace(document, cell, &new);
+    let after = document.with_source(splice.apply(&document.source));
+    let reads_alike = |at: usize, old: Cell<'_>, new: Cell<'_>| {
+        at == cell.at || (old.kind() == new.kind() && old.content() == new.content())
+    };
+    let is_same = document.cells().len() == after.cells().len()
+        && document
+            .cells()
+            .zip(after.cells())
+            .enumerate()
+            .all(|(at, (o, n))| reads_alike(at, o, n));
+    if is_same { Ok(splice) } else { Err(would_change_others()) }
 }

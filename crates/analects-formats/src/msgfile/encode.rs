@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 use analects_core::Span;
 
+use super::CellKind;
 use super::fence::{Fence, FenceLine, Region, indentation};
 use super::line::{head, is_blank_line, is_head_like};
 use super::meta::{MAX_WORD, write_attribute};
 use super::scan::{line_text, lines};
-use super::{Cell, CellKind};
 
 /// A cell that is to be written. Every cell that is written is sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,22 +56,6 @@ impl NewCell {
             type_word: type_word.to_string(),
             attributes: Vec::new(),
             content: content.into(),
-        }
-    }
-
-    /// A cell that is written once more.
-    pub(super) fn of(cell: Cell<'_>) -> NewCell {
-        let mut meta = cell.meta().unwrap_or_default();
-        meta.attributes.retain(|(key, _)| key != "stored" && key != "title");
-        let title = cell.attribute("title").unwrap_or_else(|| cell.title().into_owned());
-        NewCell {
-            kind: cell.kind(),
-            level: Some(cell.level()),
-            title,
-            id: cell.name().into_owned(),
-            type_word: meta.type_word.unwrap_or_default(),
-            attributes: meta.attributes,
-            content: cell.content().into_owned(),
         }
     }
 

@@ -108,25 +108,6 @@ pub(super) fn is_head_like(line: &[u8]) -> bool {
     head(&line[count(line, |byte| byte == b'\\')..]).is_some()
 }
 
-/// Whether more text could still decide if the beginning of a line is one that must be escaped.
-pub(super) fn is_undecided(start: &[u8]) -> bool {
-    let escapes = count(start, |byte| byte == b'\\');
-    let hashes = count(&start[escapes..], |byte| byte == b'#');
-    let rest = &start[escapes + hashes..];
-    let blanks = count(rest, is_blank);
-    let rest = &rest[blanks..];
-    let percents = count(rest, |byte| byte == b'%');
-    match (hashes, blanks, percents, rest.get(percents)) {
-        (0..=5, 0, 0, next) => next.is_none(),
-        (1..=5, 1.., 0..=3, None) => true,
-        // `# %%[^1]` is a head, `# %%[x` is not; with a blank it is one whatever follows.
-        (1..=5, 1.., 2..=3, Some(b'[')) => true,
-        // Part of a line end, perhaps.
-        (1..=5, 1.., 2..=3, Some(b'\r')) => rest.len() == percents + 1,
-        _ => false,
-    }
-}
-
 /// Whether a line looks as if its author meant a head: six `#`, no blank before or after the
 /// marker, four `%`, or blanks in front.
 pub(super) fn is_nearly_head(line: &[u8]) -> bool {
@@ -142,4 +123,11 @@ fn trim(line: &[u8], span: Span) -> Span {
     let start = span.start + count(text, is_blank);
     let blanks = text.iter().rev().take_while(|byte| is_blank(**byte)).count();
     Span::new(start, (span.end - blanks).max(start))
+}
+
+/// Whether two texts are the same but for line ends and blanks at the ends of lines, which many editors change
+/// when they save.
+pub fn is_same_text(one: &str, other: &str) -> bool {
+    let lines = |text| str::split(str::trim_end(text), '\n').map(str::trim_end);
+    lines(one).eq(lines(other))
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use analects_core::{Block, Body, Content, Image, Message, Problem, Raw, Source, User};
 use analects_formats::Decoded;
-use analects_formats::msgfile::{self, Document};
-use analects_store::{AllowedPictures, Journal, read_picture};
+use analects_formats::msgfile::{self, Document, KnownMessages};
+use analects_store::{AllowedPictures, read_picture};
 
 /// A picture that a message file names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,10 +24,10 @@ pub fn file_messages(
     document: &Document,
     path: &Path,
     allowed: &AllowedPictures,
-    journal: &Journal,
+    known: &dyn KnownMessages,
 ) -> Decoded {
     let session = msgfile::session_of(&path.to_string_lossy());
-    let mut decoded = msgfile::messages_knowing(document, &session, journal);
+    let mut decoded = msgfile::messages_knowing(document, &session, known);
     decoded.problems.splice(0..0, document.problems());
     let mut refused: Vec<String> = Vec::new();
     for message in &mut decoded.messages {

@@ -1,10 +1,10 @@
 //! What the journal holds for a file: to list it, to bring it back, and to forget it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use analects_core::{Message, Raw, RawMap};
-use analects_formats::msgfile::{CellKind, Document};
+use analects_formats::msgfile::{CellKind, CellsHash, Document};
 use jiff::Timestamp;
 
 use super::asked::{TextHash, waiting_places};
@@ -38,8 +38,8 @@ pub struct JournalRecord {
     pub text: String,
     /// The path of its file at that time.
     pub path: String,
-    /// Whether its words stand in the file now.
-    pub is_in_file: bool,
+    /// The cell in which its words stand in the file now.
+    pub stands_in: Option<String>,
     /// The answer.
     pub message: Option<Message>,
     header: Option<Header>,
@@ -124,7 +124,7 @@ impl Journal {
         }
         records.retain(|record| record.cell.is_some() || record.path == path.to_string_lossy());
         for record in &mut records {
-            record.is_in_file = file.outputs.contains(&TextHash::of(&record.text));
+            record.stands_in = file.outputs.get(&TextHash::of(&record.text)).cloned();
         }
         records.sort_by(|one, other| (other.at, &other.file).cmp(&(one.at, &one.file)));
         records.dedup_by(|one, other| one.file == other.file);
@@ -157,7 +157,7 @@ impl Journal {
             at: header.at,
             text: message.text(),
             path: header.path.clone(),
-            is_in_file: false,
+            stands_in: None,
             message: Some(message),
             header: Some(header),
             file,
@@ -175,7 +175,7 @@ impl Journal {
             at: string("at").and_then(|at| at.parse().ok()),
             text: string("text")?,
             path: string("path")?,
-            is_in_file: false,
+            stands_in: None,
             message: None,
             header: None,
             file,
@@ -187,7 +187,7 @@ impl Journal {
     pub fn settle_record(
         &self,
         record: &JournalRecord,
-        cells: analects_formats::msgfile::CellsHash,
+        cells: CellsHash,
     ) -> Result<(), StoreError> {
         match (&record.header, &record.message) {
             (Some(header), Some(message)) => self.settle(header, message, cells),
@@ -256,19 +256,20 @@ impl Journal {
 struct FileWords {
     /// The names of cells.
     cells: HashMap<TextHash, String>,
-    /// What came back from somebody.
-    outputs: HashSet<TextHash>,
+    /// The names of cells that came back from somebody.
+    outputs: HashMap<TextHash, String>,
 }
 
 impl FileWords {
     fn of(document: &Document) -> FileWords {
-        let mut words = FileWords { cells: HashMap::new(), outputs: HashSet::new() };
+        let mut words = FileWords { cells: HashMap::new(), outputs: HashMap::new() };
         for cell in document.cells().filter(|cell| !cell.is_ready()) {
             let text = TextHash::of(&cell.content());
+            let name = cell.name().into_owned();
             if cell.kind() == CellKind::Output {
-                words.outputs.insert(text);
+                words.outputs.insert(text, name.clone());
             }
-            words.cells.insert(text, cell.name().into_owned());
+            words.cells.insert(text, name);
         }
         words
     }

@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::reading;
 use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
-use crate::ui;
+use crate::{journal, ui};
 
 /// Folders that hold what programs made.
 const SKIPPED: [&str; 2] = ["node_modules", "target"];
@@ -229,6 +229,7 @@ fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
         let format = frame::format("chatmd").filter(|_| is_chat);
         return format.map_or(Ok(None), |format| through_frame(path, name, format));
     }
+    journal::remark(path, &document, places);
     let mut problems = reading::problems(&document, &name);
     if let Some(problem) = cut_off(&Disk, places, path) {
         let end = document.source().len();

@@ -109,7 +109,7 @@ pub fn undo(conversation: &mut dyn Conversation) -> Result<(), Failure> {
 fn in_file(args: &Args, path: &Path, surroundings: &Surroundings) -> Result<(), Failure> {
     let config = Config::read(surroundings)?;
     let mut conversation = open(path, surroundings)?;
-    let document = conversation.document().ok_or_else(|| Failure::ours("the file is not open"))?;
+    let document = conversation.document();
     let who =
         args.who(surroundings, |wanted, models| Who::of_file(document, wanted, models, &config))?;
     args.compact(who, &config, surroundings, &mut conversation)

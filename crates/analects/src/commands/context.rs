@@ -12,7 +12,7 @@ use analects_formats::msgfile::{
 };
 use analects_local::Serving;
 use analects_runtime::{Asked, Conversation, NamedPicture, file_messages, named_pictures};
-use analects_store::StoreError;
+use analects_store::{Journal, StoreError};
 use serde::Serialize;
 
 use super::cells;
@@ -21,7 +21,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::{local, outgoing, ui};
+use crate::{journal, local, outgoing, ui};
 
 /// How wide the bar for the window is.
 const BAR: usize = 40;
@@ -186,9 +186,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         choice.exclude.extend(turn.left);
         let document = chosen(path, document, &choice)?;
-        let document = chat::with_reminders(document, path, &surroundings)?;
+        let journal = Journal::of(&surroundings.places);
+        let document = chat::with_reminders(document, path, &surroundings, &journal)?;
         let allowed = chat::allowed_pictures(path, args.pictures, &config, &surroundings);
-        let decoded = file_messages(&document, path, &allowed);
+        journal::remark(path, &document, &surroundings.places);
+        let decoded = file_messages(&document, path, &allowed, &journal);
         let pictures = named_pictures(&document, path, &allowed);
         let names = cell_names(&document, &session_of(&path.to_string_lossy()));
         let seen = Seen { decoded: &decoded, chain: &chain(&decoded.messages), names, pictures };

@@ -51,7 +51,6 @@ mod outside_edits;
 mod pictures;
 mod power;
 mod pseudo_terminal;
-mod put_back;
 mod ready;
 mod recording;
 mod rendering;

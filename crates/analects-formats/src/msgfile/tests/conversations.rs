@@ -81,15 +81,6 @@ fn an_answer_describes_itself() {
 }
 
 #[test]
-fn a_stream_without_its_writer_reads_as_interrupted() {
-    let (_, splice) = CellStream::open(&decode(""), NewCell::reply("1", "quick", ""));
-    let document = decode(splice.bytes);
-    let decoded = messages(&document, &session_of("x"));
-    let Body::Assistant(body) = &decoded.messages[0].body else { panic!("not an answer") };
-    assert_eq!(body.stop_reason, Some(StopReason::Interrupted));
-}
-
-#[test]
 fn show_has_the_documented_shape() {
     let document = decode(TALK);
     let json = serde_json::to_value(show(&document, "talk.msg.md")).unwrap();

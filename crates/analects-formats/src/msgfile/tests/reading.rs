@@ -223,15 +223,3 @@ fn a_heading_of_the_sections_name_inside_a_cell_changes_nothing() {
         assert_eq!(document.problems(), []);
     }
 }
-
-#[test]
-fn a_reply_that_broke_off_in_a_code_block_hides_nothing_below_it() {
-    let (mut stream, splice) = CellStream::open(&decode(""), NewCell::reply("1", "x", ""));
-    let mut file = splice.apply(b"");
-    file.extend(stream.push("```rust\nlet x = 1;\n# %%\n").into_bytes());
-    file.extend_from_slice(b"\n# %%\n\nWhy?\n\n```\nerror\n```\n");
-    let document = decode(file);
-    let contents: Vec<_> = document.cells().map(Cell::content).collect();
-    assert_eq!(contents, ["```rust\nlet x = 1;\n# %%", "Why?\n\n```\nerror\n```"]);
-    assert_eq!(document.unanswered().len(), 1);
-}

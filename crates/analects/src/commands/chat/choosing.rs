@@ -134,10 +134,9 @@ impl Choosing {
         if choice.is_empty() {
             return Ok(());
         }
-        if let Some(document) = conversation.document() {
-            check_asks(&choice, document)?;
-            cells::remark_chosen(path, document, &choice);
-        }
+        let document = conversation.document();
+        check_asks(&choice, document)?;
+        cells::remark_chosen(path, document, &choice);
         let explain = |error: ItemError| cells::explain(path, &error);
         conversation.choose(choice).map_err(explain)?;
         match self.save {

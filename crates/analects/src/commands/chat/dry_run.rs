@@ -5,9 +5,9 @@ use std::path::Path;
 use analects_client::Client;
 use analects_context::{Calibration, FileFreshness, Precision};
 use analects_core::{Chain, Message, MessageId, Problem, chain};
-use analects_formats::msgfile::{self, Document, Kind, NewCell};
+use analects_formats::msgfile::{self, CellsHash, Document, Kind, KnownMessages, NewCell};
 use analects_runtime::{Conversation, StoredConversation, attached, due_reminders, file_messages};
-use analects_store::{FileGrants, OsIds, StoreError, read_message_file};
+use analects_store::{FileGrants, Journal, OsIds, StoreError, read_message_file};
 use jiff::Timestamp;
 
 use super::asking::{Told, report_problems};
@@ -19,7 +19,7 @@ use super::{Call, Said, allowed_pictures, folder_of};
 use crate::commands::cells;
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
-use crate::{outgoing, ui};
+use crate::{journal, outgoing, ui};
 
 /// Prints what would be sent of a file.
 pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> {
@@ -29,15 +29,18 @@ pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> 
     if prompt.is_none() && document.unanswered().is_empty() {
         return Err(nothing_to_ask(path, &document));
     }
+    journal::remark(path, &document, &surroundings.places);
     let mut choice = choosing.settle(path, &document)?;
     let turn = next_turn(&document, &choice, wanted, prompt);
     let wanted = Wanted { agent: wanted.agent.or(turn.agent.as_deref()), ..wanted };
     let who = Who::of_file(&document, wanted, &surroundings.models, config)?;
-    let document = with_said(document, path, said)?;
+    let journal = Journal::of(&surroundings.places);
+    let mut known = KnownBefore { journal: &journal, new: Vec::new() };
+    let document = with_said(document, path, said, &mut known)?;
     let mut allowed = allowed_pictures(path, choosing.pictures, config, surroundings);
     allowed.add(&said.pictures);
     let odd = Odd {
-        problems: file_messages(&document, path, &allowed).problems,
+        problems: file_messages(&document, path, &allowed, &known).problems,
         told: Told {
             name: path.to_string_lossy().into_owned(),
             source: document.source().to_vec(),
@@ -53,8 +56,8 @@ pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> 
     let chosen = choice.changes(&document);
     let chosen = chosen.and_then(|changes| msgfile::set_attributes(&document, &changes));
     let chosen = chosen.map_err(|error| cells::explain(path, &error))?;
-    let document = with_reminders(document.with_source(chosen), path, surroundings)?;
-    let decoded = file_messages(&document, path, &allowed);
+    let document = with_reminders(document.with_source(chosen), path, surroundings, &known)?;
+    let decoded = file_messages(&document, path, &allowed, &known);
     let session = msgfile::session_of(&path.to_string_lossy());
     let name = |id: &MessageId| match msgfile::cell_of(&document, &session, id) {
         Some(cell) => format!("cell {cell}"),
@@ -82,13 +85,31 @@ fn as_message_file(call: Call<'_>, path: &Path, prompt: Option<&str>) -> Result<
     }
 }
 
+/// What the journal knows, and what it would know after this call.
+struct KnownBefore<'j> {
+    journal: &'j Journal,
+    new: Vec<(CellsHash, Message)>,
+}
+
+impl KnownMessages for KnownBefore<'_> {
+    fn get(&self, cells: CellsHash) -> Option<Message> {
+        let new = self.new.iter().find(|(known, _)| *known == cells);
+        new.map(|(_, message)| message.clone()).or_else(|| self.journal.get(cells))
+    }
+}
+
 /// The same with what the person shows and says.
-fn with_said(mut document: Document, path: &Path, said: &Said) -> Result<Document, Failure> {
+fn with_said(
+    mut document: Document,
+    path: &Path,
+    said: &Said,
+    known: &mut KnownBefore<'_>,
+) -> Result<Document, Failure> {
     let mut shown = Vec::new();
     for file in &said.files {
         shown.push(attached(&folder_of(path), file)?);
     }
-    document = added(document, path, &shown)?;
+    (document, known.new) = added(document, path, &shown)?;
     let Some(prompt) = &said.prompt else { return Ok(document) };
     let cell = NewCell::message(document.next_id(), prompt);
     let source = msgfile::append(&document, &cell).apply(document.source());
@@ -100,29 +121,36 @@ pub fn with_reminders(
     document: Document,
     path: &Path,
     surroundings: &Surroundings,
+    known: &dyn KnownMessages,
 ) -> Result<Document, Failure> {
     if !document.mentions("[attachment]") {
         return Ok(document);
     }
-    let decoded = msgfile::messages(&document, &msgfile::session_of(&path.to_string_lossy()));
+    let session = msgfile::session_of(&path.to_string_lossy());
+    let decoded = msgfile::messages_knowing(&document, &session, known);
     let mut files = FileFreshness::recorded(chain(&decoded.messages).messages);
     let grants = FileGrants::of(&surroundings.places);
     let (made, texts) = due_reminders(&mut files, Some(&grants), Timestamp::now());
     for text in texts {
         ui::remark(&format!("the model would be told: {text}"));
     }
-    added(document, path, &made)
+    Ok(added(document, path, &made)?.0)
 }
 
-fn added(document: Document, path: &Path, messages: &[Message]) -> Result<Document, Failure> {
+/// A file with more messages, and those whose cells do not say everything.
+fn added(
+    document: Document,
+    path: &Path,
+    messages: &[Message],
+) -> Result<(Document, Vec<(CellsHash, Message)>), Failure> {
     if messages.is_empty() {
-        return Ok(document);
+        return Ok((document, Vec::new()));
     }
     let session = msgfile::session_of(&path.to_string_lossy());
-    let splice = msgfile::add_messages(&document, &session, messages, &mut OsIds);
-    let splice = splice.map_err(|error| cells::explain(path, &error))?;
-    let source = splice.apply(document.source());
-    Ok(document.with_source(source))
+    let made = msgfile::put_messages(&document, &session, messages, &mut OsIds);
+    let made = made.map_err(|error| cells::explain(path, &error))?;
+    let source = made.splice.apply(document.source());
+    Ok((document.with_source(source), made.kept))
 }
 
 /// Prints what would be sent of a session.

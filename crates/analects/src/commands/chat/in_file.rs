@@ -5,7 +5,7 @@ use std::path::Path;
 use analects_formats::msgfile::{self, Choice, Document, Kind};
 use analects_local::Serving;
 use analects_runtime::{Conversation, FileConversation};
-use analects_store::{AnswerPlace, MissingAnswer, StoreError, read_message_file};
+use analects_store::{AnswerPlace, StoreError, read_message_file};
 use jiff::Timestamp;
 
 use super::asking::{Told, ask};
@@ -16,7 +16,7 @@ use super::{Call, Said, Wanted, Who, allowed_pictures, dry_run};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::ways::PROMPT_IS_KEPT;
-use crate::{local, shell, ui, writing};
+use crate::{journal, local, shell, ui, writing};
 
 pub fn chat_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> {
     match call.choosing.dry_run {
@@ -80,12 +80,8 @@ fn get_ready<'c>(
     }
     said.check(path)?;
     let mut conversation = open_file(path, surroundings)?;
-    tell_missing(path, &conversation);
     let document = conversation.document();
-    if let Some(problem) = document.old_format() {
-        let problem = Box::new(problem);
-        return Err(StoreError::NotWritable { path: path.to_path_buf(), problem }.into());
-    }
+    journal::remark_missing(path, document, conversation.path(), conversation.journal());
     if said.prompt.is_none() && document.unanswered().is_empty() {
         // After an answer, somebody may have taken away what was to come next.
         return if course.is_begun() { Ok(None) } else { Err(nothing_to_ask(path, document)) };
@@ -147,28 +143,6 @@ impl Ready<'_> {
             }
         })
     }
-}
-
-/// Tells once of answers that are not in the file any more, though their questions are.
-fn tell_missing(path: &Path, conversation: &FileConversation) {
-    let (journal, document) = (conversation.journal(), conversation.document());
-    for missing in journal.missing(document, conversation.path()) {
-        ui::remark(&missing_answer(path, &missing));
-        // If it cannot be noted, it is told again.
-        let _ = journal.note_told(&missing);
-    }
-}
-
-/// Says that an answer is missing, and how to get it back.
-pub fn missing_answer(path: &Path, missing: &MissingAnswer) -> String {
-    let cell = shell::word(&missing.cell).into_owned();
-    format!(
-        "{}: the answer to cell {} is no longer in the file; if you did not delete it, \
-         analects recover {} {cell} brings it back",
-        path.display(),
-        missing.cell,
-        shell::path(path)
-    )
 }
 
 /// Makes a plain file one for messages, unless what is wanted cannot be done in it anyway.

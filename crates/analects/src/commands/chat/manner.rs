@@ -48,7 +48,7 @@ pub struct Manner {
     pub summariser: Option<Model>,
     /// What starts its server, if it is one of this machine.
     pub starter: LocalStarter,
-    /// Whether an answer is shown and written while it comes.
+    /// Whether an answer is shown while it comes.
     pub streams: bool,
     /// The files that the person let models see.
     pub grants: FileGrants,
@@ -81,7 +81,6 @@ impl Manner {
             tokenizer: vocabulary.map(|vocabulary| vocabulary as _),
             grants: Some(&self.grants),
             limits: self.limits,
-            streams: self.streams,
             // A recorded answer is an answer to any question, and no summary.
             threshold: self.threshold.filter(|_| !who.is_recording()),
             ..Asked::new(client, &who.model, &who.agent)

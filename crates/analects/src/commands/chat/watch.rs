@@ -12,9 +12,10 @@ use analects_store::vfs::{Disk, Facts, Vfs};
 use analects_store::{Journal, StoreError, read_message_file, real_path};
 use notify::{Event, RecursiveMode, Watcher};
 
-use super::in_file::{misplaced_question, missing_answer, take_turn};
+use super::in_file::{misplaced_question, take_turn};
 use super::{Call, Said};
 use crate::failure::Failure;
+use crate::journal::missing_answer;
 use crate::{interrupt, shell, ui};
 
 /// How long a file must have been left alone before it is read, unless the person says otherwise.

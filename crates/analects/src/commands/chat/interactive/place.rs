@@ -113,9 +113,7 @@ impl Place {
         match self {
             Place::File(path) => {
                 let conversation = open_file(path, surroundings)?;
-                let document = conversation.document();
-                let document = document.ok_or_else(|| Failure::ours("the file is not open"))?;
-                Who::of_file(document, wanted, &surroundings.models, config)
+                Who::of_file(conversation.document(), wanted, &surroundings.models, config)
             }
             Place::Store { .. } => {
                 let conversation = self.conversation(surroundings)?;

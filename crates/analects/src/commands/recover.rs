@@ -1,0 +1,288 @@
+//! `recover`: what the journal holds for a file, to bring back or to forget.
+
+use std::path::{Path, PathBuf};
+
+use analects_core::History;
+use analects_formats::msgfile::{self, AnswerDetail, Document, Splice};
+use analects_store::vfs::Disk;
+use analects_store::{
+    Journal, JournalRecord, LockedFile, OsIds, RecordKind, read_message_file, real_path,
+};
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::surroundings::Surroundings;
+use crate::{shell, ui, writing};
+
+/// How many characters of a record are listed.
+const FIRST_WORDS: usize = 60;
+
+/// Bring back an answer or a text that is no longer in a message file
+///
+/// Every answer is kept in a journal on this machine, also one that an editor saved over, that broke off, or whose
+/// question changed while it came. Without a CELL, what the journal holds and the file does not is listed: its name,
+/// when it came, what it is, and how it begins. With the names, it is put back: an answer below its question if that
+/// still waits for one, else at the end of the file, hidden from the model.
+///
+/// Text that you delete from a file stays in the journal until you forget it: --forget erases what the journal holds
+/// for the file, or for the cells that you name, and with --older what is older, for all files.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects recover talk.msg.md
+  analects recover talk.msg.md 3
+  analects recover talk.msg.md --forget
+  analects recover --forget --older 90d")]
+pub struct Args {
+    /// The message file
+    #[arg(value_name = "FILE", required_unless_present = "older")]
+    file: Option<PathBuf>,
+
+    /// What to bring back or to forget, by the names in the list
+    #[arg(value_name = "CELL")]
+    cells: Vec<String>,
+
+    /// Erase it from the journal
+    #[arg(long)]
+    forget: bool,
+
+    /// With --forget: whatever is older than this, such as 90d or 12h, for all files
+    #[arg(long, value_name = "AGE", value_parser = age, requires = "forget", conflicts_with = "file")]
+    older: Option<SignedDuration>,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// An age in days or hours.
+fn age(text: &str) -> Result<SignedDuration, String> {
+    let expected = || "expected an age, such as 90d or 12h".to_string();
+    let number = text.trim_end_matches(['d', 'h']);
+    let count: i64 = number.parse().map_err(|_| expected())?;
+    let hours = match &text[number.len()..] {
+        "d" => count.checked_mul(24),
+        "h" => Some(count),
+        _ => None,
+    };
+    let hours = hours.filter(|hours| (0..=1_000_000).contains(hours)).ok_or_else(expected)?;
+    Ok(SignedDuration::from_hours(hours))
+}
+
+/// A record in the list.
+#[derive(Debug, Serialize)]
+struct Row<'r> {
+    /// What to call it.
+    name: String,
+    cell: Option<&'r str>,
+    kind: &'static str,
+    time: Option<String>,
+    /// The cell in which it stands in the file, if it does.
+    stands_in: Option<&'r str>,
+    path: &'r str,
+    text: &'r str,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let surroundings = Surroundings::of_process()?;
+    let journal = Journal::of(&surroundings.places);
+    if let Some(age) = args.older {
+        let count = journal.forget_before(Timestamp::now() - age)?;
+        return say_forgotten(args, count);
+    }
+    let Some(path) = &args.file else { return Ok(()) };
+    let document = read_message_file(path)?;
+    let real = real_path(&Disk, path)?;
+    let records = named(journal.records(&document, &real));
+    if args.forget {
+        return forget(args, &journal, &records);
+    }
+    if args.cells.is_empty() {
+        return list(args, path, &records);
+    }
+    put_back(args, path, &records, &surroundings)
+}
+
+/// A record, and what it is called: as the cell that it is about. Where there are several, the newest has the plain
+/// name, and the others a number behind `@`.
+struct Named {
+    name: String,
+    record: JournalRecord,
+}
+
+fn named(records: Vec<JournalRecord>) -> Vec<Named> {
+    let mut all: Vec<Named> = Vec::new();
+    for record in records {
+        let cell = record.cell.clone().unwrap_or_default();
+        let before = all
+            .iter()
+            .filter(|other| other.record.cell.as_deref().unwrap_or_default() == cell)
+            .filter(|other| other.record.stands_in.is_none())
+            .count();
+        let name = match &record.stands_in {
+            Some(own) => own.clone(),
+            None if before == 0 && !cell.is_empty() => cell,
+            None => format!("{cell}@{}", before + 1),
+        };
+        all.push(Named { name, record });
+    }
+    all
+}
+
+fn list(args: &Args, path: &Path, records: &[Named]) -> Result<(), Failure> {
+    if args.json {
+        let rows: Vec<Row<'_>> = records.iter().map(row).collect();
+        return ui::print_json(&rows);
+    }
+    let missing: Vec<&Named> =
+        records.iter().filter(|named| named.record.stands_in.is_none()).collect();
+    if missing.is_empty() {
+        let known = records.len();
+        ui::remark(&format!(
+            "{}: nothing to recover; the journal holds {known} {} that {} in the file",
+            path.display(),
+            if known == 1 { "record" } else { "records" },
+            if known == 1 { "is" } else { "are" },
+        ));
+        return Ok(());
+    }
+    let rows: Vec<[String; 4]> = missing.into_iter().map(columns).collect();
+    ui::print_rows(rows)
+}
+
+fn row(named: &Named) -> Row<'_> {
+    let record = &named.record;
+    Row {
+        name: named.name.clone(),
+        cell: record.cell.as_deref(),
+        kind: kind(record.kind),
+        time: record.at.map(|at| at.to_string()),
+        stands_in: record.stands_in.as_deref(),
+        path: &record.path,
+        text: &record.text,
+    }
+}
+
+fn columns(named: &Named) -> [String; 4] {
+    let record = &named.record;
+    let time = record.at.and_then(|at| at.round(jiff::Unit::Second).ok());
+    let first: String = record.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = first.chars().take(FIRST_WORDS).collect();
+    [
+        named.name.clone(),
+        time.map(|at| at.to_string()).unwrap_or_default(),
+        kind(record.kind).to_string(),
+        first,
+    ]
+}
+
+fn kind(kind: RecordKind) -> &'static str {
+    match kind {
+        RecordKind::Answer => "answer",
+        RecordKind::BrokenOff => "interrupted",
+        RecordKind::Text => "text",
+    }
+}
+
+/// The records that the person named.
+fn chosen<'r>(args: &Args, records: &'r [Named]) -> Result<Vec<&'r Named>, Failure> {
+    let mut chosen = Vec::new();
+    for name in &args.cells {
+        let found = records.iter().find(|named| named.name == *name);
+        chosen.push(found.ok_or_else(|| {
+            let file = args.file.as_deref().map(shell::path).unwrap_or_default();
+            Failure::not_found(format!("the journal holds nothing that is called {name}"))
+                .or_hint(format!("analects recover {file} lists what there is"))
+        })?);
+    }
+    Ok(chosen)
+}
+
+fn put_back(
+    args: &Args,
+    path: &Path,
+    records: &[Named],
+    surroundings: &Surroundings,
+) -> Result<(), Failure> {
+    let chosen = chosen(args, records)?;
+    let mut file = writing::open(path, &surroundings.places)?;
+    let mut cells = Vec::new();
+    for Named { name, record } in chosen {
+        if let Some(cell) = &record.stands_in {
+            let message = format!("{name} is in the file already, as cell {cell}");
+            return Err(Failure::input(message));
+        }
+        cells.push(match record.kind {
+            RecordKind::Text => put_text_back(&mut file, record)?,
+            RecordKind::Answer | RecordKind::BrokenOff => put_answer_back(&mut file, record)?,
+        });
+    }
+    if args.json {
+        return ui::print_json(&cells);
+    }
+    cells.iter().try_for_each(|cell| ui::print_line(cell))
+}
+
+/// Puts an answer below its question if that waits for one, else at the end, where the model does not see it.
+fn put_answer_back(file: &mut LockedFile, record: &JournalRecord) -> Result<String, Failure> {
+    let Some(message) = &record.message else {
+        return Err(Failure::ours("a record without an answer"));
+    };
+    let journal = file.journal().clone();
+    let mut cell = String::new();
+    file.try_edit(|document: &Document| {
+        let asked = record.places(document);
+        let mut message = message.clone();
+        if asked.is_none() {
+            message.history = History::Exclude;
+        }
+        let asked = asked.unwrap_or_default();
+        let detail = AnswerDetail::Usual;
+        let placed = msgfile::put_answer(document, &asked, &message, detail, &mut OsIds);
+        journal.settle_record(record, placed.hash)?;
+        cell = placed.cell;
+        Ok::<Splice, analects_store::StoreError>(placed.splice)
+    })?;
+    journal.forget(record)?;
+    Ok(cell)
+}
+
+/// Puts an old text in the place of the current one, which the journal keeps.
+fn put_text_back(file: &mut LockedFile, record: &JournalRecord) -> Result<String, Failure> {
+    let Some(cell) = record.cell.clone() else {
+        let hint = "recover --json prints the text";
+        return Err(Failure::input("the cell of this text is not in the file").or_hint(hint));
+    };
+    let journal = file.journal().clone();
+    let path = file.path().to_path_buf();
+    file.try_edit(|document: &Document| {
+        let old = document.cell(&cell).map(|cell| cell.content().into_owned()).unwrap_or_default();
+        journal.keep_text(&path, &cell, &old, &record.text, Timestamp::now())?;
+        let splice = msgfile::replace_text(document, &cell, &record.text);
+        splice.map_err(|error| Failure::input(error.to_string()))
+    })?;
+    journal.forget(record)?;
+    Ok(cell)
+}
+
+/// Erases what was named, or all.
+fn forget(args: &Args, journal: &Journal, records: &[Named]) -> Result<(), Failure> {
+    let all = || records.iter().collect::<Vec<_>>();
+    let forgotten = if args.cells.is_empty() { all() } else { chosen(args, records)? };
+    for named in &forgotten {
+        journal.forget(&named.record)?;
+    }
+    say_forgotten(args, forgotten.len())
+}
+
+fn say_forgotten(args: &Args, count: usize) -> Result<(), Failure> {
+    if args.json {
+        return ui::print_json(&serde_json::json!({ "forgotten": count }));
+    }
+    ui::remark(&format!("{count} {} forgotten", words_for(count)));
+    Ok(())
+}
+
+fn words_for(count: usize) -> &'static str {
+    if count == 1 { "record is" } else { "records are" }
+}
