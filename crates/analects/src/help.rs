@@ -10,7 +10,7 @@ use crate::Cli;
 pub const GROUPS: [(&str, &[&str]); 5] = [
     ("Talk", &["chat", "ask", "compact"]),
     ("Write", &["new", "add", "edit", "drop", "rewind", "fork", "set", "fmt", "convert"]),
-    ("Look", &["list", "get", "show", "check", "repair", "context", "tokens"]),
+    ("Look", &["list", "get", "show", "check", "recover", "repair", "context", "tokens"]),
     ("Sessions of the store", &["session"]),
     ("Surroundings", &["model", "config", "completions", "man"]),
 ];

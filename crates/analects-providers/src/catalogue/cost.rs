@@ -25,7 +25,14 @@ pub fn cost(usage: &TokenUsage, facts: &ModelFacts) -> Option<f64> {
         0 => Some(0.0),
         tokens => Some(tokens as f64 * rate? / 1e6),
     };
-    parts.into_iter().map(price).sum()
+    let sum: Option<f64> = parts.into_iter().map(price).sum();
+    sum.map(rounded)
+}
+
+/// An amount without the noise of binary fractions: prices have few digits, and so have their sums.
+fn rounded(amount: f64) -> f64 {
+    const PLACES: f64 = 1e12;
+    (amount * PLACES).round() / PLACES
 }
 
 /// Tokens written to a cache for a short and for a long time. Those of which nobody said for how

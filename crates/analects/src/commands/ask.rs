@@ -344,7 +344,7 @@ fn figures(message: &Message, first_token: Option<Duration>, took: Duration) -> 
     if parts.is_empty() {
         parts.push("tokens unknown".to_string());
     }
-    parts.push(message.cost_usd.map_or("cost unknown".into(), |cost| format!("${cost:.6}")));
+    parts.push(message.cost_usd.map_or("cost unknown".into(), |cost| format!("${cost}")));
     parts.extend(first_token.map(|time| format!("first token {:.2} s", time.as_secs_f64())));
     parts.push(format!("{:.2} s in all", took.as_secs_f64()));
     parts.join(", ")

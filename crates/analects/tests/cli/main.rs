@@ -13,6 +13,7 @@ mod chat;
 mod check;
 mod choosing;
 mod claude_code;
+mod clean_files;
 mod compact;
 mod compacted;
 mod completions;
