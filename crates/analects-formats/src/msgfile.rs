@@ -29,6 +29,7 @@ pub(crate) mod line;
 pub(crate) mod messages;
 mod meta;
 pub mod output;
+mod parts;
 pub(crate) mod problems;
 pub(crate) mod scan;
 mod show;
@@ -53,9 +54,9 @@ pub use encode::NewCell;
 pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
 pub use line::is_same_text;
 pub use messages::{
-    Added, AddedMessages, AnswerDetail, CellsHash, KnownMessages, PlacedAnswer, add_messages,
-    add_residue, added, answer, cell_names, cell_of, encode, message_problems, messages,
-    messages_knowing, pictures_in, put_answer, put_messages, session_of,
+    AddedMessages, AnswerDetail, CellsHash, KnownMessages, PlacedAnswer, add_messages, add_residue,
+    answer, cell_names, cell_of, encode, message_problems, messages, messages_knowing, pictures_in,
+    put_answer, put_messages, session_of,
 };
 pub use meta::Meta;
 pub use scan::Section;
@@ -80,6 +81,8 @@ pub struct Document {
     utf8: bool,
     /// The largest number that an id starts with, once somebody has asked for a new id.
     largest_id: OnceLock<u64>,
+    /// The last place of a cell without id, but for the last cell, once somebody has asked for a new id.
+    last_loose: OnceLock<Option<usize>>,
     /// The ids that are numbers, once somebody has asked whether a place is one of them.
     numbers: OnceLock<HashSet<usize>>,
 }
@@ -439,35 +442,12 @@ impl<'a> Cell<'a> {
         cells.into_iter().any(|cell| cell.own_history() == Some(History::Exclude))
     }
 
-    /// The cell above that it is a part of, or a call or a result of.
-    fn whole(self) -> Option<Cell<'a>> {
-        let part = self.attribute("part");
-        let above = || self.id().and_then(|id| id.rsplit_once('.')).map(|(of, _)| of.to_string());
-        let name = part.or_else(above).filter(|_| self.kind() == CellKind::Output)?;
-        self.document.cell(&name).filter(|whole| whole.at < self.at)
-    }
-
     /// Whether it holds a whole message that no cell can say, and that is no answer: a change of the state, for
     /// example.
     fn is_foreign_record(self) -> bool {
         let record = || RawMap::parse(&self.content()).unwrap_or_default();
         self.attribute("json").as_deref() == Some("message")
             && record().get("type").and_then(Raw::as_string).as_deref() != Some("assistant")
-    }
-
-    /// Whether it is one of the cells that an answer of this name consists of, apart from its first: calls and
-    /// their results, the outputs of code, further parts.
-    fn belongs_to(self, answer: &str) -> bool {
-        let is_below = |id: &str| id.strip_prefix(answer).is_some_and(|rest| rest.starts_with('.'));
-        let is_part = || self.attribute("part").as_deref() == Some(answer);
-        self.kind() == CellKind::Output && (self.id().is_some_and(is_below) || is_part())
-    }
-
-    /// The cell and what stands directly below it and belongs to it.
-    fn parts(self) -> impl Iterator<Item = Cell<'a>> {
-        let below = self.document.cells().skip(self.at + 1);
-        let parts = below.take_while(move |cell| cell.belongs_to(&self.name()));
-        std::iter::once(self).chain(parts)
     }
 
     /// Whether it only reports that the model's side failed.

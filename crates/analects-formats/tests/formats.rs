@@ -15,7 +15,7 @@ const SAMPLES: [(&str, &str, &str); 7] = [
         "---\nid: s1\ntitle: Weather\nagents:\n  coder: { models: [gpt-5] }\n---\n\nNotes.\n\n\
          # %% A question[^1]\n\n[^1]: [markdown] time=\"2026-11-15T20:00:00Z\"\n\nWhat is it like?\n\n\
          # %%% [^2]\n\n[^2]: [coder] reasoning=1 time=\"2026-11-15T20:00:01Z\" model=\"gpt-5\" \
-         input_tokens=12 output_tokens=3 cost_usd=0.01 duration=0.8s\n\nLet me see.\n\n\
+         input_tokens=12 output_tokens=3 cost=0.01 duration=0.8s\n\nLet me see.\n\n\
          # %%% [^3]\n\n[^3]: [coder] part=\"2\"\n\nI look.\n\n\
          # %% [^4]\n\n[^4]: [code]\n\n```python\nprint(1)\n```\n\n\
          # %%% [^5]\n\n[^5]: [summary] from=\"1\" to=\"2\"\n\nIt was about the weather.\n",

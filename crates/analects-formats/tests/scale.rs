@@ -64,7 +64,7 @@ fn a_million_cells() {
     };
     let document = decode(sealed(1_000_000));
     assert_eq!(document.cells().len(), 1_000_000);
-    assert_eq!(document.next_id(), "1000001");
+    assert_eq!(document.next_id(), "1000000");
     assert_eq!(decode("# %%\na\n".repeat(1_000_000)).cells().len(), 1_000_000);
     check("sealed cells", 5_000, sealed, everything);
     check_repeated("", "# %%\na\n", 5_000, "");
@@ -87,6 +87,13 @@ fn many_cells_of_every_kind() {
     check("parents", 2_000, parents, everything);
     check_repeated("", "# %% [^1]\n[^1]: [x] history=odd\na\n", 2_000, "");
     check_repeated("# %%% [^1]\n[^1]: [residue]\n", "x\n", 2_000, "");
+    check_repeated("", "# %%% [^1.think]\n[^1.think]: [x]\na\n", 2_000, "# %% [^1]\n");
+    check_repeated(
+        "",
+        "# %%% [^1.think]\n[^1.think]: [x]\na\n",
+        2_000,
+        "# %%% [^1]\n\n[^1]: [x]\n",
+    );
     check_repeated("", "# %%% [^1.a]\n[^1.a]: [tool] name=x\n<\n", 2_000, "");
 }
 

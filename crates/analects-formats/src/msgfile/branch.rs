@@ -23,7 +23,7 @@ use super::{
 const REWIND: &str = "rewind";
 
 /// Attributes that tell of a text, and not of another in its place.
-const OF_THE_TEXT: [&str; 20] = [
+const OF_THE_TEXT: [&str; 21] = [
     "history",
     BEFORE,
     "stored",
@@ -38,7 +38,8 @@ const OF_THE_TEXT: [&str; 20] = [
     "cache_read_tokens",
     "cache_creation_tokens",
     "reasoning_tokens",
-    "cost_usd",
+    "tokens",
+    "cost",
     "duration",
     "stop_reason",
     "error",
@@ -151,7 +152,7 @@ pub fn rewind_to_start(document: &Document) -> Result<Rewound, ItemError> {
 
 /// The cell that says that a conversation goes on from elsewhere.
 fn marker(document: &Document, to: &str, text: String) -> NewCell {
-    NewCell::new(CellKind::Output, document.next_id(), "notification", text)
+    NewCell::new(CellKind::Output, document.next_event_id('n'), "notification", text)
         .with("kind", REWIND)
         .with("parent", to)
         .with("history", "none")

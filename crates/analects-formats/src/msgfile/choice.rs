@@ -12,6 +12,7 @@ use analects_core::{History, nearest};
 use super::branch::rewinds_moved;
 use super::compaction::{Compaction, renamed};
 use super::item::{ItemError, ItemErrorKind};
+use super::parts::whole_of;
 use super::{Attribute, Cell, Document, place_in, roles};
 
 /// The roles of cells that a choice is about. Instructions, summaries and the rest of the frame stay.
@@ -346,7 +347,6 @@ impl<'a> Names<'a> {
 }
 
 /// Which cells belong together: the parts of a message, a call and its results, code and its outputs.
-/// A cell always belongs to an earlier one, so one pass over them knows it all.
 struct Families {
     roles: Vec<&'static str>,
     /// The cell that each belongs to, and those that belong to it.
@@ -364,45 +364,56 @@ impl Families {
     fn of(document: &Document) -> Families {
         let (roles, names) = (roles(document), Names::of(document));
         let count = roles.len();
+        let leading = document.leading_parts();
         let mut families = Families {
             roles,
-            above: Vec::with_capacity(count),
+            above: vec![None; count],
             below: vec![Vec::new(); count],
-            top: Vec::with_capacity(count),
+            top: (0..count).collect(),
             own: Vec::with_capacity(count),
             before: Vec::with_capacity(count),
-            history: Vec::with_capacity(count),
+            history: vec![History::Include; count],
         };
         for (at, cell) in document.cells().enumerate() {
             let meta = cell.meta().unwrap_or_default();
-            let derived = matches!(families.roles[at], "tool_call" | "tool_result" | "code_output");
-            let by_id = || cell.id()?.rsplit_once('.').and_then(|(id, _)| names.find(id));
+            let is_named =
+                matches!(families.roles[at], "tool_call" | "tool_result" | "code_output");
+            let by_id = || {
+                let id = cell.id()?;
+                let of_call = id.rsplit_once('.').map(|(of, _)| of).filter(|_| is_named);
+                names.find(of_call.or_else(|| whole_of(id))?)
+            };
             let part = meta.get("part").and_then(|part| names.find(part));
-            let above = part.or_else(|| derived.then(by_id).flatten());
-            let own = meta.get("history").and_then(History::parse);
+            let above = part.or_else(by_id).filter(|above| *above < at);
+            families.above[at] = leading.get(&at).copied().or(above);
+            families.own.push(meta.get("history").and_then(History::parse));
             families.before.push(meta.get(BEFORE).and_then(History::parse));
-            families.add(at, above.filter(|above| *above < at), own);
+        }
+        // What stands before the cell that it belongs to comes after it here.
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by_key(|at| leading.get(at).map_or((*at, false), |whole| (*whole, true)));
+        for at in order {
+            families.add(at);
         }
         families
     }
 
-    fn add(&mut self, at: usize, above: Option<usize>, own: Option<History>) {
+    fn add(&mut self, at: usize) {
+        let (above, own) = (self.above[at], self.own[at]);
         if let Some(above) = above {
             self.below[above].push(at);
+            self.top[at] = self.top[above];
         }
-        self.top.push(above.map_or(at, |above| self.top[above]));
         // Only code and its outputs, and results that say so, speak for themselves.
         let governing = above.filter(|_| match (self.roles[at], own) {
             ("code_output", _) => false,
             ("tool_result", own) => own.is_none(),
             (_, own) => own.is_none_or(|own| own == History::Include),
         });
-        self.history.push(match governing {
+        self.history[at] = match governing {
             Some(above) => self.history[above],
             None => own.unwrap_or_default(),
-        });
-        self.above.push(above);
-        self.own.push(own);
+        };
     }
 
     fn len(&self) -> usize {
@@ -426,6 +437,7 @@ impl Families {
         }
         let must_say = |other: usize| {
             self.roles[other] == "code_output"
+                || self.above[other].is_some_and(|above| above > other)
                 || self.own[other].is_some_and(|own| own != History::Exclude)
         };
         let (mut found, mut waiting) = (vec![first], self.below[first].clone());

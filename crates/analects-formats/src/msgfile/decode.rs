@@ -42,9 +42,18 @@ fn read(source: Vec<u8>, kind: Kind) -> Document {
         scan::scan(&source, body, section)
     };
     let utf8 = simdutf8::basic::from_utf8(&source).is_ok();
-    let (largest_id, numbers) = (OnceLock::new(), OnceLock::new());
-    let frontmatter = front_span;
-    Document { source, kind, frontmatter, front, body, scan, utf8, largest_id, numbers }
+    Document {
+        source,
+        kind,
+        frontmatter: front_span,
+        front,
+        body,
+        scan,
+        utf8,
+        largest_id: OnceLock::new(),
+        last_loose: OnceLock::new(),
+        numbers: OnceLock::new(),
+    }
 }
 
 impl Document {
@@ -106,7 +115,9 @@ impl Document {
             self.kind = Kind::Section;
             self.front.message_section = Some(name);
             self.scan = scan;
-            (self.largest_id, self.numbers) = (OnceLock::new(), OnceLock::new());
+            self.largest_id = OnceLock::new();
+            self.last_loose = OnceLock::new();
+            self.numbers = OnceLock::new();
         }
     }
 
@@ -127,22 +138,29 @@ impl Document {
         let start = self.scan.cells[at].start;
         self.utf8 = simdutf8::basic::from_utf8(&self.source[start..]).is_ok();
         let more = scan::scan(&self.source, start, None);
-        self.renumber(self.scan.cells.len() > at + 1, &more.cells);
+        self.renumber(at, &more.cells);
         self.scan.cells.truncate(at);
         self.scan.in_fence.retain(|(_, head)| *head <= start);
         self.scan.cells.extend(more.cells);
         self.scan.in_fence.extend(more.in_fence);
     }
 
-    /// Keeps the largest number of an id right when cells come and, perhaps, others go.
-    fn renumber(&mut self, some_go: bool, new: &[scan::CellSpans]) {
+    /// Keeps what is known of names right when these cells take the place of those from `at` on.
+    fn renumber(&mut self, at: usize, cells: &[scan::CellSpans]) {
         self.numbers = OnceLock::new();
-        let ids = new.iter().map(|cell| cell.id.of(&self.source));
+        let ids = cells.iter().map(|cell| cell.id.of(&self.source));
         let new = ids.filter_map(|id| leading_number(str::from_utf8(id).ok()?)).max().unwrap_or(0);
         match self.largest_id.get_mut() {
             Some(known) if new >= *known => *known = new,
             // It may have been the number of one that went.
-            Some(_) if some_go => self.largest_id = OnceLock::new(),
+            Some(_) if self.scan.cells.len() > at + 1 => self.largest_id = OnceLock::new(),
+            _ => {}
+        }
+        let before_last = &cells[..cells.len().saturating_sub(1)];
+        let loose = before_last.iter().rposition(|cell| cell.id.is_empty());
+        match (self.last_loose.get_mut(), loose) {
+            (Some(known), Some(loose)) => *known = Some(at + loose),
+            (Some(Some(known)), None) if *known >= at => self.last_loose = OnceLock::new(),
             _ => {}
         }
     }

@@ -61,11 +61,14 @@ impl Splice {
 }
 
 impl Document {
-    /// The id that a new cell gets: one more than the number of cells and than every number that an
-    /// id starts with. The empty cell whose place it takes does not count.
+    /// The id that a new cell gets: one more than every number that an id starts with, and than the places of
+    /// cells without an id, by which they are named. The empty cell whose place it takes does not count.
     pub fn next_id(&self) -> String {
-        let staying = self.scan.cells.len() - usize::from(self.ready_cell().is_some());
-        (self.largest_id().max(staying as u64) + 1).to_string()
+        let last = self.cells().next_back().filter(|cell| cell.id().is_none() && !cell.is_ready());
+        let is_loose = |cell: &Cell<'_>| cell.id().is_none();
+        let before = || self.cells().rev().skip(1).find(is_loose).map(|cell| cell.at);
+        let loose = last.map(|cell| cell.at).or_else(|| *self.last_loose.get_or_init(before));
+        self.number_behind(loose).to_string()
     }
 
     /// The number of a new cell if the cells at these places, in order, get other names.
@@ -78,6 +81,13 @@ impl Document {
 
     fn number_behind(&self, loose: Option<usize>) -> u64 {
         self.largest_id().max(loose.map_or(0, |at| at as u64 + 1)) + 1
+    }
+
+    /// The id of a new cell of a kind of event: its letter, and one more than all numbers behind that letter.
+    pub(super) fn next_event_id(&self, letter: char) -> String {
+        let number = |cell: Cell<'_>| leading_number(cell.id()?.strip_prefix(letter)?);
+        let last = self.cells().filter_map(number).max().unwrap_or(0);
+        format!("{letter}{}", last + 1)
     }
 
     /// The largest number that an id starts with.

@@ -168,7 +168,7 @@ fn unicode(chars: &mut std::str::CharIndices<'_>) -> Option<char> {
     Some(c)
 }
 
-/// Writes ` key="value"`; plain numbers stay bare.
+/// Writes ` key="value"`; plain numbers, and two with a slash between them, stay bare.
 pub(super) fn write_attribute(out: &mut String, key: &str, value: &str) {
     out.push(' ');
     out.push_str(key);
@@ -183,7 +183,7 @@ pub(super) fn write_attribute(out: &mut String, key: &str, value: &str) {
 fn is_number(value: &str) -> bool {
     let digits = value.strip_suffix('s').unwrap_or(value);
     digits.starts_with(|c: char| c.is_ascii_digit())
-        && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+        && digits.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'/'))
 }
 
 fn write_quoted(out: &mut String, value: &str) {

@@ -9,6 +9,7 @@ mod adding;
 mod compacted;
 mod conversations;
 pub(crate) mod generate;
+mod ids;
 mod knowing;
 mod promises;
 mod reading;

@@ -56,10 +56,10 @@ fn what_is_said_after_a_rewind_is_a_branch() {
     assert_eq!(texts[texts.len() - 2..], ["It is sunny.", "and snow?"]);
     let document = decode(source.clone());
     let open: Vec<_> = document.unanswered().into_iter().map(|cell| cell.name()).collect();
-    assert_eq!(open, ["9"]);
+    assert_eq!(open, ["7"]);
     // And back to the other branch.
     let other = rewound(&source, "5");
-    assert_eq!(other.before, "9");
+    assert_eq!(other.before, "7");
     assert_eq!(seen(&other.source), seen(FILE.as_bytes()));
 }
 
@@ -215,9 +215,9 @@ fn edited(source: &str, cell: &str, text: &str) -> Edited {
 #[test]
 fn an_edited_message_stands_above_the_old_one_which_is_hidden() {
     let edited = edited(FILE, "1", "and the sea?");
-    assert_eq!((edited.new.as_str(), &edited.hidden[..]), ("8", &["1".to_string()][..]));
+    assert_eq!((edited.new.as_str(), &edited.hidden[..]), ("7", &["1".to_string()][..]));
     let text = String::from_utf8(edited.source.clone()).unwrap();
-    let new = "# %% [^8]\n\n[^8]: [markdown] edit_of=1\n\nand the sea?\n\n";
+    let new = "# %% [^7]\n\n[^7]: [markdown] edit_of=1\n\nand the sea?\n\n";
     let expected = FILE
         .replace("# %% [^1]", &format!("{new}# %% [^1]"))
         .replace("[^1]: [markdown]", "[^1]: [markdown] history=\"none\"");
@@ -233,7 +233,7 @@ fn an_edited_reply_hides_its_calls_and_an_edited_result_stays_with_its_call() {
     assert_eq!(reply.hidden, ["2", "2.aaa", "2.aaa.1"]);
     assert_eq!(seen(&reply.source)[..3], ["weather?", "no idea", "It is sunny."]);
     let text = String::from_utf8(reply.source).unwrap();
-    assert!(text.contains("[^8]: [coder] edit_of=2 model=\"m\"\n\nno idea\n"), "{text}");
+    assert!(text.contains("[^7]: [coder] edit_of=2 model=\"m\"\n\nno idea\n"), "{text}");
     let result = edited(FILE, "2.aaa.1", "rain");
     assert_eq!(
         (result.new.as_str(), &result.hidden[..]),

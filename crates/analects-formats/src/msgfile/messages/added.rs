@@ -6,24 +6,23 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use analects_core::{Body, Ids, Message, MessageId, SessionId};
 
-use super::blocks::Written;
+use super::cells::CellWriter;
+use super::describe::Style;
+use super::encode::{add_residue, whole};
 use super::known::{CellsHash, is_partial, may_be_known};
 use super::read::{CellNames, messages, messages_of_cells, places};
 use super::residue::{difference, line};
-use super::write::{File, add_residue, json_cell, whole, with_author};
 use crate::msgfile::attributes::with_ids;
 use crate::msgfile::item::{ItemError, ItemErrorKind};
 use crate::msgfile::{Cell, CellKind, Document, NewCell, Splice, answer_behind, append_all};
 
 /// The cells of messages that are added.
 #[derive(Debug, Default)]
-pub struct Added {
+struct NewCells {
     /// The cells, in order.
-    pub cells: Vec<NewCell>,
-    /// The name of each message's first cell.
-    pub names: Vec<String>,
-    /// What cells cannot say, for [`add_residue`](super::add_residue).
-    pub residue: Vec<String>,
+    cells: Vec<NewCell>,
+    /// The name of each message's head, and whether it holds the message as JSON.
+    heads: Vec<(String, bool)>,
 }
 
 /// Messages that were added to a file.
@@ -45,10 +44,11 @@ pub fn put_messages(
     ids: &mut dyn Ids,
 ) -> Result<AddedMessages, ItemError> {
     let (sealed, named) = with_mentions_sealed(document, session, new)?;
-    let made = added(&sealed, session, &named, ids);
+    let made = new_cells(&sealed, session, &named, Style::Usual, ids);
     let after = placed(&sealed, &made.cells).apply(sealed.source());
     let splice = Splice::between(document.source(), &after);
-    let read = messages_of_cells(&document.with_source(after), session, &made.names);
+    let names: Vec<String> = made.heads.into_iter().map(|(name, _)| name).collect();
+    let read = messages_of_cells(&document.with_source(after), session, &names);
     let mut kept = Vec::new();
     for (message, read) in new.iter().zip(read) {
         if let Some((read, hash)) = read
@@ -69,10 +69,10 @@ pub fn add_messages(
     ids: &mut dyn Ids,
 ) -> Result<Splice, ItemError> {
     let (sealed, named) = with_mentions_sealed(document, session, new)?;
-    let made = added(&sealed, session, &named, ids);
+    let made = new_cells(&sealed, session, &named, Style::Exact, ids);
     let mut bytes = placed(&sealed, &made.cells).apply(sealed.source());
-    for line in &made.residue {
-        bytes = add_residue(&document.with_source(bytes), line);
+    for line in residue(&sealed, session, &named, &made) {
+        bytes = add_residue(&document.with_source(bytes), &line);
     }
     Ok(Splice::between(document.source(), &bytes))
 }
@@ -188,37 +188,26 @@ fn check_is_first(document: &Document, cell: Cell<'_>) -> Result<(), ItemError> 
 
 /// The cells of messages that are added at the end of a file, each following the one before. Where they name
 /// each other, or messages of the file, the cells do so by the names of cells.
-pub fn added(
+fn new_cells(
     document: &Document,
     session: &SessionId,
     new: &[Message],
+    style: Style,
     ids: &mut dyn Ids,
-) -> Added {
+) -> NewCells {
     let CellNames { messages: mut names, calls } = CellNames::of(document, session);
-    let mut file = File::new(ids, &SessionId::default());
-    file.cells = document.next_id().parse::<usize>().unwrap_or(1).saturating_sub(1);
-    file.written = Written::of(with_results(document, calls));
-    let mut added = Added::default();
+    let calls = with_results(document, calls);
+    let mut writer = CellWriter::behind(document, ids, style, calls);
+    let mut made = NewCells::default();
     for message in new {
         let name = |id: &MessageId| names.get(id).map(|name| MessageId::from(name.as_str()));
         let named = Message { body: meaning(&message.body, name), ..message.clone() };
-        let id = file.next_id();
-        let cells = file.bare_cells(&named, &id);
-        let mut cells = cells.unwrap_or_else(|| vec![json_cell(&named, &id)]);
-        if !is_json(&cells[0]) {
-            let first = std::mem::replace(&mut cells[0], NewCell::message("", ""));
-            cells[0] = with_author(first, message.author.as_deref()).describe(message);
-        }
-        names.insert(message.id.clone(), cells[0].id.clone());
-        added.names.push(cells[0].id.clone());
-        added.cells.append(&mut cells);
+        let mut cells = writer.cells(&named);
+        names.insert(message.id.clone(), cells.name().to_string());
+        made.heads.push((cells.name().to_string(), cells.is_json()));
+        made.cells.append(&mut cells.cells);
     }
-    added.residue = residue(document, session, new, &added);
-    added
-}
-
-fn is_json(cell: &NewCell) -> bool {
-    cell.attributes.iter().any(|(key, _)| key == "json")
+    made
 }
 
 /// The names of the first cells of the messages of a file.
@@ -280,14 +269,14 @@ fn residue(
     document: &Document,
     session: &SessionId,
     new: &[Message],
-    added: &Added,
+    made: &NewCells,
 ) -> Vec<String> {
-    let bytes = append_all(document, &added.cells).apply(document.source());
+    let bytes = append_all(document, &made.cells).apply(document.source());
     let read = messages(&document.with_source(bytes), session).messages;
     let of_new = read.len().checked_sub(new.len()).map(|before| &read[before..]);
-    let pairs = new.iter().zip(of_new.unwrap_or_default()).zip(&added.names);
+    let pairs = new.iter().zip(of_new.unwrap_or_default()).zip(&made.heads);
     let mut known: HashMap<MessageId, MessageId> = HashMap::new();
-    let lines = pairs.filter_map(|((message, read), first)| {
+    let lines = pairs.filter_map(|((message, read), (name, is_json))| {
         known.insert(message.id.clone(), read.id.clone());
         let wanted = Message {
             id: read.id.clone(),
@@ -296,9 +285,8 @@ fn residue(
             body: meaning(&message.body, |id| known.get(id).cloned()),
             ..message.clone()
         };
-        let is_json = added.cells.iter().any(|cell| cell.id == *first && is_json(cell));
         let lost = wanted != *read && !is_json;
-        lost.then(|| line(first, &difference(&wanted, read).unwrap_or_else(|| whole(message))))
+        lost.then(|| line(name, &difference(&wanted, read).unwrap_or_else(|| whole(message))))
     });
     lines.collect()
 }

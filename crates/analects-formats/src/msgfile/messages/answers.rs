@@ -1,10 +1,12 @@
 //! A complete answer, put into a file in one step.
 
+use std::collections::HashMap;
+
 use analects_core::{Ids, Message, SessionId};
 
+use super::cells::CellWriter;
 use super::known::{CellsHash, is_partial};
 use super::read::messages_of_cells;
-use super::write::answer_cells;
 use crate::msgfile::attributes::with_numbers;
 use crate::msgfile::{Document, Splice, answer_behind, append_answer};
 
@@ -57,8 +59,10 @@ pub fn put_answer(
 ) -> PlacedAnswer {
     let sealed = with_numbers(document, asked).ok();
     let base = sealed.as_ref().unwrap_or(document);
-    let id = base.next_id();
-    let cells = answer_cells(base, &id, answer, detail, ids);
+    let mut writer = CellWriter::behind(base, ids, detail.into(), HashMap::new());
+    let cells = writer.cells(answer);
+    let name = cells.name().to_string();
+    let cells = cells.cells;
     let question = asked.last().and_then(|at| base.cell_at(*at));
     let splice = match question {
         Some(question) => answer_behind(base, question, &cells),
@@ -67,10 +71,10 @@ pub fn put_answer(
     let after = splice.apply(base.source());
     let splice = Splice::between(document.source(), &after);
     let after = document.with_source(after);
-    let read = messages_of_cells(&after, &SessionId::default(), std::slice::from_ref(&id));
+    let read = messages_of_cells(&after, &SessionId::default(), std::slice::from_ref(&name));
     let (hash, is_partial) = match read.into_iter().flatten().next() {
         Some((read, hash)) => (hash, is_partial(answer, &read)),
-        None => (CellsHash::of(after.cell(&id)), true),
+        None => (CellsHash::of(after.cell(&name)), true),
     };
-    PlacedAnswer { splice, cell: id, hash, is_partial }
+    PlacedAnswer { splice, cell: name, hash, is_partial }
 }

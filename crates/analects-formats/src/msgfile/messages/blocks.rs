@@ -7,6 +7,7 @@ use analects_core::{
     ToolResult, ToolUse,
 };
 
+use super::part_names::PartNames;
 use super::read::Read;
 use crate::msgfile::invoke::{self, Arguments, Invoke};
 use crate::msgfile::{CellKind, NewCell, base64, output};
@@ -173,50 +174,53 @@ impl Written {
     }
 }
 
-/// A cell that holds a block: its form apart from names. `first` is the name of the message's first
-/// cell; `id` and `nonce` are for this one.
+/// Whether a block is reasoning that nobody can read: it is encrypted, or only its seal came.
+pub(super) fn is_opaque(block: &Block) -> bool {
+    match block {
+        Block::RedactedThinking(_) => true,
+        Block::Thinking(thinking) => thinking.thinking.is_empty(),
+        _ => false,
+    }
+}
+
+/// A cell that holds a block. `nonce` is for the name of a call.
 pub(super) fn write(
     block: &Block,
     side: Side<'_>,
-    first: &str,
-    id: &str,
+    names: &mut PartNames<'_>,
     nonce: String,
     written: &mut Written,
 ) -> NewCell {
     let plain = match (block, side) {
         (Block::Text(TextBlock { text: Text::Plain(text), .. }), Side::User) => {
-            Some(NewCell::message(id, text.as_str()))
+            Some(NewCell::message(names.text(), text.as_str()))
         }
         (Block::Text(TextBlock { text: Text::Plain(text), .. }), Side::Agent(agent)) => {
-            Some(NewCell::reply(id, agent, text.as_str()))
+            Some(NewCell::reply(names.text(), agent, text.as_str()))
         }
         (Block::Thinking(Thinking { thinking: Text::Plain(text), .. }), Side::Agent(agent)) => {
-            Some(NewCell::reply(id, agent, text.as_str()).with("reasoning", "1"))
+            Some(NewCell::reply(names.thought(), agent, text.as_str()).with("reasoning", "1"))
         }
-        (Block::ToolUse(call), Side::Agent(_)) => write_call(call, first, nonce, written),
+        (Block::ToolUse(call), Side::Agent(_)) => write_call(call, names.call(&nonce), written),
         (Block::ToolResult(result), Side::User) => write_result(result, written),
-        (Block::Image(Image { source, .. }), Side::User) => write_binary(source, true, id),
-        (Block::Document(Document { source, .. }), Side::User) => write_binary(source, false, id),
+        (Block::Image(Image { source, .. }), Side::User) => write_binary(source, true, names),
+        (Block::Document(Document { source, .. }), Side::User) => {
+            write_binary(source, false, names)
+        }
         _ => None,
     };
     plain.unwrap_or_else(|| {
         let kind = if side == Side::User { CellKind::Message } else { CellKind::Output };
-        NewCell::new(kind, id, "block", fence_json(&block.to_json()))
+        NewCell::new(kind, names.block(), "block", fence_json(&block.to_json()))
     })
 }
 
-fn write_call(
-    call: &ToolUse,
-    first: &str,
-    nonce: String,
-    written: &mut Written,
-) -> Option<NewCell> {
+fn write_call(call: &ToolUse, id: String, written: &mut Written) -> Option<NewCell> {
     let arguments = match call.extra.get("malformed_input") {
         Some(_) => Arguments::Text(call.input.as_string()?),
         None => Arguments::Json(call.input.clone()),
     };
     let text = invoke::encode(&Invoke { name: call.name.clone(), arguments })?;
-    let id = format!("{first}.{nonce}");
     written.calls.insert(call.id.clone(), (id.clone(), 0));
     let cell = NewCell::new(CellKind::Output, id, "tool", text).with("name", call.name.as_str());
     Some(cell.with("call_id", call.id.as_str()))
@@ -246,10 +250,10 @@ fn write_result(result: &ToolResult, written: &mut Written) -> Option<NewCell> {
     })
 }
 
-fn write_binary(source: &Raw, image: bool, id: &str) -> Option<NewCell> {
+fn write_binary(source: &Raw, image: bool, names: &mut PartNames<'_>) -> Option<NewCell> {
     let Some(Source::Base64 { media_type, data }) = Source::of(source) else { return None };
     let bytes = base64::decode(&data)?;
     (media_type.starts_with("image/") == image).then_some(())?;
-    let cell = NewCell::new(CellKind::Message, id, "raw", base64::encode(&bytes));
+    let cell = NewCell::new(CellKind::Message, names.block(), "raw", base64::encode(&bytes));
     Some(cell.with("mime_type", media_type))
 }

@@ -11,7 +11,7 @@ use crate::msgfile::agents::is_fixed_word;
 use crate::msgfile::{Cell, CellKind, Document, place_in};
 
 /// Attributes that say something about a message alone, and nothing about its place.
-const PLAIN_KEYS: [&str; 20] = [
+const PLAIN_KEYS: [&str; 21] = [
     "time",
     "model",
     "input_tokens",
@@ -20,7 +20,8 @@ const PLAIN_KEYS: [&str; 20] = [
     "cache_creation_tokens",
     "reasoning_tokens",
     "reasoning",
-    "cost_usd",
+    "tokens",
+    "cost",
     "duration",
     "response_id",
     "stop_reason",

@@ -13,11 +13,14 @@ use analects_core::{
 };
 
 use super::blocks::{self, Calls};
+use super::cells::path_data;
+use super::describe::read_tokens;
 use super::known::{CellsHash, KnownMessages, in_place_of, is_same_type, may_be_known};
 use super::residue::Residue;
 use super::{Names, images};
 use crate::Decoded;
 use crate::msgfile::agents::{OUTPUT_WORDS, names_author};
+use crate::msgfile::parts::whole_of;
 use crate::msgfile::show::is_output_of;
 use crate::msgfile::{Cell, CellKind, Document, Meta};
 
@@ -70,6 +73,15 @@ impl<'a> Read<'a> {
 
     fn meta_word(&self) -> &str {
         self.meta.type_word.as_deref().unwrap_or_default()
+    }
+
+    /// The id of the cell that it is a call or another part of, by its own id.
+    fn whole_id(&self) -> Option<&str> {
+        if self.is_call() {
+            return self.name.rsplit_once('.').map(|(whole, _)| whole);
+        }
+        let is_speech = self.word == "block" || !OUTPUT_WORDS.contains(&&*self.word);
+        whole_of(&self.name).filter(|_| self.is_output() && is_speech)
     }
 
     /// Whether it is a call of a tool; else a `[tool]` cell is a result.
@@ -193,7 +205,15 @@ pub(super) struct Reader<'a> {
     owners: HashMap<Cow<'a, str>, usize>,
     last: Last,
     calls: Calls,
+    /// The cells that stand before the one whose parts they are, and where that is.
+    leading: HashMap<usize, usize>,
+    /// The messages whose parts stand before the cell at this place, which belongs to them.
+    begun: HashMap<usize, usize>,
+    /// The last message whose parts name a cell that is not there, and that name.
+    without_whole: Option<(String, usize)>,
     code_cells: HashSet<Cow<'a, str>>,
+    /// The models of answers that name none, by their agents.
+    models: HashMap<String, String>,
     residue: Residue,
     problems: Vec<Problem>,
 }
@@ -222,10 +242,10 @@ impl Last {
 #[derive(Clone)]
 struct Draft<'a> {
     message: Message,
-    /// The name of its first cell.
+    /// The name of the cell that says what is known of it.
     name: Cow<'a, str>,
     cell: Cell<'a>,
-    /// Its further cells.
+    /// Its other cells.
     parts: Vec<Cell<'a>>,
     blocks: Vec<Block>,
     shape: Option<Shape>,
@@ -256,7 +276,10 @@ impl Shape {
 impl Draft<'_> {
     /// The hash of its cells.
     fn hash(&self) -> CellsHash {
-        CellsHash::of(std::iter::once(self.cell).chain(self.parts.iter().copied()))
+        let mut cells = self.parts.clone();
+        cells.push(self.cell);
+        cells.sort_unstable_by_key(|cell| cell.at);
+        CellsHash::of(cells)
     }
 
     /// Whether a cell can be a part of this message: both are of the same side.
@@ -282,7 +305,11 @@ impl<'a> Reader<'a> {
             owners: HashMap::with_capacity(cells),
             last: Last::default(),
             calls: Calls::default(),
+            leading: document.leading_parts(),
+            begun: HashMap::new(),
+            without_whole: None,
             code_cells: HashSet::new(),
+            models: document.implied_models(),
             residue,
             problems,
         }
@@ -313,13 +340,35 @@ impl<'a> Reader<'a> {
         if let Some(owner) = self.owner(&read) {
             return self.part(&read, owner);
         }
-        let Some(draft) = self.first(&read) else { return };
-        self.place(read, draft);
+        let whole = self.whole_below(&read);
+        let head = whole.as_ref().unwrap_or(&read);
+        let Some(mut draft) = self.first(&read, head) else { return };
+        if let Some(whole) = &whole {
+            draft.parts.push(read.cell);
+            self.begun.insert(whole.cell.at, self.messages.len());
+            self.owners.entry(read.name.clone()).or_insert(self.messages.len());
+        } else if let Some(whole) = read.whole_id() {
+            self.without_whole = Some((whole.to_string(), self.messages.len()));
+        }
+        self.place(head, draft);
+    }
+
+    /// The cell below that says the answer of which this is the first part.
+    fn whole_below(&self, read: &Read<'a>) -> Option<Read<'a>> {
+        let at = *self.leading.get(&read.cell.at)?;
+        let whole = Read::new(read.cell.document.cell_at(at)?);
+        let history = |read: &Read<'_>| read.get("history").and_then(History::parse);
+        let own = history(read).unwrap_or_default();
+        let is_apart = own != History::Include && own != history(&whole).unwrap_or_default();
+        (!is_apart && !whole.cell.is_placeholder(&whole.meta)).then_some(whole)
     }
 
     /// The message that a cell is a further part of.
     fn owner(&mut self, read: &Read<'_>) -> Option<usize> {
-        let Some(part) = read.get("part") else { return self.implied_owner(read) };
+        let Some(part) = read.get("part") else {
+            let begun = self.begun.get(&read.cell.at).copied();
+            return begun.or_else(|| self.implied_owner(read));
+        };
         let owner = self.owners.get(part).copied();
         let fits = |owner: &usize| self.messages[*owner].takes(read);
         let found = owner.filter(fits);
@@ -336,16 +385,21 @@ impl<'a> Reader<'a> {
         found.filter(|owner| !self.is_apart(read, *owner))
     }
 
-    /// A call belongs to the reply whose id it extends, an output to the execution's first.
+    /// A call, or another part, belongs to the reply whose id it extends; an output to the execution's first.
     fn implied_owner(&self, read: &Read<'_>) -> Option<usize> {
-        let (parent, _) = read.name.rsplit_once('.')?;
-        if read.is_call() {
-            let owner = *self.owners.get(parent)?;
-            let fits = self.messages[owner].takes(read) && !self.is_apart(read, owner);
-            return fits.then_some(owner);
+        if let Some(whole) = read.whole_id() {
+            let owner = self.owners.get(whole).or_else(|| self.last_without_whole(whole))?;
+            let fits = self.messages[*owner].takes(read) && !self.is_apart(read, *owner);
+            return fits.then_some(*owner);
         }
         let execution = read.name.rsplit_once('-').map(|(first, _)| first)?;
         self.is_code_output(read).then(|| self.owners.get(execution).copied()).flatten()
+    }
+
+    /// The last message, if its cells are parts of a cell of this name, which is missing.
+    fn last_without_whole(&self, whole: &str) -> Option<&usize> {
+        let (name, owner) = self.without_whole.as_ref()?;
+        (name == whole && owner + 1 == self.messages.len()).then_some(owner)
     }
 
     /// Whether a cell is hidden while its message is not: then it is a message of its own.
@@ -360,10 +414,16 @@ impl<'a> Reader<'a> {
     }
 
     fn part(&mut self, read: &Read<'a>, owner: usize) {
-        let block = self.block(read);
-        self.messages[owner].blocks.push(block);
-        self.messages[owner].parts.push(read.cell);
-        self.owners.insert(read.name.clone(), owner);
+        let is_whole = self.messages[owner].cell.at == read.cell.at;
+        let is_silent = read.text.is_empty() && self.messages[owner].shape != Some(Shape::Blocks);
+        if !is_whole || !is_silent {
+            let block = self.block(read);
+            self.messages[owner].blocks.push(block);
+        }
+        if !is_whole {
+            self.messages[owner].parts.push(read.cell);
+            self.owners.insert(read.name.clone(), owner);
+        }
     }
 
     fn block(&mut self, read: &Read<'_>) -> Block {
@@ -377,8 +437,8 @@ impl<'a> Reader<'a> {
         block
     }
 
-    /// The message that a cell starts; `None` for a cell that says nothing.
-    fn first(&mut self, read: &Read<'a>) -> Option<Draft<'a>> {
+    /// The message that a cell starts, of which `head` tells the rest; `None` for a cell that says nothing.
+    fn first(&mut self, read: &Read<'a>, head: &Read<'a>) -> Option<Draft<'a>> {
         if read.get("json") == Some("message") {
             return Some(self.whole(read));
         }
@@ -386,9 +446,13 @@ impl<'a> Reader<'a> {
         if !read.is_output() && silent && read.word != "raw" {
             return None;
         }
-        let body = self.body(read);
+        let body = self.body(head);
         let mut message = Message::new("", body);
-        read_shared(read, &mut message);
+        read_shared(head, &mut message);
+        if matches!(message.body, Body::Assistant(_)) && message.model.is_none() {
+            let author = message.author.as_ref();
+            message.model = author.and_then(|author| self.models.get(author)).cloned();
+        }
         if matches!(message.body, Body::Attachment(_)) {
             message.author = read.get("author").map(str::to_string);
         }
@@ -398,16 +462,17 @@ impl<'a> Reader<'a> {
         }
         let mut draft = Draft {
             message,
-            name: read.name.clone(),
-            cell: read.cell,
+            name: head.name.clone(),
+            cell: head.cell,
             parts: Vec::new(),
             blocks: Vec::new(),
-            shape: read.get("content").map(Shape::of),
+            shape: head.get("content").map(Shape::of),
             open: true,
         };
         let wordless =
             matches!(&*read.word, "compact_boundary" | "tombstone" | "summary" | "progress");
-        let says_nothing = read.text.is_empty() && draft.shape != Some(Shape::Blocks);
+        let is_alone = read.cell.at == head.cell.at;
+        let says_nothing = is_alone && read.text.is_empty() && draft.shape != Some(Shape::Blocks);
         if wordless
             || (says_nothing && !read.is_call() && read.word != "raw" && read.word != "tool")
         {
@@ -456,7 +521,7 @@ impl<'a> Reader<'a> {
             return Body::User(User { source, ..User::default() });
         }
         if self.is_code_output(read) {
-            return event(AttachmentKind::CodeOutput);
+            return attachment(AttachmentKind::CodeOutput, None);
         }
         let id = |key: &str| read.get(key).map(|name| self.meant(name));
         let number = |key: &str| read.get(key).and_then(|value| value.parse().ok());
@@ -476,7 +541,10 @@ impl<'a> Reader<'a> {
                 summary_id: id("summary_id"),
                 kept_from: id("kept_from"),
             }),
-            "attachment" => event(AttachmentKind::from(read.get("kind").unwrap_or_default())),
+            "attachment" => {
+                let kind = AttachmentKind::from(read.get("kind").unwrap_or_default());
+                attachment(kind, read.get("path").map(path_data))
+            }
             "notification" => Body::Notification(Notification {
                 kind: read.get("kind").unwrap_or_default().to_string(),
                 ..Notification::default()
@@ -501,8 +569,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Gives a message its names and its place in its chain.
-    fn place(&mut self, read: Read<'a>, mut draft: Draft<'a>) {
-        let parent = draft.open.then(|| self.parent(&read, draft.message.agent_id.as_ref()));
+    fn place(&mut self, read: &Read<'a>, mut draft: Draft<'a>) {
+        let parent = draft.open.then(|| self.parent(read, draft.message.agent_id.as_ref()));
         let (at, message) = (self.messages.len(), &mut draft.message);
         // Of two cells with one id, the first is the one that others mean.
         let is_first = match self.owners.entry(read.name.clone()) {
@@ -513,7 +581,7 @@ impl<'a> Reader<'a> {
             let session = read.get("session_id").map(SessionId::from);
             message.session_id = session.unwrap_or_else(|| self.session.clone());
             let id = read.get("uuid").map(MessageId::from);
-            message.id = id.unwrap_or_else(|| self.derived_id(&read, is_first));
+            message.id = id.unwrap_or_else(|| self.derived_id(read, is_first));
             message.parent_id = parent;
         }
         if !matches!(message.body, Body::Progress(_)) {
@@ -581,8 +649,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn event(kind: AttachmentKind) -> Body {
-    Body::Attachment(Attachment { kind, content: Content::Empty, data: None })
+fn attachment(kind: AttachmentKind, data: Option<Raw>) -> Body {
+    Body::Attachment(Attachment { kind, content: Content::Empty, data })
 }
 
 /// Puts the blocks of a message together.
@@ -630,9 +698,10 @@ fn text_of(blocks: Vec<Block>) -> Text {
 fn read_shared(read: &Read<'_>, message: &mut Message) {
     let string = |key: &str| read.get(key).map(str::to_string);
     let number = |key: &str| read.get(key).and_then(|value| value.parse().ok());
+    let tokens = read.get("tokens").and_then(read_tokens);
     let usage = TokenUsage {
-        input_tokens: number("input_tokens"),
-        output_tokens: number("output_tokens"),
+        input_tokens: number("input_tokens").or(tokens.map(|(input, _)| input)),
+        output_tokens: number("output_tokens").or(tokens.map(|(_, output)| output)),
         cache_read_input_tokens: number("cache_read_tokens"),
         cache_creation_input_tokens: number("cache_creation_tokens"),
         reasoning_tokens: number("reasoning_tokens"),
@@ -645,7 +714,7 @@ fn read_shared(read: &Read<'_>, message: &mut Message) {
     message.author = message.author.take().filter(|author| !author.is_empty());
     message.model = string("model");
     message.response_id = string("response_id");
-    message.cost_usd = read.get("cost_usd").and_then(|value| value.parse().ok());
+    message.cost_usd = read.get("cost").and_then(|value| value.parse().ok());
     message.duration_ms = read.get("duration").and_then(milliseconds);
     message.usage = (!usage.is_empty()).then(|| Box::new(usage));
     message.is_api_error_message = read.get("error") == Some("1");

@@ -81,7 +81,7 @@ fn a_compaction_hides_what_it_stands_for_wherever_the_file_is() {
     let document = add(TALK, &compaction(TALK));
     let text = String::from_utf8(document.to_bytes()).unwrap();
     assert!(text.contains("from=1 to=2 count=2"), "{text}");
-    assert!(text.contains("summary_id=4 kept_from=3"), "{text}");
+    assert!(text.contains("summary_id=\"s1\" kept_from=3"), "{text}");
     assert!(!text.contains("residue"), "{text}");
     for name in ["talk.msg.md", "moved/elsewhere.msg.md"] {
         let read = messages(&document, &msgfile::session_of(name));

@@ -95,7 +95,7 @@ fn a_loose_question_gets_a_number() {
     let (file, _) = put("# %%\n\nOne?\n\n# %% Two\n\nTwo?\n", &[0, 1]);
     let document = decode(file.as_str());
     let names: Vec<_> = document.cells().map(|cell| cell.name().into_owned()).collect();
-    assert_eq!(names[..3], ["1", "2", "3"], "{file}");
+    assert_eq!(names[..4], ["1", "2", "3.think", "3"], "{file}");
     assert!(file.contains("# %% Two[^2]\n\n[^2]: [markdown]\n\nTwo?\n"), "{file}");
 }
 

@@ -80,9 +80,10 @@ fn a_conversation_with_tools_reads_well() {
     let file = check(&tool_talk());
     for piece in [
         "---\nid: \"0197\"\n---\n",
-        "[coder] reasoning=1 uuid=\"b\" input_tokens=12 output_tokens=9",
+        "# %%% [^2.think]\n\n[^2.think]: [coder] reasoning=1\n\nhm\n",
+        "[^2]: [coder] input_tokens=12 output_tokens=9 cache_read_tokens=7 uuid=\"b\"\n",
         "hm\n\\# %%\n",
-        "[coder] part=2\n\nLet me look.\n",
+        "\n\nLet me look.\n\n# %%% [^2.n",
         "[tool] name=\"weather\" call_id=\"toolu_1\"\n\n<invoke name=\"weather\">\n",
         "[tool] status=\"success\" uuid=\"c\"\n\nsunny\n",
         "\n# %% [^",
@@ -144,7 +145,7 @@ fn ordinary_tool_traffic_is_readable() {
 #[test]
 fn a_cell_typed_above_takes_nobodys_name() {
     let file = check(&tool_talk());
-    let at = file.find("# %%% [^2]").unwrap();
+    let at = file.find("# %%% [^2.think]").unwrap();
     let typed = format!("{}# %%\n\nps\n\n{}", &file[..at], &file[at..]);
     let before = messages(&decode(file), &SessionId::default()).messages;
     let after = messages(&decode(typed), &SessionId::default()).messages;

@@ -247,7 +247,7 @@ fn tools_are_not_something_said() {
     let open = MessageBuilder::new().with_type_word("code").with_content("```\nx").build().unwrap();
     assert_eq!(kind(draft.add_tool_with_definition("open", &[open])), ItemErrorKind::Invalid);
     // What is said before the tool is still what is answered.
-    assert_eq!(draft.add_output("2", &reply("Second.")).unwrap(), "6");
+    assert_eq!(draft.add_output("2", &reply("Second.")).unwrap(), "5");
     assert_eq!(draft.item("2").unwrap().outputs().len(), 1);
 }
 

@@ -22,19 +22,19 @@ fn everything_named_after_a_number_is_renamed() {
     draft.add_output(call.name(), &reply("noon")).unwrap();
     let other = draft.add_function_call("1", "now", None, None, None, ids).unwrap();
     draft.add_message(&code("x"), ids).unwrap();
-    draft.add_outputs("6", &[printed("1\n"), printed("2\n")]).unwrap();
+    draft.add_outputs("3", &[printed("1\n"), printed("2\n")]).unwrap();
     let theirs = with(&format!("{ONE}\n# %%% [^2]\n\n[^2]: [coder]\n\nFirst.\n"));
     let (rebased, renames) = draft.rebase(theirs).unwrap();
     assert_eq!(renames.get("2"), Some("3"));
     assert_eq!(renames.get("2.n0000001"), Some("3.n0000001"));
     assert_eq!(renames.get("2.n0000001.1"), Some("3.n0000001.1"));
     assert_eq!(renames.get(other.name()), Some(other.name()));
-    assert_eq!(renames.get("6"), Some("7"));
-    assert_eq!(renames.get("6.1-2"), Some("7.1-2"));
+    assert_eq!(renames.get("3"), Some("4"));
+    assert_eq!(renames.get("3.1-2"), Some("4.1-2"));
     assert_eq!(renames.changed().count(), 6);
     assert_eq!(
         ids_of(rebased.document()),
-        ["1", "2", "1.n0000002", "3", "3.n0000001", "3.n0000001.1", "7", "7.1", "7.1-2"]
+        ["1", "2", "1.n0000002", "3", "3.n0000001", "3.n0000001.1", "4", "4.1", "4.1-2"]
     );
     assert_eq!(rebased.document().problems(), []);
     // It can be carried on and on.

@@ -1,0 +1,100 @@
+//! The cells of one answer, told by their ids: `2` says it, `2.think` stands before it, `2.text2`, `2.block1` and
+//! the calls `2.NONCE` stand where their blocks do.
+
+use std::collections::HashMap;
+
+use super::agents::OUTPUT_WORDS;
+use super::{Cell, CellKind, Document};
+
+/// The words that follow the dot in the id of a part of an answer; a number may follow them.
+pub(super) const THINK: &str = "think";
+pub(super) const TEXT: &str = "text";
+pub(super) const BLOCK: &str = "block";
+
+/// The cell whose part this id says it is: `2` for `2.think`.
+pub(super) fn whole_of(id: &str) -> Option<&str> {
+    let (whole, part) = id.rsplit_once('.')?;
+    let is_number = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit());
+    let rest = [THINK, TEXT, BLOCK].into_iter().find_map(|word| part.strip_prefix(word))?;
+    is_number(rest).then_some(whole)
+}
+
+impl Document {
+    /// The cells that stand before the one whose parts they are, and where that is.
+    pub(super) fn leading_parts(&self) -> HashMap<usize, usize> {
+        let mut leading = HashMap::new();
+        let mut whole: Option<Cell<'_>> = None;
+        for cell in self.cells().rev() {
+            match whole.filter(|whole| cell.leads(*whole)) {
+                Some(whole) => _ = leading.insert(cell.at, whole.at),
+                None => whole = Some(cell),
+            }
+        }
+        leading
+    }
+}
+
+impl<'a> Cell<'a> {
+    /// Whether it is a part, or a call, of an answer that this cell below it says.
+    fn leads(self, whole: Cell<'_>) -> bool {
+        whole.id().is_some_and(|id| self.is_part_of(id)) && whole.can_be_led()
+    }
+
+    /// Whether its id says that it is a part, or a call, of an answer of this name.
+    fn is_part_of(self, answer: &str) -> bool {
+        let id = self.id().unwrap_or_default();
+        id.rsplit_once('.').is_some_and(|(of, _)| of == answer)
+            && self.kind() == CellKind::Output
+            && (whole_of(id).is_some() || self.is_call())
+            && !self.may_have("part")
+    }
+
+    /// Whether it says an answer that other cells may be parts of.
+    fn can_be_led(self) -> bool {
+        let word = self.word();
+        let is_speech = word == "block" || !OUTPUT_WORDS.contains(&&*word);
+        self.kind() == CellKind::Output
+            && is_speech
+            && !self.may_have("part")
+            && self.attribute("json").is_none()
+    }
+
+    fn is_call(self) -> bool {
+        self.word() == "tool" && self.attribute("name").is_some()
+    }
+
+    /// The cell below that it is a part of, if only other parts stand between them.
+    pub(super) fn whole_below(self) -> Option<Cell<'a>> {
+        let (of, _) = self.id()?.rsplit_once('.')?;
+        let below = self.document.cells().skip(self.at + 1);
+        let whole = below.skip_while(|cell| cell.is_part_of(of)).next()?;
+        self.leads(whole).then_some(whole)
+    }
+
+    /// The cell that it is a part of, or a call or a result of.
+    pub(super) fn whole(self) -> Option<Cell<'a>> {
+        if let Some(whole) = self.whole_below() {
+            return Some(whole);
+        }
+        let part = self.attribute("part");
+        let above = || self.id().and_then(|id| id.rsplit_once('.')).map(|(of, _)| of.to_string());
+        let name = part.or_else(above).filter(|_| self.kind() == CellKind::Output)?;
+        self.document.cell(&name).filter(|whole| whole.at < self.at)
+    }
+
+    /// Whether it is one of the cells that an answer of this name consists of, apart from the one of that name:
+    /// thoughts, calls and their results, the outputs of code, further parts.
+    pub(super) fn belongs_to(self, answer: &str) -> bool {
+        let is_below = |id: &str| id.strip_prefix(answer).is_some_and(|rest| rest.starts_with('.'));
+        let is_part = || self.attribute("part").as_deref() == Some(answer);
+        self.kind() == CellKind::Output && (self.id().is_some_and(is_below) || is_part())
+    }
+
+    /// The cell and what stands directly below it and belongs to the same answer.
+    pub(super) fn parts(self) -> impl Iterator<Item = Cell<'a>> {
+        let whole = self.whole_below().unwrap_or(self);
+        let is_part = move |cell: &Cell<'_>| cell.at == whole.at || cell.belongs_to(&whole.name());
+        let below = self.document.cells().skip(self.at + 1);
+        std::iter::once(self).chain(below.take_while(is_part))
+    }
+}
