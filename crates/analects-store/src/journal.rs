@@ -143,16 +143,12 @@ impl Journal {
     }
 
     fn note_file(&self, note: &Note) -> PathBuf {
-        let name = note.to_string();
-        self.folder.join("about").join(&name[..2]).join(name)
+        self.notes_folder(note.text).join(note.to_string())
     }
 
-    /// The notes about a text.
-    fn notes_about(&self, text: &TextHash) -> Vec<Note> {
-        let text = text.to_string();
-        let mut notes = self.notes_in(&self.folder.join("about").join(&text[..2]));
-        notes.retain(|note| note.text.to_string() == text);
-        notes
+    /// The folder with the notes about a text, and about others.
+    fn notes_folder(&self, text: TextHash) -> PathBuf {
+        self.folder.join("about").join(&text.to_string()[..2])
     }
 
     /// All notes, in no particular order.

@@ -353,7 +353,7 @@ fn check_can_be_edited(cell: Cell<'_>, role: &str, text: &str) -> Result<(), Ite
             if meta.get("json").is_some() || meta.get("mime_type").is_some() {
                 return refuse("it holds no text", "drop it, and add another one");
             }
-            if meta.get("reasoning") == Some("1") {
+            if cell.is_thought(&meta) {
                 return refuse(
                     "it is a thought of the model",
                     "edit the answer below it, or drop it",

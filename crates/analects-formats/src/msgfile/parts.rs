@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::agents::OUTPUT_WORDS;
-use super::{Cell, CellKind, Document};
+use super::{Cell, CellKind, Document, Meta};
 
 /// The words that follow the dot in the id of a part of an answer; a number may follow them.
 pub(super) const THINK: &str = "think";
@@ -17,6 +17,12 @@ pub(super) fn whole_of(id: &str) -> Option<&str> {
     let is_number = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit());
     let rest = [THINK, TEXT, BLOCK].into_iter().find_map(|word| part.strip_prefix(word))?;
     is_number(rest).then_some(whole)
+}
+
+/// Whether this is the id of a thought: `2.think`, `2.think2`.
+fn is_thought(id: &str) -> bool {
+    let part = id.rsplit_once('.').map(|(_, part)| part);
+    whole_of(id).is_some() && part.is_some_and(|part| part.starts_with(THINK))
 }
 
 impl Document {
@@ -57,6 +63,12 @@ impl<'a> Cell<'a> {
             && is_speech
             && !self.may_have("part")
             && self.attribute("json").is_none()
+    }
+
+    /// Whether it is a thought of a model: its id says so, or its metadata.
+    pub(super) fn is_thought(self, meta: &Meta) -> bool {
+        let is_named_so = || self.kind() == CellKind::Output && self.id().is_some_and(is_thought);
+        meta.get("reasoning") == Some("1") || is_named_so()
     }
 
     fn is_call(self) -> bool {

@@ -1,5 +1,7 @@
 //! The cells that an answer is for, and how they are found again in a file that somebody may have changed.
 
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -51,22 +53,8 @@ impl AskedCell {
         AskedCell { id, text: TextHash::of(&cell.content()), kind: cell.kind() }
     }
 
-    /// The cell with the same id and the same text. Where either has no id, it is the only cell with this text.
-    pub fn find<'d>(&self, document: &'d Document) -> Option<Cell<'d>> {
-        let is_same = |cell: &Cell<'_>| {
-            cell.kind() == self.kind
-                && !cell.is_ready()
-                && TextHash::of(&cell.content()) == self.text
-        };
-        if let Some(id) = &self.id
-            && let Some(named) = document.cell(id).filter(|cell| cell.id() == Some(id))
-        {
-            return Some(named).filter(is_same);
-        }
-        let mut others = document.cells().filter(is_same);
-        let only = others.next().filter(|_| others.next().is_none())?;
-        // Another id means another question, in the same words.
-        if self.id.is_some() && only.id().is_some() { None } else { Some(only) }
+    fn is_output(&self) -> bool {
+        self.kind == CellKind::Output
     }
 
     pub(super) fn to_raw(&self) -> Raw {
@@ -75,7 +63,7 @@ impl AskedCell {
             record.push("id", Raw::string(id));
         }
         record.push("text", Raw::string(&self.text.to_string()));
-        if self.kind == CellKind::Output {
+        if self.is_output() {
             record.push("output", Raw::string("yes"));
         }
         record.to_raw()
@@ -91,17 +79,77 @@ impl AskedCell {
     }
 }
 
-/// The places of the asked cells in a document, from 0, if all of them still stand there and wait for an answer.
-pub(super) fn waiting_places(asked: &[AskedCell], document: &Document) -> Option<Vec<usize>> {
-    let unanswered: Vec<usize> =
-        document.unanswered().iter().map(|cell| cell.ordinal() - 1).collect();
-    asked
-        .iter()
-        .map(|asked| {
-            let cell = asked.find(document)?;
-            let place = cell.ordinal() - 1;
-            let is_waiting = cell.kind() == CellKind::Output || unanswered.contains(&place);
-            is_waiting.then_some(place)
+/// Finds asked cells in a document: each of its texts is read at most once, however many cells are looked for.
+#[derive(Debug)]
+pub(super) struct CellFinder<'d> {
+    document: &'d Document,
+    ids: OnceCell<HashMap<&'d str, Cell<'d>>>,
+    texts: OnceCell<HashMap<(bool, TextHash), Vec<Cell<'d>>>>,
+    unanswered: OnceCell<HashSet<usize>>,
+}
+
+impl<'d> CellFinder<'d> {
+    pub(super) fn new(document: &'d Document) -> CellFinder<'d> {
+        CellFinder {
+            document,
+            ids: OnceCell::new(),
+            texts: OnceCell::new(),
+            unanswered: OnceCell::new(),
+        }
+    }
+
+    /// The cell with the same id and the same text. Where either has no id, it is the only cell with this text.
+    pub(super) fn find(&self, asked: &AskedCell) -> Option<Cell<'d>> {
+        if let Some(id) = &asked.id
+            && let Some(named) = self.ids().get(id.as_str())
+        {
+            let is_same = named.kind() == asked.kind
+                && !named.is_ready()
+                && TextHash::of(&named.content()) == asked.text;
+            return is_same.then_some(*named);
+        }
+        let [only] = self.texts().get(&(asked.is_output(), asked.text))?[..] else { return None };
+        // Another id means another question, in the same words.
+        if asked.id.is_some() && only.id().is_some() { None } else { Some(only) }
+    }
+
+    /// The places of the asked cells, from 0, if all of them still stand there and wait for an answer.
+    pub(super) fn waiting_places(&self, asked: &[AskedCell]) -> Option<Vec<usize>> {
+        asked.iter().map(|asked| self.waiting_place(asked)).collect()
+    }
+
+    fn waiting_place(&self, asked: &AskedCell) -> Option<usize> {
+        let place = self.find(asked)?.ordinal() - 1;
+        let is_waiting = asked.is_output() || self.unanswered().contains(&place);
+        is_waiting.then_some(place)
+    }
+
+    fn ids(&self) -> &HashMap<&'d str, Cell<'d>> {
+        self.ids.get_or_init(|| {
+            let mut ids = HashMap::new();
+            for cell in self.document.cells() {
+                if let Some(id) = cell.id() {
+                    // Of two cells with one id, the first is meant.
+                    ids.entry(id).or_insert(cell);
+                }
+            }
+            ids
         })
-        .collect()
+    }
+
+    fn texts(&self) -> &HashMap<(bool, TextHash), Vec<Cell<'d>>> {
+        self.texts.get_or_init(|| {
+            let mut texts: HashMap<_, Vec<Cell<'d>>> = HashMap::new();
+            for cell in self.document.cells().filter(|cell| !cell.is_ready()) {
+                let is_output = cell.kind() == CellKind::Output;
+                texts.entry((is_output, TextHash::of(&cell.content()))).or_default().push(cell);
+            }
+            texts
+        })
+    }
+
+    fn unanswered(&self) -> &HashSet<usize> {
+        let places = || self.document.unanswered().iter().map(|cell| cell.ordinal() - 1).collect();
+        self.unanswered.get_or_init(places)
+    }
 }

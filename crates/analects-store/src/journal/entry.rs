@@ -9,7 +9,7 @@ use analects_core::{
 use analects_formats::msgfile::{CellsHash, Document};
 use jiff::Timestamp;
 
-use super::asked::{AskedCell, TextHash, waiting_places};
+use super::asked::{AskedCell, CellFinder, TextHash};
 use super::{Journal, Note, RecordName, number, path_hash};
 use crate::error::to;
 use crate::places::create_private_folder;
@@ -231,7 +231,7 @@ impl AnswerEntry {
 
     /// The places of the asked cells in a document, from 0, if all of them still stand there and wait.
     pub fn places(&self, document: &Document) -> Option<Vec<usize>> {
-        waiting_places(&self.header.asked, document)
+        CellFinder::new(document).waiting_places(&self.header.asked)
     }
 
     /// Takes a piece of the answer; it reaches the journal with the next [`AnswerEntry::flush`].

@@ -7,7 +7,7 @@ use analects_core::{Message, Raw, RawMap};
 use analects_formats::msgfile::{CellKind, CellsHash, Document};
 use jiff::Timestamp;
 
-use super::asked::{TextHash, waiting_places};
+use super::asked::{CellFinder, TextHash};
 use super::entry::Header;
 use super::recover::KEPT;
 use super::{Journal, Note, RecordName, path_hash};
@@ -51,7 +51,8 @@ impl JournalRecord {
     /// The places of the cells that the answer is for, from 0, if they still wait for one.
     pub fn places(&self, document: &Document) -> Option<Vec<usize>> {
         let asked = &self.header.as_ref()?.asked;
-        waiting_places(asked, document).filter(|places| !places.is_empty())
+        let places = CellFinder::new(document).waiting_places(asked);
+        places.filter(|places| !places.is_empty())
     }
 }
 
@@ -79,15 +80,21 @@ impl Journal {
     }
 
     fn answers_to_waiting(&self, document: &Document, path: &Path) -> Vec<MissingAnswer> {
+        let cells = CellFinder::new(document);
         let mut found = Vec::new();
+        let mut notes = HashMap::new();
         for cell in document.unanswered() {
-            for note in self.notes_about(&TextHash::of(&cell.content())) {
-                let RecordName::Message(cells) = &note.record else { continue };
-                let Some(entry) = self.read_entry(&self.message_file(*cells)) else { continue };
+            let text = TextHash::of(&cell.content());
+            let folder = self.notes_folder(text);
+            let notes = notes.entry(folder).or_insert_with_key(|folder| self.notes_in(folder));
+            for note in notes.iter().filter(|note| note.text == text) {
+                let RecordName::Message(hash) = &note.record else { continue };
+                let Some(entry) = self.read_entry(&self.message_file(*hash)) else { continue };
                 let header = entry.header;
-                let last = header.asked.last().and_then(|asked| asked.find(document));
+                let last = header.asked.last().and_then(|asked| cells.find(asked));
                 let is_same = last.is_some_and(|last| last.ordinal() == cell.ordinal());
                 if is_same && self.is_of(&header.path, path) {
+                    let note = note.clone();
                     found.push(MissingAnswer { cell: cell.name().into(), at: header.at, note });
                 }
             }
@@ -106,12 +113,13 @@ impl Journal {
     pub fn records(&self, document: &Document, path: &Path) -> Vec<JournalRecord> {
         let file = FileWords::of(document);
         let own = path_hash(path);
+        let cells = CellFinder::new(document);
         let mut records = Vec::new();
         for note in self.notes() {
             if note.path == own || file.cells.contains_key(&note.text) {
                 let record = match &note.record {
-                    RecordName::Message(cells) => {
-                        self.answer_record(self.message_file(*cells), document)
+                    RecordName::Message(hash) => {
+                        self.answer_record(self.message_file(*hash), &cells)
                     }
                     RecordName::Text(id) => self.text_record(self.text_file(id), document),
                 };
@@ -120,7 +128,7 @@ impl Journal {
             }
         }
         for entry in self.unlocked_entries() {
-            records.extend(self.answer_record(entry, document));
+            records.extend(self.answer_record(entry, &cells));
         }
         records.retain(|record| record.cell.is_some() || record.path == path.to_string_lossy());
         for record in &mut records {
@@ -143,14 +151,14 @@ impl Journal {
         files
     }
 
-    fn answer_record(&self, file: PathBuf, document: &Document) -> Option<JournalRecord> {
+    fn answer_record(&self, file: PathBuf, cells: &CellFinder<'_>) -> Option<JournalRecord> {
         let entry = self.read_entry(&file)?;
         let kind = match entry.message {
             Some(_) => RecordKind::Answer,
             None => RecordKind::BrokenOff,
         };
         let (header, message) = entry.into_message()?;
-        let cell = header.asked.last().and_then(|asked| asked.find(document));
+        let cell = header.asked.last().and_then(|asked| cells.find(asked));
         Some(JournalRecord {
             cell: cell.map(|cell| cell.name().into_owned()),
             kind,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use analects_core::{Assistant, Body, Message, StopReason};
 use analects_formats::msgfile::{CellsHash, Document};
 
-use super::asked::waiting_places;
+use super::asked::CellFinder;
 use super::entry::{Entry, Header};
 use super::{Journal, TextHash};
 use crate::StoreError;
@@ -42,7 +42,7 @@ pub(crate) struct HeaderOf(pub(super) Header);
 impl BrokenOff {
     /// The places of the cells that were asked, if all of them wait.
     pub(crate) fn places(&self, document: &Document) -> Option<Vec<usize>> {
-        waiting_places(&self.header.0.asked, document)
+        CellFinder::new(document).waiting_places(&self.header.0.asked)
     }
 
     /// Whether all of the answer had come.
@@ -87,12 +87,13 @@ impl Journal {
             Lookup::Only => self.entries_about(document, path),
             Lookup::AndPutAway => self.entries_of(path),
         };
+        let cells = CellFinder::new(document);
         let mut found = Vec::new();
         for file in files {
             let Some(lock) = self.lock_of(&file) else { continue };
             let Some(entry) = self.read_entry(&file) else { continue };
             let is_settled = entry.is_settled;
-            let is_waiting = waiting_places(&entry.header.asked, document).is_some();
+            let is_waiting = cells.waiting_places(&entry.header.asked).is_some();
             let Some((header, message)) = entry.into_message() else {
                 // Nothing came of it.
                 if lookup == Lookup::AndPutAway {

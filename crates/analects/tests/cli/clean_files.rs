@@ -98,7 +98,8 @@ fn chat_events(turn: usize) -> Vec<Value> {
 fn responses_events(turn: usize) -> Vec<Value> {
     let thought = json!({"id": format!("rs_{turn}"), "type": "reasoning", "summary": [],
         "encrypted_content": seal("encrypted", turn)});
-    let part = json!({"type": "output_text", "annotations": [], "logprobs": [], "text": answer(turn)});
+    let part =
+        json!({"type": "output_text", "annotations": [], "logprobs": [], "text": answer(turn)});
     let message = json!({"id": format!("msg_{turn}"), "type": "message", "status": "completed",
         "content": [part], "role": "assistant"});
     let mut begun = message.clone();
@@ -135,12 +136,8 @@ fn anthropic_events(turn: usize) -> Vec<Value> {
     let usage = json!({"input_tokens": 25, "cache_creation_input_tokens": 100, "cache_read_input_tokens": 1075,
         "cache_creation": {"ephemeral_5m_input_tokens": 100, "ephemeral_1h_input_tokens": 0},
         "output_tokens": 1, "service_tier": "standard"});
-    let start = |index: usize, block: Value| {
-        json!({"type": "content_block_start", "index": index, "content_block": block})
-    };
-    let delta = |index: usize, delta: Value| {
-        json!({"type": "content_block_delta", "index": index, "delta": delta})
-    };
+    let start = |index: usize, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
+    let delta = |index: usize, delta: Value| json!({"type": "content_block_delta", "index": index, "delta": delta});
     let stop = |index: usize| json!({"type": "content_block_stop", "index": index});
     vec![
         json!({"type": "message_start", "message": {"id": format!("msg_{turn}"), "type": "message",

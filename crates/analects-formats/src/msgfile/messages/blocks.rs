@@ -36,7 +36,7 @@ pub(super) fn read(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem
         "tool" => read_result(cell, calls),
         _ if let Some(mime_type) = cell.binary_type() => read_binary(&cell.text, mime_type),
         "raw" if let Some(mime_type) = cell.get("mime_type") => read_binary(&cell.text, mime_type),
-        _ if cell.get("reasoning") == Some("1") => {
+        _ if cell.cell.is_thought(&cell.meta) => {
             let thinking = Text::from(&*cell.text);
             (Block::Thinking(Thinking { thinking, ..Thinking::default() }), None)
         }
@@ -199,7 +199,7 @@ pub(super) fn write(
             Some(NewCell::reply(names.text(), agent, text.as_str()))
         }
         (Block::Thinking(Thinking { thinking: Text::Plain(text), .. }), Side::Agent(agent)) => {
-            Some(NewCell::reply(names.thought(), agent, text.as_str()).with("reasoning", "1"))
+            Some(NewCell::reply(names.thought(), agent, text.as_str()))
         }
         (Block::ToolUse(call), Side::Agent(_)) => write_call(call, names.call(&nonce), written),
         (Block::ToolResult(result), Side::User) => write_result(result, written),

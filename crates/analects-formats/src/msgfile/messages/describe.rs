@@ -105,9 +105,14 @@ fn shown_time(time: Timestamp, style: Style) -> String {
     shown.to_string()
 }
 
-/// Whether a model is the one that an agent names, with or without its provider.
-fn is_model(model: &str, named: &str) -> bool {
-    model == named || model == without_provider(named)
+/// Whether a model is the one that an agent asks first, perhaps by the name of the version that answered:
+/// `gpt-5-mini-2025-08-07` is `openai/gpt-5-mini`.
+fn is_model(model: &str, usual: &str) -> bool {
+    let version = model.strip_prefix(usual).or(model.strip_prefix(without_provider(usual)));
+    version.is_some_and(|version| {
+        let is_date = |c: char| c.is_ascii_digit() || c == '-';
+        version.is_empty() || (version.starts_with('-') && version.chars().all(is_date))
+    })
 }
 
 fn without_provider(model: &str) -> &str {
