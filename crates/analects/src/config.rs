@@ -141,6 +141,11 @@ impl Config {
         self.layers.iter().find_map(|layer| layer.pictures).is_some_and(|(is_on, _)| is_on)
     }
 
+    /// Whether message files say everything about an answer.
+    pub fn details(&self) -> bool {
+        self.layers.iter().find_map(|layer| layer.details).is_some_and(|(is_on, _)| is_on)
+    }
+
     /// The model that the files give for a pointer.
     fn configured(&self, name: &str) -> Option<&str> {
         let mut pointers = self.layers.iter().flat_map(|layer| &layer.pointers);
@@ -251,7 +256,9 @@ impl Config {
         let share = self.compact_at().map(|at| format!("{:.0}%", at.share() * 100.0));
         let share = share.unwrap_or_else(|| "never".to_string());
         settings.push(Setting::new("context.compact_at", share, origin));
-        settings.push(self.pictures_setting());
+        let pictures = |layer: &Layer| layer.pictures;
+        settings.push(self.switch("context.pictures", self.pictures(), pictures));
+        settings.push(self.switch("files.details", self.details(), |layer| layer.details));
         let mut names = self.agent_names();
         names.sort();
         names.dedup();
@@ -261,13 +268,19 @@ impl Config {
         Ok(settings)
     }
 
-    fn pictures_setting(&self) -> Setting {
-        let found = self.layers.iter().find_map(|layer| Some((layer, layer.pictures?.1)));
+    /// A setting that is on or off.
+    fn switch(
+        &self,
+        key: &str,
+        is_on: bool,
+        of: impl Fn(&Layer) -> Option<(bool, usize)>,
+    ) -> Setting {
+        let found = self.layers.iter().find_map(|layer| Some((layer, of(layer)?.1)));
         let origin = found.map_or(Origin::BuiltIn, |(layer, line)| Origin::File {
             path: layer.path.clone(),
             line,
         });
-        Setting { key: "context.pictures".to_string(), value: self.pictures().into(), origin }
+        Setting { key: key.to_string(), value: is_on.into(), origin }
     }
 
     fn agent_settings(&self, name: &str) -> Result<Vec<Setting>, Failure> {

@@ -13,9 +13,12 @@ use super::{POINTERS, is_recording};
 use crate::failure::Failure;
 
 /// The keys that a configuration file has.
-const KEYS: [&str; 3] = ["models", "agents", "context"];
+const KEYS: [&str; 4] = ["models", "agents", "context", "files"];
 /// The keys of `[context]`.
 const CONTEXT_KEYS: [&str; 2] = ["compact_at", "pictures"];
+
+/// The keys of `[files]`.
+const FILES_KEYS: [&str; 1] = ["details"];
 
 /// Parts of names of things that a project must not decide for the person who works in it.
 const NOT_FOR_PROJECTS: [&str; 15] = [
@@ -42,6 +45,8 @@ pub struct Layer {
     pub compact_at: Option<(CompactAt, usize)>,
     /// Whether the pictures of message files are sent without asking; the line.
     pub pictures: Option<(bool, usize)>,
+    /// Whether message files say everything about an answer; the line.
+    pub details: Option<(bool, usize)>,
     /// What is odd, each in one line with its place.
     pub warnings: Vec<String>,
 }
@@ -93,11 +98,13 @@ pub fn read(text: &str, path: &Path, owner: Owner) -> Result<Layer, Failure> {
     let mut pointers = Vec::new();
     let mut agents = Vec::new();
     let mut context = Context::default();
+    let mut details = None;
     for (key, value) in table.get_ref() {
         match key.get_ref().as_ref() {
             "models" => pointers = reader.pointers(key, value)?,
             "agents" => agents = reader.agents(key, value)?,
             "context" => context = reader.context(key, value)?,
+            "files" => details = reader.files(key, value)?,
             _ => reader.unknown(key, value, "", &KEYS)?,
         }
     }
@@ -107,6 +114,7 @@ pub fn read(text: &str, path: &Path, owner: Owner) -> Result<Layer, Failure> {
         agents,
         compact_at: context.compact_at,
         pictures: context.pictures,
+        details,
         warnings: reader.warnings,
     })
 }
@@ -238,6 +246,25 @@ impl Reader<'_> {
             }
         }
         Ok(context)
+    }
+
+    /// What `[files]` says of details, with its line.
+    fn files(
+        &mut self,
+        key: &Key<'_>,
+        value: &Value<'_>,
+    ) -> Result<Option<(bool, usize)>, Failure> {
+        let mut details = None;
+        for (key, value) in self.table(key, value)? {
+            if key.get_ref() == "details" {
+                let is_on = value.get_ref().as_bool();
+                let is_on = is_on.ok_or_else(|| self.wrong(key, value, "true or false"))?;
+                details = Some((is_on, self.line(key)));
+            } else {
+                self.unknown(key, value, "files.", &FILES_KEYS)?;
+            }
+        }
+        Ok(details)
     }
 
     fn compact_at(&self, value: &Value<'_>) -> Result<CompactAt, Failure> {

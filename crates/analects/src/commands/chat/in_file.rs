@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analects_formats::msgfile::{self, Choice, Document, Kind};
+use analects_formats::msgfile::{self, AnswerDetail, Choice, Document, Kind};
 use analects_local::Serving;
 use analects_runtime::{Conversation, FileConversation};
 use analects_store::{AnswerPlace, StoreError, read_message_file};
@@ -103,6 +103,9 @@ fn get_ready<'c>(
     };
     let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
     let mut conversation = introduce(conversation, &mut who, call)?;
+    if config.details() {
+        conversation.set_detail(AnswerDetail::All);
+    }
     conversation.allow_pictures(allowed_pictures(path, choosing.pictures, config, surroundings));
     choosing.set_default(path, &mut conversation)?;
     said.into(&mut conversation, &call.manner.grants)?;
