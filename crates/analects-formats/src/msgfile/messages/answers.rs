@@ -8,7 +8,7 @@ use super::cells::CellWriter;
 use super::known::{CellsHash, is_partial};
 use super::read::messages_of_cells;
 use crate::msgfile::attributes::with_numbers;
-use crate::msgfile::{Document, Splice, answer_behind, append_answer};
+use crate::msgfile::{Cell, Document, Splice, answer_behind, append_answer};
 
 /// How much of what a provider tells of an answer stands in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,8 +33,8 @@ pub struct PlacedAnswer {
     pub is_partial: bool,
 }
 
-/// Puts an answer behind the cells that it answers, given by their places from 0, in order; at the end of the
-/// file if there are none. A question without an id gets one, unless some cell would read differently then.
+/// Puts an answer behind the cells that it answers, given by their places from 0, in order, and behind all that
+/// follows them except further prompts; at the end of the file if there are none. A question without an id gets one, unless some cell would read differently then.
 /// At the end of the file, an empty cell is ready for what is said next.
 ///
 /// ```
@@ -63,9 +63,8 @@ pub fn put_answer(
     let cells = writer.cells(answer);
     let name = cells.name().to_string();
     let cells = cells.cells;
-    let question = asked.last().and_then(|at| base.cell_at(*at));
-    let splice = match question {
-        Some(question) => answer_behind(base, question, &cells),
+    let splice = match last_before_answer(base, asked) {
+        Some(last) => answer_behind(base, last, &cells),
         None => append_answer(base, &cells),
     };
     let after = splice.apply(base.source());
@@ -77,4 +76,12 @@ pub fn put_answer(
         None => (CellsHash::of(after.cell(&name)), true),
     };
     PlacedAnswer { splice, cell: name, hash, is_partial }
+}
+
+/// The cell that an answer stands behind: the last one of the file, but for prompts at its end that somebody typed
+/// meanwhile, or that wait for another answer.
+fn last_before_answer<'d>(document: &'d Document, asked: &[usize]) -> Option<Cell<'d>> {
+    let last_asked = *asked.last()?;
+    let mut cells = document.cells().rev();
+    cells.find(|cell| cell.at <= last_asked || !(cell.is_prompt() || cell.is_ready()))
 }
