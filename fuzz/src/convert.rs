@@ -55,7 +55,9 @@ fn read(format: &dyn Format, bytes: &[u8], size: usize) -> Option<Read> {
 
 fn write(format: &dyn Format, messages: &[Message]) {
     let mut out = Written::default();
-    let Some(mut writer) = format.writer(&WriteOptions::default()) else { return };
+    let Some(mut writer) = format.writer(&WriteOptions { full: true, ..Default::default() }) else {
+        return;
+    };
     messages.iter().for_each(|message| writer.push(message, &mut out));
     writer.finish(&mut out);
     if let Some(back) = read(format, &out.bytes, out.bytes.len().max(1)) {

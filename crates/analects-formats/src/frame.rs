@@ -24,12 +24,16 @@ mod head;
 mod registry;
 mod texts;
 
+use std::fmt;
+use std::rc::Rc;
+
 use analects_core::{Message, Problem, SessionId};
 use jiff::tz::TimeZone;
 use uuid::Uuid;
 
 use crate::Loss;
 use crate::chatmd::Dialect;
+use crate::msgfile::{KnownMessages, LeftBehind};
 
 pub use collect::{LINE_LIMIT, LineOf, Lines, WHOLE_LIMIT, Whole};
 pub use conversion::Conversion;
@@ -117,6 +121,8 @@ pub struct Written {
     pub bytes: Vec<u8>,
     /// What has no place in them.
     pub losses: Vec<Loss>,
+    /// What a readable message file leaves out.
+    pub left_behind: LeftBehind,
 }
 
 /// How a file is read.
@@ -128,12 +134,24 @@ pub struct ReadOptions {
     pub full: bool,
     /// The zone of times that name none.
     pub zone: TimeZone,
+    /// What is known of the answers of a message file beyond its cells.
+    pub known: Option<Known>,
+}
+
+/// Full messages by the hash of their cells.
+#[derive(Clone)]
+pub struct Known(pub Rc<dyn KnownMessages>);
+
+impl fmt::Debug for Known {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Known")
+    }
 }
 
 impl ReadOptions {
     /// A file of that name, without what is no conversation, times without a zone in UTC.
     pub fn named(name: impl Into<String>) -> ReadOptions {
-        ReadOptions { name: name.into(), full: false, zone: TimeZone::UTC }
+        ReadOptions { name: name.into(), full: false, zone: TimeZone::UTC, known: None }
     }
 }
 
@@ -146,11 +164,18 @@ pub struct WriteOptions {
     pub dialect: Dialect,
     /// The zone of times in formats that cannot name one.
     pub zone: TimeZone,
+    /// Whether a message file holds everything; else it is a readable one.
+    pub full: bool,
 }
 
 impl Default for WriteOptions {
     fn default() -> WriteOptions {
-        WriteOptions { name: String::new(), dialect: Dialect::Ours, zone: TimeZone::UTC }
+        WriteOptions {
+            name: String::new(),
+            dialect: Dialect::Ours,
+            zone: TimeZone::UTC,
+            full: false,
+        }
     }
 }
 

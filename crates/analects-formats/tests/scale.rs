@@ -86,7 +86,7 @@ fn many_cells_of_every_kind() {
     };
     check("parents", 2_000, parents, everything);
     check_repeated("", "# %% [^1]\n[^1]: [x] history=odd\na\n", 2_000, "");
-    check_repeated("# %%% [^1]\n[^1]: [residue]\n", "x\n", 2_000, "");
+    check_repeated("# %%% [^1]\n[^1]: [details]\n", "x\n", 2_000, "");
     check_repeated("", "# %%% [^1.think]\n[^1.think]: [x]\na\n", 2_000, "# %% [^1]\n");
     check_repeated(
         "",

@@ -4,6 +4,7 @@ use analects_core::{Problem, Severity};
 
 use super::{Read, Reader, Writer, Written};
 use crate::Loss;
+use crate::msgfile::LeftBehind;
 
 /// How many problems are kept; of a file with more, they would take more memory than the file.
 const MOST: usize = 10_000;
@@ -26,6 +27,8 @@ pub struct Conversion {
     more: usize,
     /// What has no place in the file that is written.
     pub losses: Vec<Loss>,
+    /// What a readable message file leaves out.
+    pub left_behind: LeftBehind,
 }
 
 impl Conversion {
@@ -41,6 +44,7 @@ impl Conversion {
             errors: 0,
             more: 0,
             losses: Vec::new(),
+            left_behind: LeftBehind::default(),
         }
     }
 
@@ -67,6 +71,7 @@ impl Conversion {
         }
         bytes.extend(written.bytes);
         self.losses.extend(written.losses);
+        self.left_behind = written.left_behind;
         if self.more > 0 {
             let text = format!("there are {} more problems, which are not listed", self.more);
             self.problems.push(Problem::warning("more-problems", text));

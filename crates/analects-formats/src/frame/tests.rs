@@ -30,7 +30,8 @@ pub(super) fn write(format: &dyn Format, messages: &[Message]) -> Written {
 
 fn write_in(format: &dyn Format, messages: &[Message], dialect: Dialect) -> Written {
     let mut out = Written::default();
-    let options = WriteOptions { name: NAME.to_string(), dialect, ..WriteOptions::default() };
+    let options =
+        WriteOptions { name: NAME.to_string(), dialect, full: true, ..WriteOptions::default() };
     let mut writer = format.writer(&options).unwrap();
     for message in messages {
         writer.push(message, &mut out);

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{
-    Format, Head, Lines, Read, ReadOptions, Reader, Sure, Whole, WriteOptions, Writer, Written,
+    Format, Head, Known, Lines, Read, ReadOptions, Reader, Sure, Whole, WriteOptions, Writer,
+    Written,
 };
 use crate::Loss;
 use crate::chatmd;
@@ -49,8 +50,8 @@ impl Format for MessageFile {
         Some(Box::new(MessageFileReader { whole: Whole::default(), options: options.clone() }))
     }
 
-    fn writer(&self, _: &WriteOptions) -> Option<Box<dyn Writer>> {
-        Some(Box::new(MessageFileWriter { messages: Vec::new() }))
+    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
+        Some(Box::new(MessageFileWriter { messages: Vec::new(), full: options.full }))
     }
 }
 
@@ -72,7 +73,11 @@ impl Reader for MessageFileReader {
             // Somebody said that it is one, or its cells do.
             document = msgfile::decode(document.into_source());
         }
-        let decoded = msgfile::messages(&document, &msgfile::session_of(name));
+        let session = msgfile::session_of(name);
+        let decoded = match &self.options.known {
+            Some(Known(known)) => msgfile::messages_knowing(&document, &session, &**known),
+            None => msgfile::messages(&document, &session),
+        };
         out.problems.extend(document.problems());
         out.problems.extend(decoded.problems);
         out.losses.extend(beside_messages(&document));
@@ -109,6 +114,7 @@ fn beside_messages(document: &Document) -> Vec<Loss> {
 
 struct MessageFileWriter {
     messages: Vec<Message>,
+    full: bool,
 }
 
 impl Writer for MessageFileWriter {
@@ -119,7 +125,14 @@ impl Writer for MessageFileWriter {
     fn finish(self: Box<Self>, out: &mut Written) {
         let first = self.messages.first();
         let session = first.map(|first| first.session_id.clone()).unwrap_or_default();
-        out.bytes.extend(msgfile::encode(&self.messages, &mut DerivedIds::new(&session)));
+        let ids = &mut DerivedIds::new(&session);
+        if self.full {
+            out.bytes.extend(msgfile::encode(&self.messages, ids));
+            return;
+        }
+        let (bytes, left_behind) = msgfile::encode_readable(&self.messages, ids);
+        out.bytes.extend(bytes);
+        out.left_behind = left_behind;
     }
 }
 

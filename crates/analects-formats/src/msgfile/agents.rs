@@ -18,7 +18,7 @@ pub(super) const OUTPUT_WORDS: [&str; 10] = [
     "notification",
     "progress",
     "tombstone",
-    "residue",
+    "details",
     "block",
 ];
 

@@ -13,11 +13,8 @@ use super::compaction::{
     with_firm_names,
 };
 use super::item::{ItemError, ItemErrorKind};
-use super::messages::{residue_lines, side_places};
-use super::{
-    Attribute, Cell, CellKind, Document, NewCell, Splice, add_residue, append, roles,
-    set_attributes,
-};
+use super::messages::{details_cell, details_lines, side_places};
+use super::{Attribute, Cell, CellKind, Document, NewCell, Splice, append, roles, set_attributes};
 
 /// The kind of the notification that a rewind adds.
 const REWIND: &str = "rewind";
@@ -229,16 +226,17 @@ pub fn fork(document: &Document, at: usize) -> Result<Vec<u8>, ItemError> {
         copy = copy.with_source(append(&copy, &tombstone).apply(copy.source()));
     }
     let kept: HashSet<String> = copy.cells().map(|cell| cell.name().into_owned()).collect();
-    let known: HashSet<String> = residue_lines(&copy).into_iter().collect();
-    let mut source = copy.source().to_vec();
-    for line in residue_lines(document) {
-        let entry = RawMap::parse(&line).unwrap_or_default();
-        let cell = entry.get("cell").and_then(Raw::as_string);
-        if cell.is_some_and(|cell| kept.contains(&cell)) && !known.contains(&line) {
-            source = add_residue(&copy.with_source(source), &line);
-        }
+    let is_kept = |line: &String| {
+        let entry = RawMap::parse(line).unwrap_or_default();
+        entry.get("cell").and_then(Raw::as_string).is_some_and(|cell| kept.contains(&cell))
+    };
+    // Where the file ends with this cell, they are there already.
+    let has_details = !details_lines(&copy).is_empty();
+    let lines: Vec<String> = details_lines(document).into_iter().filter(is_kept).collect();
+    if lines.is_empty() || has_details {
+        return Ok(copy.into_source());
     }
-    Ok(source)
+    Ok(append(&copy, &details_cell(&lines.join("\n"))).apply(copy.source()))
 }
 
 /// Says something else in the place of a cell. The old one stays, hidden from the model, with what
@@ -299,10 +297,6 @@ fn new_cell(old: Cell<'_>, role: &str, old_id: &str, text: &str) -> NewCell {
         new = new.with("parent", parent);
     }
     for (key, value) in meta.attributes {
-        // Whoever may change the file knows that nobody writes the old one any more: it was interrupted.
-        if (key.as_str(), value.as_str()) == ("status", "streaming") {
-            continue;
-        }
         if !OF_THE_TEXT.contains(&key.as_str()) && new.attributes.iter().all(|(k, _)| *k != key) {
             new.attributes.push((key, value));
         }
@@ -411,7 +405,7 @@ fn check_is_message(cell: Cell<'_>, role: &str) -> Result<(), ItemError> {
 fn why_no_message(cell: Cell<'_>, role: &str) -> Option<&'static str> {
     match role {
         "agent_definition" => Some("it defines an agent"),
-        "residue" => Some("it holds what no other cell can say"),
+        "details" => Some("it holds what no other cell can say"),
         "progress" => Some("it tells of progress only"),
         "user" if cell.body().is_empty() => Some("it is empty"),
         _ => None,

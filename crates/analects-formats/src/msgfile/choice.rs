@@ -195,7 +195,7 @@ pub fn check_can_be_hidden(document: &Document, at: usize) -> Result<(), ItemErr
             )
         }
         Some("agent_definition") => refuse("it defines an agent", NAME_ANOTHER),
-        Some("residue") => refuse("it holds what no other cell can say", NAME_ANOTHER),
+        Some("details") => refuse("it holds what no other cell can say", NAME_ANOTHER),
         Some("progress") => refuse("it tells of progress only", NAME_ANOTHER),
         Some("tombstone") => refuse("it only takes another cell back", NAME_ANOTHER),
         _ => Ok(()),

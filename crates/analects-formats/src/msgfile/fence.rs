@@ -117,26 +117,19 @@ pub(crate) struct Region<T> {
     events: Vec<Event<T>>,
     /// The column of the list item that the current line may belong to.
     item: Option<usize>,
-    /// Whether fences hide anything in this region.
-    hides: bool,
     /// Whether a fence that seems to have been cut off hides nothing, though something closes it.
     looks_for_cuts: bool,
 }
 
 impl<T: Copy> Region<T> {
     pub(crate) fn new() -> Region<T> {
-        Region { events: Vec::new(), item: None, hides: true, looks_for_cuts: false }
+        Region { events: Vec::new(), item: None, looks_for_cuts: false }
     }
 
     /// A region in which a fence hides nothing if, after something hideable, a line follows before
     /// its closer that can only open another one like it: then nobody closed the first.
     pub(crate) fn with_cuts() -> Region<T> {
         Region { looks_for_cuts: true, ..Region::new() }
-    }
-
-    /// Says whether fences hide anything from here to the end of the region.
-    pub(crate) fn set_hiding(&mut self, hides: bool) {
-        self.hides = hides;
     }
 
     /// Whether even a line without a fence matters, because it may end a list item.
@@ -181,18 +174,10 @@ impl<T: Copy> Region<T> {
     /// Ends the region, and makes room for the next.
     pub(crate) fn end(
         &mut self,
-        mut show: impl FnMut(T),
+        show: impl FnMut(T),
         closed: impl FnMut(usize, usize),
     ) -> Option<usize> {
         self.item = None;
-        if !self.hides {
-            let items = self.events.drain(..).filter_map(|event| match event {
-                Event::Hideable(item) => Some(item),
-                _ => None,
-            });
-            items.for_each(&mut show);
-            return None;
-        }
         if self.events.is_empty() {
             return None;
         }

@@ -31,7 +31,7 @@
 //! # Limitations
 //!
 //! - A message of several cells (`part=`) is an item for each cell that a person wrote.
-//! - Outputs that are nobody's answer (`[summary]`, `[residue]`, …), and outputs before the first
+//! - Outputs that are nobody's answer (`[summary]`, `[details]`, …), and outputs before the first
 //!   message, belong to no item.
 //! - Every change reads the document once more, so a draft is for a few changes, not for thousands.
 

@@ -1,27 +1,29 @@
 //! Cells and messages, both ways: how the cells of a file become a conversation ([`messages`]), and
 //! how a conversation becomes a file ([`encode`](encode())).
 //!
-//! A message is one cell, or several: the others say `part=` and the first one's name, in the order
-//! of the message's blocks. What a message has and no cell can say stands in a `[residue]` cell.
+//! A message is one cell, or several in the order of its blocks: ids such as `2.think` say which belong
+//! together, or `part=` does. What a message has and no cell can say stands in a `[details]` cell.
 
 mod added;
 mod answers;
 mod blocks;
 mod cells;
 mod describe;
+mod details;
 mod encode;
 pub(crate) mod images;
 mod known;
 mod part_names;
 mod problems;
 mod read;
-mod residue;
+mod readable;
 
 use analects_core::{MessageId, SessionId};
 use uuid::Uuid;
 
 pub use added::{AddedMessages, add_messages, cell_names, cell_of, put_messages};
 pub use answers::{AnswerDetail, PlacedAnswer, put_answer};
+pub(crate) use details::{details_cell, details_lines};
 pub use encode::{add_residue, answer, encode};
 pub use images::pictures_in;
 pub use known::{CellsHash, KnownMessages, messages_knowing};
@@ -29,7 +31,7 @@ pub(crate) use problems::mentioned_by;
 pub use problems::message_problems;
 pub use read::messages;
 pub(crate) use read::{placed_messages, places, side_places};
-pub(crate) use residue::residue_lines;
+pub use readable::{LeftBehind, encode_readable};
 
 /// The conversation that a file of that name holds, unless its frontmatter has an `id`.
 pub fn session_of(name: &str) -> SessionId {

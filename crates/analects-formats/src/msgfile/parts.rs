@@ -78,8 +78,8 @@ impl<'a> Cell<'a> {
     /// The cell below that it is a part of, if only other parts stand between them.
     pub(super) fn whole_below(self) -> Option<Cell<'a>> {
         let (of, _) = self.id()?.rsplit_once('.')?;
-        let below = self.document.cells().skip(self.at + 1);
-        let whole = below.skip_while(|cell| cell.is_part_of(of)).next()?;
+        let mut below = self.document.cells().skip(self.at + 1);
+        let whole = below.find(|cell| !cell.is_part_of(of))?;
         self.leads(whole).then_some(whole)
     }
 

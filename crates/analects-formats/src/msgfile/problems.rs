@@ -33,9 +33,31 @@ impl Document {
             meta_problems(cell, &meta, &mut found);
             agent_problems(cell, &meta, &agents, &mut found);
             code_problem(cell, &meta, &mut found);
+            if let Some(problem) = old_format(cell, &meta) {
+                found.add(problem, cell.head());
+            }
         }
         found.problems.sort_by_key(|problem| (problem.line, problem.column));
         found.problems
+    }
+
+    /// The first cell of an earlier format, which means nothing any more.
+    ///
+    /// ```
+    /// use analects_formats::msgfile::decode;
+    ///
+    /// let file = "# %%% [^2]\n\n[^2]: [coder] status=\"streaming\"\n\nHalf an ans\n";
+    /// assert_eq!(decode(file).old_format().unwrap().code, "old-format");
+    /// ```
+    pub fn old_format(&self) -> Option<Problem> {
+        if !OLD_WORDS.iter().any(|word| self.mentions(word)) {
+            return None;
+        }
+        let problem = |cell: Cell<'_>| {
+            let problem = old_format(cell, &cell.meta()?)?;
+            Some(problem.at(cell.head(), &self.lines()))
+        };
+        self.cells().find_map(problem)
     }
 
     /// The problem that keeps this file from being written, if there is one.
@@ -99,6 +121,28 @@ impl Document {
             found.add(problem.with(Severity::Hint), Span::new(*head, *head));
         }
     }
+}
+
+/// What cells of an earlier format say.
+const OLD_WORDS: [&str; 3] = ["[residue]", "streaming", "asked="];
+
+/// An output of an earlier format.
+fn old_format(cell: Cell<'_>, meta: &Meta) -> Option<Problem> {
+    if cell.kind() != CellKind::Output {
+        return None;
+    }
+    let what = if meta.type_word.as_deref() == Some("residue") {
+        "[residue]"
+    } else if meta.get("status") == Some("streaming") {
+        "status=\"streaming\""
+    } else if meta.get("asked").is_some() {
+        "asked="
+    } else {
+        return None;
+    };
+    let text = format!("{what} belongs to an earlier format and means nothing any more");
+    let hint = "remove it from the cell, or remove the cell";
+    Some(Problem::error("old-format", text).hint(hint))
 }
 
 /// Whether ids are numbers, each larger than the one before it.

@@ -2,14 +2,11 @@
 //! are. Nothing is copied, and only what may be a head or a fence is looked at twice.
 
 use analects_core::Span;
-use memchr::{memchr, memmem};
+use memchr::memchr;
 
 use super::CellKind;
 use super::fence::Region;
 use super::line::{Head, head, heading, is_blank_line, metadata_of};
-
-/// What the metadata of a reply says while it comes.
-pub(super) const STREAMING: &[u8] = b"status=\"streaming\"";
 
 /// Where a cell's parts are. The rest is worked out when somebody asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,9 +99,6 @@ impl Scanner<'_> {
             cell.meta = start;
             self.region.take_back();
             self.end_region(Some(cell));
-            // A reply that is still coming, or that broke off, may have left a fence open: it must
-            // not hide what a person types below. Its own text is escaped throughout.
-            self.region.set_hiding(memmem::find(text, STREAMING).is_none());
         }
     }
 

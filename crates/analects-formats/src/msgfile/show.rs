@@ -191,7 +191,7 @@ pub fn briefs(document: &Document) -> Vec<Brief> {
             parent => names.get(parent).map(|at| Some(*at)),
         });
         let question = questions.before(follows, meta.get("agent_id"));
-        let is_frame = role == "residue" || (role == "notification" && is_rewind(cell));
+        let is_frame = role == "details" || (role == "notification" && is_rewind(cell));
         let mut parent = None;
         if cell.kind() == CellKind::Output && !is_frame {
             // A derived id extends its parent's by a dot; everything else answers what was said last.
@@ -400,7 +400,7 @@ fn role_of(cell: Cell<'_>, meta: &Meta, is_code: impl Fn(&str) -> bool) -> &'sta
         "progress" => "progress",
         "tombstone" => "tombstone",
         "block" => "block",
-        "residue" => "residue",
+        "details" => "details",
         _ if is_output_of(cell.id().unwrap_or(""), is_code) => "code_output",
         _ => "reply",
     }

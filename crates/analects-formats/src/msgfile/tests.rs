@@ -12,6 +12,7 @@ pub(crate) mod generate;
 mod ids;
 mod knowing;
 mod promises;
+mod readable;
 mod reading;
 mod round_trips;
 mod tidying;

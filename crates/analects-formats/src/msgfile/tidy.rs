@@ -2,11 +2,10 @@
 //! every cell reads as before.
 
 use analects_core::Span;
-use memchr::memmem;
 
 use super::line::metadata_of;
 use super::meta::{Meta, write_attribute};
-use super::scan::{STREAMING, line_text, lines};
+use super::scan::{line_text, lines};
 use super::{Cell, CellKind, Document, Splice};
 
 /// What stands before the attributes of a line that continues another.
@@ -102,8 +101,5 @@ fn attributes(old: &[u8]) -> Option<String> {
     for (key, value) in &meta.attributes {
         write_attribute(&mut new, key, value);
     }
-    // Whether a reply is still coming is told by these very letters.
-    let is_streaming = |text: &[u8]| memmem::find(text, STREAMING).is_some();
-    let same = Meta::parse(&new) == meta && is_streaming(old) == is_streaming(new.as_bytes());
-    (meta.junk.is_empty() && same).then_some(new)
+    (meta.junk.is_empty() && Meta::parse(&new) == meta).then_some(new)
 }

@@ -13,7 +13,7 @@ use super::{Document, roles};
 /// Whatever keeps a cell from the model is said by one of these words in the metadata of some cell, so where there is
 /// none, all is seen. What holds JSON may say anything.
 const SIGNS: [&str; 8] =
-    ["history", "parent", "agent_id", "tombstone", "compact_boundary", "error", "json", "residue"];
+    ["history", "parent", "agent_id", "tombstone", "compact_boundary", "error", "json", "details"];
 
 /// Why the model does not see a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub fn unseen(document: &Document) -> Vec<Option<Unseen>> {
 /// Whether a cell of that role says something that a model could read.
 fn says_something(role: &str, cell: super::Cell<'_>) -> bool {
     match role {
-        "agent_definition" | "residue" | "progress" | "tombstone" | "compact_boundary" => false,
+        "agent_definition" | "details" | "progress" | "tombstone" | "compact_boundary" => false,
         _ => !is_rewind(cell),
     }
 }

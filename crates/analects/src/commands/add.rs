@@ -181,7 +181,7 @@ fn attribute(given: &str) -> Result<(String, String), Failure> {
     let reserved = match (key, value) {
         ("stored", _) => Some("the program keeps it itself"),
         ("title", _) => Some("use --title"),
-        ("status", "streaming") => Some("only a reply that is being written has it"),
+        ("status", "streaming") => Some("it belongs to an earlier format"),
         _ => None,
     };
     match reserved {

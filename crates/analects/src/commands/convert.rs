@@ -4,12 +4,16 @@ mod folder;
 mod output;
 mod report;
 
+use std::collections::HashMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use analects_core::Message;
 use analects_formats::chatmd::Dialect;
-use analects_formats::frame::{self, Conversion, FORMATS, Format, HEAD, Target};
+use analects_formats::frame::{self, Conversion, FORMATS, Format, HEAD, Known, Target};
+use analects_formats::msgfile::CellsHash;
 use analects_formats::{ReadOptions, WriteOptions};
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
@@ -29,6 +33,9 @@ use report::Report;
 /// message, nothing is written, and the exit code is 1. With --lossy, the list is printed and the rest is written. A file
 /// is complete before it gets its name, and one that is there is replaced only with --force: its mode and owner stay, and
 /// of a link, the file that it leads to is replaced. Within the same format, a file is copied byte by byte.
+///
+/// A message file is written for people: fields of providers, signatures, encrypted reasoning and records that say
+/// nothing are counted, and stay behind. --full keeps all of them, the details in one cell at the end.
 ///
 /// A folder becomes a folder: --to says the format, and every file of a format that is known gets the same name there,
 /// with another ending, and a number where two names would be the same. Hidden folders, node_modules and target are left
@@ -63,7 +70,7 @@ pub struct Args {
     #[arg(long)]
     lossy: bool,
 
-    /// Keep progress, snapshots and other records that are no conversation
+    /// Keep everything: progress, snapshots and other records; in a message file, all details
     #[arg(long)]
     full: bool,
 
@@ -282,10 +289,15 @@ impl Job<'_> {
         output: &Output,
     ) -> Result<Conversion, Failure> {
         let zone = TimeZone::system();
-        let read =
-            ReadOptions { name: source.name.clone(), full: self.args.full, zone: zone.clone() };
+        let full = self.args.full;
+        let read = ReadOptions {
+            name: source.name.clone(),
+            full,
+            zone: zone.clone(),
+            known: full.then(journal_messages),
+        };
         let dialect = self.dialect.unwrap_or_default();
-        let write = WriteOptions { name: output.name(), dialect, zone };
+        let write = WriteOptions { name: output.name(), dialect, zone, full };
         let reader = from.reader(&read).ok_or_else(|| {
             let text = format!("{}: {} can only be written", source.name, from.id());
             Failure::usage(text, "say another format with --from")
@@ -296,6 +308,12 @@ impl Job<'_> {
         })?;
         Ok(Conversion::new(reader, writer))
     }
+}
+
+/// What the journal holds of answers: nothing yet.
+fn journal_messages() -> Known {
+    let messages: HashMap<CellsHash, Message> = HashMap::new();
+    Known(Rc::new(messages))
 }
 
 fn unknown(name: &str) -> Failure {

@@ -185,7 +185,7 @@ fn replies() {
     assert_eq!(add(&["--of", "2", "x"]).code, Some(2));
     assert_eq!(add(&["--of", "q", "--type", "tool", "x"]).code, Some(2));
     assert_eq!(add(&["--type", "coder", "--agent", "coder", "x"]).code, Some(2));
-    for word in ["markdown", "agent", "residue", "tool", "a]b"] {
+    for word in ["markdown", "agent", "details", "tool", "a]b"] {
         assert_eq!(add(&["--type", word, "x"]).code, Some(2), "{word}");
     }
     assert_eq!(sandbox.show("a.msg.md")["cells"].as_array().unwrap().len(), 6);

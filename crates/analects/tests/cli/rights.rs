@@ -74,9 +74,9 @@ fn message_file(name: &'static str, text: &str) -> Carrier {
 }
 
 fn carriers() -> Vec<Carrier> {
-    let residue = format!(
-        "# %%% [^1]\n\n[^1]: [attachment] kind=\"file\"\n\n<file path=\"PATH\">\nold\n</file>\n\n# %%% [^2]\n\n\
-         [^2]: [residue] history=\"none\"\n\n```json\n{{\"cell\":\"1\",\"fields\":{{\"data\":{{\"path\":\"PATH\",\
+    let details = format!(
+        "# %%% [^1]\n\n[^1]: [attachment] kind=\"file\"\n\n<file path=\"PATH\">\nold\n</file>\n\n# %%% [^details]\n\n\
+         [^details]: [details] history=\"none\"\n\n```json\n{{\"cell\":\"1\",\"fields\":{{\"data\":{{\"path\":\"PATH\",\
          \"facts\":{FACTS},\"grant\":\"PATH\"}}}}}}\n```\n"
     );
     vec![
@@ -107,7 +107,11 @@ fn carriers() -> Vec<Carrier> {
             "line that looks like a picture",
             &[said(r#"{"type":"text","text":"![x](NAME)"}"#)],
         ),
-        message_file("attachment in a file", &residue),
+        message_file("attachment in a file", &details),
+        message_file(
+            "attachment with a path",
+            "# %%% [^a1]\n\n[^a1]: [attachment] kind=\"file\" path=\"PATH\"\n\nold\n",
+        ),
         message_file("picture that is a link", "# %%\n\n![x](link.png)\n"),
         message_file("picture that is text", "# %%\n\n![x](NAME)\n"),
         message_file("picture elsewhere", "# %%\n\n![x](PATH)\n"),

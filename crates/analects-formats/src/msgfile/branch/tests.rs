@@ -102,9 +102,9 @@ fn a_fork_is_the_beginning_to_the_byte_with_calls_and_results() {
 
 #[test]
 fn what_only_the_end_of_the_file_tells_comes_along() {
-    let residue = "\n# %%% [^9]\n\n[^9]: [residue] history=\"none\"\n\n```json\n\
+    let details = "\n# %%% [^details]\n\n[^details]: [details] history=\"none\"\n\n```json\n\
         {\"cell\":\"2\",\"fields\":{\"extra\":{\"a\":1}}}\n{\"cell\":\"5\",\"fields\":{\"extra\":{\"b\":2}}}\n```\n";
-    let copy = fork(&decode(format!("{FILE}{residue}")), 1).unwrap();
+    let copy = fork(&decode(format!("{FILE}{details}")), 1).unwrap();
     let text = String::from_utf8(copy).unwrap();
     assert!(text.contains(r#"{"cell":"2","fields":{"extra":{"a":1}}}"#), "{text}");
     assert!(!text.contains(r#""cell":"5""#), "{text}");
@@ -256,16 +256,6 @@ fn a_branch_from_an_edited_cell_follows_the_new_text() {
     let branch = format!("{FILE}\n# %% [^b]\n\n[^b]: [markdown] parent=\"1\"\n\nother\n");
     let edited_file = edited(&branch, "b", "another");
     assert_eq!(seen(&edited_file.source), ["weather?", "another"]);
-}
-
-#[test]
-fn an_answer_that_a_kill_cut_off_can_be_edited() {
-    let file = "# %% [^1]\n\n[^1]: [markdown]\n\nq\n\n\
-        # %%% [^2]\n\n[^2]: [coder] status=\"streaming\"\n\nhalf an ans\n";
-    let edited = edited(file, "2", "a whole answer");
-    assert_eq!(seen(&edited.source), ["q", "a whole answer"]);
-    let document = decode(edited.source);
-    assert_eq!(document.cell(&edited.new).unwrap().attribute("status"), None);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::msgfile::line::is_id;
 /// The media type of what says nothing else.
 pub(super) const TEXT: &str = "text/plain";
 
-/// The states of an output. `streaming` is not among them: it belongs to a reply that has a writer.
+/// The states of an output.
 pub(super) const STATES: [&str; 4] = ["success", "failed", "pending", "interrupted"];
 
 /// The type words of messages that can be added.

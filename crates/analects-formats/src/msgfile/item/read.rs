@@ -169,16 +169,11 @@ fn answer(placed: &Placed<'_>, nonce: Option<String>) -> Output {
         content,
         mime_type: placed.mime_type(),
         nonce: text("nonce").or(nonce),
-        status: text("status").map(known_status),
+        status: text("status"),
         duration: placed.get("duration").and_then(seconds::parse),
         time: text("time"),
         output_file: text("output_file"),
     })
-}
-
-/// A reply that says it is still coming has no writer here, so it was interrupted.
-fn known_status(status: String) -> String {
-    if status == "streaming" { "interrupted".to_string() } else { status }
 }
 
 fn code_output(placed: &Placed<'_>) -> Output {

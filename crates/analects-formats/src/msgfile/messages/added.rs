@@ -8,10 +8,8 @@ use analects_core::{Body, Ids, Message, MessageId, SessionId};
 
 use super::cells::CellWriter;
 use super::describe::Style;
-use super::encode::{add_residue, whole};
 use super::known::{CellsHash, is_partial, may_be_known};
-use super::read::{CellNames, messages, messages_of_cells, places};
-use super::residue::{difference, line};
+use super::read::{CellNames, messages_of_cells, places};
 use crate::msgfile::attributes::with_ids;
 use crate::msgfile::item::{ItemError, ItemErrorKind};
 use crate::msgfile::{Cell, CellKind, Document, NewCell, Splice, answer_behind, append_all};
@@ -21,8 +19,8 @@ use crate::msgfile::{Cell, CellKind, Document, NewCell, Splice, answer_behind, a
 struct NewCells {
     /// The cells, in order.
     cells: Vec<NewCell>,
-    /// The name of each message's head, and whether it holds the message as JSON.
-    heads: Vec<(String, bool)>,
+    /// The name of each message's head.
+    heads: Vec<String>,
 }
 
 /// Messages that were added to a file.
@@ -44,11 +42,10 @@ pub fn put_messages(
     ids: &mut dyn Ids,
 ) -> Result<AddedMessages, ItemError> {
     let (sealed, named) = with_mentions_sealed(document, session, new)?;
-    let made = new_cells(&sealed, session, &named, Style::Usual, ids);
+    let made = new_cells(&sealed, session, &named, ids);
     let after = placed(&sealed, &made.cells).apply(sealed.source());
     let splice = Splice::between(document.source(), &after);
-    let names: Vec<String> = made.heads.into_iter().map(|(name, _)| name).collect();
-    let read = messages_of_cells(&document.with_source(after), session, &names);
+    let read = messages_of_cells(&document.with_source(after), session, &made.heads);
     let mut kept = Vec::new();
     for (message, read) in new.iter().zip(read) {
         if let Some((read, hash)) = read
@@ -61,20 +58,14 @@ pub fn put_messages(
     Ok(AddedMessages { splice, kept })
 }
 
-/// Like [`put_messages`]; what the cells do not say is residue.
+/// The change that [`put_messages`] makes, alone.
 pub fn add_messages(
     document: &Document,
     session: &SessionId,
     new: &[Message],
     ids: &mut dyn Ids,
 ) -> Result<Splice, ItemError> {
-    let (sealed, named) = with_mentions_sealed(document, session, new)?;
-    let made = new_cells(&sealed, session, &named, Style::Exact, ids);
-    let mut bytes = placed(&sealed, &made.cells).apply(sealed.source());
-    for line in residue(&sealed, session, &named, &made) {
-        bytes = add_residue(&document.with_source(bytes), &line);
-    }
-    Ok(Splice::between(document.source(), &bytes))
+    put_messages(document, session, new, ids).map(|added| added.splice)
 }
 
 /// The document in which all cells that messages mention have an id, and the messages with these names.
@@ -192,19 +183,18 @@ fn new_cells(
     document: &Document,
     session: &SessionId,
     new: &[Message],
-    style: Style,
     ids: &mut dyn Ids,
 ) -> NewCells {
     let CellNames { messages: mut names, calls } = CellNames::of(document, session);
     let calls = with_results(document, calls);
-    let mut writer = CellWriter::behind(document, ids, style, calls);
+    let mut writer = CellWriter::behind(document, ids, Style::Usual, calls);
     let mut made = NewCells::default();
     for message in new {
         let name = |id: &MessageId| names.get(id).map(|name| MessageId::from(name.as_str()));
         let named = Message { body: meaning(&message.body, name), ..message.clone() };
         let mut cells = writer.cells(&named);
         names.insert(message.id.clone(), cells.name().to_string());
-        made.heads.push((cells.name().to_string(), cells.is_json()));
+        made.heads.push(cells.name().to_string());
         made.cells.append(&mut cells.cells);
     }
     made
@@ -261,32 +251,4 @@ fn meaning(body: &Body, name: impl Fn(&MessageId) -> Option<MessageId>) -> Body 
         _ => {}
     }
     body
-}
-
-/// What the cells of the new messages cannot say, a line for each message that loses something: found by
-/// reading the file as it will be.
-fn residue(
-    document: &Document,
-    session: &SessionId,
-    new: &[Message],
-    made: &NewCells,
-) -> Vec<String> {
-    let bytes = append_all(document, &made.cells).apply(document.source());
-    let read = messages(&document.with_source(bytes), session).messages;
-    let of_new = read.len().checked_sub(new.len()).map(|before| &read[before..]);
-    let pairs = new.iter().zip(of_new.unwrap_or_default()).zip(&made.heads);
-    let mut known: HashMap<MessageId, MessageId> = HashMap::new();
-    let lines = pairs.filter_map(|((message, read), (name, is_json))| {
-        known.insert(message.id.clone(), read.id.clone());
-        let wanted = Message {
-            id: read.id.clone(),
-            parent_id: read.parent_id.clone(),
-            session_id: read.session_id.clone(),
-            body: meaning(&message.body, |id| known.get(id).cloned()),
-            ..message.clone()
-        };
-        let lost = wanted != *read && !is_json;
-        lost.then(|| line(name, &difference(&wanted, read).unwrap_or_else(|| whole(message))))
-    });
-    lines.collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use analects_core::{Agent, Block, Body, Content, History, Message, StopReason, TokenUsage};
+use analects_core::{Agent, Block, Body, Content, History, Message, Raw, StopReason, TokenUsage};
 use jiff::Timestamp;
 
 use super::answers::AnswerDetail;
@@ -40,6 +40,9 @@ impl Description {
         let is_answer = matches!(message.body, Body::Assistant(_));
         let history = Some(message.history).filter(|history| *history != History::Include);
         description.add("history", history.map(History::as_str));
+        if style != Style::Exact && message.history == History::Summary {
+            description.add("summary", message.extra.get("summary").and_then(Raw::as_string));
+        }
         description.add("time", message.created_at.map(|time| shown_time(time, style)));
         let is_usual = |model: &&String| {
             style != Style::Exact && usual_model.is_some_and(|usual| is_model(model, usual))

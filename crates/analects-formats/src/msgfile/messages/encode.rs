@@ -1,26 +1,23 @@
-//! A conversation in, a message file out. Every conversation can be written: what cells and residue
-//! cannot say exactly, a cell says as JSON.
+//! A conversation in, a message file out, and nothing is lost: what cells cannot say is in their details, and
+//! what these cannot say exactly, a cell says as JSON.
 
 use std::collections::HashMap;
 
-use analects_core::{Body, Ids, Json, Message, MessageId, Raw, RawMap, SessionId};
+use analects_core::{Body, Ids, Message, MessageId, RawMap, SessionId};
 
-use super::blocks::{fence_json, fenced_json};
 use super::cells::CellWriter;
 use super::derived_id;
 use super::describe::{Description, Style};
+use super::details::{details_cell, difference, line};
 use super::read::messages;
-use super::residue::{difference, is_residue, line};
 use crate::msgfile::edit::leading_number;
-use crate::msgfile::{
-    Cell, CellKind, Document, NewCell, Splice, append, append_all, decode, frontmatter, replace,
-};
+use crate::msgfile::{Document, NewCell, decode, frontmatter};
 
 /// How often the file is read back before all that still differs is written as JSON.
 const ROUNDS: usize = 3;
 
 /// Writes a conversation as a message file. Reading it gives back exactly these messages; that is
-/// checked here, and a message of which cells would lose something gets residue, or is JSON.
+/// checked here, and a message of which cells would lose something gets details, or is JSON.
 pub fn encode(conversation: &[Message], ids: &mut dyn Ids) -> Vec<u8> {
     let session = conversation.first().map(|first| first.session_id.clone()).unwrap_or_default();
     let mut forms = vec![Form::Cells; conversation.len()];
@@ -47,16 +44,16 @@ pub fn encode(conversation: &[Message], ids: &mut dyn Ids) -> Vec<u8> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Form {
     Cells,
-    /// Cells, and a line of residue.
-    WithResidue(RawMap),
+    /// Cells, and a line of details.
+    WithDetails(RawMap),
     /// One cell that holds its JSON.
     Json,
 }
 
 impl Form {
-    fn next(&self, residue: Option<RawMap>) -> Form {
-        match (self, residue) {
-            (Form::Cells, Some(difference)) => Form::WithResidue(difference),
+    fn next(&self, details: Option<RawMap>) -> Form {
+        match (self, details) {
+            (Form::Cells, Some(difference)) => Form::WithDetails(difference),
             _ => Form::Json,
         }
     }
@@ -93,16 +90,16 @@ impl<'a> File<'a> {
     ) -> File<'a> {
         let mut file = File::new(session, ids);
         file.text = opening(session);
-        let mut residue = String::new();
+        let mut details = String::new();
         for (message, form) in conversation.iter().zip(forms) {
             file.message(message, form);
-            if let (Form::WithResidue(difference), Some(name)) = (form, file.names.last()) {
-                residue.push_str(&line(name, difference));
-                residue.push('\n');
+            if let (Form::WithDetails(difference), Some(name)) = (form, file.names.last()) {
+                details.push_str(&line(name, difference));
+                details.push('\n');
             }
         }
-        if !residue.is_empty() {
-            push_cell(&mut file.text, &residue_cell("residue", residue.trim_end()));
+        if !details.is_empty() {
+            push_cell(&mut file.text, &details_cell(details.trim_end()));
         }
         file
     }
@@ -164,66 +161,21 @@ pub(super) fn push_cell(text: &mut String, cell: &NewCell) {
     text.push_str(&cell.to_text(1, "\n"));
 }
 
-fn residue_cell(id: &str, lines: &str) -> NewCell {
-    let cell = NewCell::new(CellKind::Output, id, "residue", fence_json(lines));
-    cell.with("history", "none")
-}
-
-/// The cells of an answer that is added to a file: its head is named `id`. What they cannot say is
-/// a line of residue, for [`add_residue`].
+/// The cells of an answer that is added to a file: its head is named `id`.
 pub fn answer(
     document: &Document,
     id: &str,
     message: &Message,
     ids: &mut dyn Ids,
 ) -> (Vec<NewCell>, Option<String>) {
-    let mut writer = CellWriter::behind(document, ids, Style::Exact, HashMap::new());
-    let number = leading_number(id).unwrap_or(1);
-    writer.number = number - 1;
-    let cells = writer.cells(message);
-    let text = append_all(&decode(""), &cells.cells).bytes;
-    let read = messages(&decode(text), &SessionId::default()).messages.into_iter().next();
-    let residue = read.and_then(|mut read| {
-        read.id = message.id.clone();
-        read.parent_id = message.parent_id.clone();
-        read.session_id = message.session_id.clone();
-        let difference = difference(message, &read).unwrap_or_else(|| whole(message));
-        (read != *message).then(|| line(cells.name(), &difference))
-    });
-    (cells.cells, residue)
+    let mut writer = CellWriter::behind(document, ids, Style::Usual, HashMap::new());
+    writer.number = leading_number(id).unwrap_or(1) - 1;
+    (writer.cells(message).cells, None)
 }
 
-/// What cannot be said as a difference is kept whole; readers take no notice of it.
-pub(super) fn whole(message: &Message) -> RawMap {
-    let mut kept = RawMap::new();
-    if let Ok(json) = Raw::parse(&message.to_json()) {
-        kept.push("message", json);
-    }
-    kept
-}
-
-/// The file with one more line of residue. It stands at the end of the file, unless somebody has typed a
-/// cell below it; where somebody has changed it, another one is begun.
-pub fn add_residue(document: &Document, line: &str) -> Vec<u8> {
-    // Residue that somebody has edited stays as it is.
-    let old = document.cells().rfind(is_residue).filter(|old| {
-        let content = old.content();
-        fenced_json(&content).is_some_and(|lines| fence_json(&lines) == content)
-    });
-    let Some(old) = old else {
-        return append(document, &residue_cell(&document.next_id(), line)).apply(document.source());
-    };
-    let lines = format!("{}\n{line}", fenced_json(&old.content()).unwrap_or_default());
-    let below = document.cells().skip(old.ordinal());
-    let below: Vec<Cell<'_>> = below.filter(|cell| !cell.is_ready()).collect();
-    // It belongs at the end; but a cell without id that stands below is named by its place.
-    if below.is_empty() || below.iter().any(|cell| !cell.is_sealed()) {
-        let new = residue_cell(&old.name(), &lines);
-        return replace(document, old, &new).apply(document.source());
-    }
-    let rest = Splice { at: old.span(), bytes: Vec::new() }.apply(document.source());
-    let rest = document.with_source(rest);
-    append(&rest, &residue_cell(&document.next_id(), &lines)).apply(rest.source())
+/// The file as it is: no answer has details of its own.
+pub fn add_residue(document: &Document, _: &str) -> Vec<u8> {
+    document.source().to_vec()
 }
 
 impl NewCell {

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use analects_core::{Problem, SessionId, chain};
 
+use super::details::Details;
 use super::read::read_cells;
-use super::residue::Residue;
 use crate::msgfile::agents::is_fixed_word;
 use crate::msgfile::{Cell, CellKind, Document, place_in};
 
@@ -70,8 +70,8 @@ fn interesting(document: &Document) -> BTreeSet<usize> {
             found.extend([first, at]);
         }
     }
-    let residue = Residue::read(document, &mut Vec::new());
-    found.extend(residue.cells().filter_map(|name| find(document, &names, name)));
+    let details = Details::read(document, &mut Vec::new());
+    found.extend(details.cells().filter_map(|name| find(document, &names, name)));
     let mut waiting: Vec<usize> = found.iter().copied().collect();
     while let Some(at) = waiting.pop() {
         for name in mentioned_by(Cell { document, at }) {

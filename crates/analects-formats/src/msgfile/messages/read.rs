@@ -15,8 +15,8 @@ use analects_core::{
 use super::blocks::{self, Calls};
 use super::cells::path_data;
 use super::describe::read_tokens;
+use super::details::Details;
 use super::known::{CellsHash, KnownMessages, in_place_of, is_same_type, may_be_known};
-use super::residue::Residue;
 use super::{Names, images};
 use crate::Decoded;
 use crate::msgfile::agents::{OUTPUT_WORDS, names_author};
@@ -214,7 +214,7 @@ pub(super) struct Reader<'a> {
     code_cells: HashSet<Cow<'a, str>>,
     /// The models of answers that name none, by their agents.
     models: HashMap<String, String>,
-    residue: Residue,
+    details: Details,
     problems: Vec<Problem>,
 }
 
@@ -296,7 +296,7 @@ impl<'a> Reader<'a> {
     /// A reader of so many cells or more.
     fn new(document: &'a Document, session: SessionId, cells: usize) -> Reader<'a> {
         let mut problems = Vec::new();
-        let residue = Residue::read(document, &mut problems);
+        let details = Details::read(document, &mut problems);
         Reader {
             lines: document.lines(),
             names: Names::of(&session),
@@ -310,7 +310,7 @@ impl<'a> Reader<'a> {
             without_whole: None,
             code_cells: HashSet::new(),
             models: document.implied_models(),
-            residue,
+            details,
             problems,
         }
     }
@@ -321,7 +321,7 @@ impl<'a> Reader<'a> {
 
     fn cell(&mut self, read: Read<'a>) {
         let is_definition = read.word == "agent" && !read.is_output();
-        if is_definition || (read.word == "residue" && read.is_output()) {
+        if is_definition || (read.word == "details" && read.is_output()) {
             return;
         }
         if read.misplaced {
@@ -625,7 +625,7 @@ impl<'a> Reader<'a> {
 
     /// The messages, each with what is known of it.
     pub(super) fn finish(self, known: Option<&dyn KnownMessages>) -> Decoded {
-        let Reader { messages: drafts, lines, mut residue, mut problems, .. } = self;
+        let Reader { messages: drafts, lines, mut details, mut problems, .. } = self;
         let mut messages = Vec::with_capacity(drafts.len());
         for mut draft in drafts {
             if !draft.open {
@@ -637,7 +637,7 @@ impl<'a> Reader<'a> {
             let known = known.filter(|_| may_be_known(&draft.message));
             let known = known.and_then(|known| known.get(draft.hash()));
             let mut message = close(draft);
-            if let Err(problem) = residue.apply(&name, &mut message) {
+            if let Err(problem) = details.apply(&name, &mut message) {
                 problems.push(problem.at(cell.head(), &lines));
             }
             if let Some(known) = known.filter(|known| is_same_type(known, &message)) {
@@ -722,9 +722,7 @@ fn read_shared(read: &Read<'_>, message: &mut Message) {
         message.extra.push("summary", Raw::string(summary));
     }
     if let Body::Assistant(body) = &mut message.body {
-        let interrupted = read.get("status") == Some("streaming");
-        let reason = string("stop_reason").map(StopReason::from);
-        body.stop_reason = reason.or(interrupted.then_some(StopReason::Interrupted));
+        body.stop_reason = string("stop_reason").map(StopReason::from);
     }
 }
 

@@ -82,7 +82,7 @@ fn a_compaction_hides_what_it_stands_for_wherever_the_file_is() {
     let text = String::from_utf8(document.to_bytes()).unwrap();
     assert!(text.contains("from=1 to=2 count=2"), "{text}");
     assert!(text.contains("summary_id=\"s1\" kept_from=3"), "{text}");
-    assert!(!text.contains("residue"), "{text}");
+    assert!(!text.contains("[details]"), "{text}");
     for name in ["talk.msg.md", "moved/elsewhere.msg.md"] {
         let read = messages(&document, &msgfile::session_of(name));
         assert_eq!(read.problems, []);
@@ -190,7 +190,7 @@ fn a_cell_that_a_compaction_names_gets_an_id() {
         .replace("# %% last \n", "# %% last[^3]\n\n[^3]: [markdown]\n");
     assert!(text.starts_with(&sealed), "{text}");
     assert!(text.contains("from=1 to=2 count=2") && text.contains("kept_from=3"), "{text}");
-    assert!(!text.contains("residue"), "{text}");
+    assert!(!text.contains("[details]"), "{text}");
     let typed = format!("# %%\n\nbefore all\n\n{text}");
     assert_eq!(seen(typed.as_bytes()), ["They spoke of monads.", "And in one word?"]);
 }

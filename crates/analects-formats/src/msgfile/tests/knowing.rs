@@ -139,7 +139,7 @@ fn messages_that_cells_cannot_say_in_full_are_kept_for_a_journal() {
     let ids = &mut CountingIds::default();
     let added = put_messages(&document, &SessionId::default(), &new, ids).unwrap();
     let file = String::from_utf8(added.splice.apply(document.source())).unwrap();
-    assert!(!file.contains("residue"), "{file}");
+    assert!(!file.contains("[details]"), "{file}");
     let [(hash, kept)] = &added.kept[..] else { panic!("{:?}", added.kept) };
     assert_eq!(*kept, new[0]);
     let known = HashMap::from([(*hash, kept.clone())]);

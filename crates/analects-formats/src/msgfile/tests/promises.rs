@@ -59,10 +59,9 @@ fn sealed_file() -> impl Strategy<Value = (Vec<u8>, bool)> {
         "---\n",
     ]);
     let heading = select(vec!["", "## Discussion\n", "```\n## Discussion\n"]);
-    let cell = ("[1-9]{1,3}", generate::text(), any::<bool>(), any::<bool>());
-    let cell = cell.prop_map(|(id, text, streams, crlf)| {
-        let status = if streams { " status=\"streaming\"" } else { "" };
-        let cell = format!("# %% [^{id}]\n\n[^{id}]: [x]{status}\n\n{text}\n");
+    let cell = ("[1-9]{1,3}", generate::text(), any::<bool>());
+    let cell = cell.prop_map(|(id, text, crlf)| {
+        let cell = format!("# %% [^{id}]\n\n[^{id}]: [x]\n\n{text}\n");
         if crlf { cell.replace('\n', "\r\n") } else { cell }
     });
     let file = (head, heading, generate::text(), vec(cell, 0..5), any::<bool>());

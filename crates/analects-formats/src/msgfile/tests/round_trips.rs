@@ -36,7 +36,7 @@ fn raw(json: &str) -> Raw {
     Raw::parse(json).unwrap()
 }
 
-fn tool_talk() -> Vec<Message> {
+pub(super) fn tool_talk() -> Vec<Message> {
     let mut thinking = Thinking {
         thinking: "hm\n# %%".into(),
         signature: Some("c2VhbA==".into()),
@@ -87,7 +87,7 @@ fn a_conversation_with_tools_reads_well() {
         "[tool] name=\"weather\" call_id=\"toolu_1\"\n\n<invoke name=\"weather\">\n",
         "[tool] status=\"success\" uuid=\"c\"\n\nsunny\n",
         "\n# %% [^",
-        "[residue] history=\"none\"",
+        "# %%% [^details]\n\n[^details]: [details] history=\"none\"",
         "\"signature\":\"c2VhbA==\"",
     ] {
         assert!(file.contains(piece), "{piece} is not in\n{file}");
@@ -99,7 +99,7 @@ fn a_conversation_with_tools_reads_well() {
 fn an_edited_thought_loses_its_seal_and_says_so() {
     let file = check(&tool_talk()).replace("hm\n", "hmm\n");
     let decoded = messages(&decode(file), &SessionId::default());
-    assert_eq!(decoded.problems[0].code, "stale-residue");
+    assert_eq!(decoded.problems[0].code, "stale-details");
     let json = decoded.messages[1].to_json();
     assert!(json.contains("hmm") && !json.contains("c2VhbA=="), "{json}");
 }
@@ -139,7 +139,7 @@ fn ordinary_tool_traffic_is_readable() {
     let file = check(&talk);
     assert!(!file.contains("json=") && !file.contains("[block]"), "{file}");
     assert!(!file.contains("author="), "{file}");
-    assert_eq!(file.matches("[residue]").count(), 1, "{file}");
+    assert_eq!(file.matches("[details]").count(), 1, "{file}");
 }
 
 #[test]
@@ -154,37 +154,6 @@ fn a_cell_typed_above_takes_nobodys_name() {
     let same = |a: &Message, b: &Message| (&a.id, &a.body, &a.extra) == (&b.id, &b.body, &b.extra);
     let kept = [&after[0], &after[2], &after[3], &after[4]];
     assert!(before.iter().zip(kept).all(|(before, after)| same(before, after)), "{after:#?}");
-}
-
-#[test]
-fn residue_moves_to_the_end_and_destroys_nothing() {
-    let line = |name: &str| format!("{{\"cell\":\"{name}\"}}");
-    let one = String::from_utf8(add_residue(&decode("# %%\n\nq\n"), &line("1"))).unwrap();
-    let append_message = |file: &str| {
-        let document = decode(file);
-        let cell = NewCell::message(document.next_id(), "more");
-        String::from_utf8(append(&document, &cell).apply(file.as_bytes())).unwrap()
-    };
-    let two = String::from_utf8(add_residue(&decode(append_message(&one)), &line("2"))).unwrap();
-    assert_eq!(two.matches("[residue]").count(), 1, "{two}");
-    assert!(two.find("more") < two.find("[residue]"), "{two}");
-    assert!(two.contains(&line("1")) && two.contains(&line("2")), "{two}");
-    // What a person wrote into it, below it, or under its name stays.
-    for file in [
-        "# %% [^2]\n\n[^2]: [residue]\n\nmy precious text\n".to_string(),
-        format!("{one}\nmy precious text\n"),
-        format!("{one}\n# %%\n\nmy precious text\n"),
-        "# %%% [^1]\n\n[^1]: [residue]\n\n{\"cell\":\"9\"} my precious text\n".to_string(),
-    ] {
-        let before = decode(file.as_str());
-        let after = decode(add_residue(&before, &line("3")));
-        let ids = |document: &Document| {
-            let messages = messages(document, &SessionId::default()).messages;
-            messages.iter().map(|message| message.id.clone()).collect::<Vec<_>>()
-        };
-        assert_eq!(ids(&after), ids(&before), "{file}");
-        assert!(after.cells().any(|cell| cell.content().contains("my precious text")), "{file}");
-    }
 }
 
 #[test]
@@ -226,7 +195,7 @@ fn empty_contents_of_every_shape_come_back() {
 }
 
 /// A message whose texts are likely to look like parts of this format.
-fn hostile() -> BoxedStrategy<Message> {
+pub(super) fn hostile() -> BoxedStrategy<Message> {
     (message(), generate::text(), generate::text())
         .prop_map(|(mut message, text, name)| {
             message.author = Some(name);

@@ -84,15 +84,6 @@ fn what_cannot_be_read_stays_as_it_is() {
     assert_eq!(tidy(&not_utf8), []);
 }
 
-/// These letters open what comes below, so they must neither come nor go.
-#[test]
-fn a_reply_that_seems_to_stream_stays_as_it_is() {
-    for meta in ["[x]  status=streaming", "[x]  note='status=\"streaming\"'"] {
-        let file = format!("# %%% [^1]\n\n[^1]: {meta}\n\n```\n# %%\n```\n");
-        check(&file, &file);
-    }
-}
-
 #[test]
 fn code_in_fences_is_not_tidied() {
     let file = "# %% [^1]\n\n[^1]: [code]\n\n```python\n#  %%   cell\nx = 1\n```\n\n\\#  %%  no\n";
@@ -118,8 +109,6 @@ fn careless() -> impl Strategy<Value = Vec<u8>> {
         "[f=\"g]\"]",
         "junk",
         "history=none",
-        "status=\"streaming\"",
-        "status=streaming",
         "stored=\"lines=2\"",
         "stored=closed",
         "x=\"C:\\dir\"",
@@ -139,7 +128,7 @@ fn careless() -> impl Strategy<Value = Vec<u8>> {
         "[tool]",
         "[ x ]",
         "[block]",
-        "[residue]",
+        "[details]",
     ]);
     let attributes = vec((blank(), attribute, select(vec!["", "\n  ", "\n\t"])), 0..5);
     let id = select(vec!["1", "2", "2.k3", "1.1"]);

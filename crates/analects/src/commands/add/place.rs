@@ -118,7 +118,7 @@ fn author(document: &Document, args: &Args) -> Result<String, Failure> {
                 "a call belongs to a reply, and a result to a call",
                 "name the reply or the call with --of; a call also needs --attr name=TOOL",
             )),
-            "markdown" | "code" | "raw" | "agent" | "residue" => {
+            "markdown" | "code" | "raw" | "agent" | "details" => {
                 let message = format!("{word:?} is no type of an output");
                 Err(Failure::usage(message, "name an agent"))
             }

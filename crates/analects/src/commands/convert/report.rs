@@ -3,7 +3,7 @@
 use analects_core::Problem;
 use analects_formats::Loss;
 use analects_formats::frame::{Conversion, Format};
-use analects_formats::msgfile::ShowProblem;
+use analects_formats::msgfile::{LeftBehind, ShowProblem};
 use serde::Serialize;
 
 use crate::commands::reading;
@@ -27,6 +27,7 @@ pub struct Report {
     /// How much could not be read.
     errors: usize,
     losses: Vec<Loss>,
+    left_behind: LeftBehind,
 }
 
 /// The same, as JSON.
@@ -40,6 +41,7 @@ struct Line<'a> {
     messages: Option<u64>,
     left_out: usize,
     losses: &'a [Loss],
+    left_behind: LeftBehind,
     problems: Vec<ShowProblem>,
 }
 
@@ -62,6 +64,7 @@ impl Report {
             problems: Vec::new(),
             errors: 0,
             losses: Vec::new(),
+            left_behind: LeftBehind::default(),
         }
     }
 
@@ -72,6 +75,7 @@ impl Report {
         self.problems = conversion.problems;
         self.errors = conversion.errors;
         self.losses = conversion.losses;
+        self.left_behind = conversion.left_behind;
     }
 
     /// Whether it is to be written: nothing is lost, or that is allowed.
@@ -96,6 +100,7 @@ impl Report {
                 messages: self.messages,
                 left_out: self.left_out,
                 losses: &self.losses,
+                left_behind: self.left_behind,
                 problems: self.problems.iter().map(ShowProblem::from).collect(),
             });
         }
@@ -113,6 +118,9 @@ impl Report {
         if self.losses.len() > SHOWN {
             let more = self.losses.len() - SHOWN;
             ui::remark(&format!("{}: and {more} more; --json lists them all", self.path));
+        }
+        if !self.left_behind.is_empty() {
+            ui::remark(&format!("{}: {}; --full keeps them", self.path, self.left_behind));
         }
         if self.left_out > 0 {
             let records = match self.left_out {

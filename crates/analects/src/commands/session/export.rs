@@ -18,7 +18,8 @@ use crate::{shell, ui};
 /// Without -o, the records are printed as they are stored, byte by byte, one line each. With -o, a new file is written:
 /// a message file if its name ends in .md, in which you can go on with the conversation, else a transcript.
 ///
-/// A message file holds all messages, other branches included, but no progress. Lines that cannot be read, such as one
+/// A message file is written for people: it holds all words, other branches included, and says what stays behind. --full
+/// keeps everything but progress, the details in one cell at the end. Lines that cannot be read, such as one
 /// that was cut off by a kill, are counted on stderr; a transcript has them as they are stored. A line of more than 64 MB
 /// is left out, and a record that says nothing takes its place.
 #[derive(Debug, clap::Args)]
@@ -32,6 +33,10 @@ pub struct Args {
     /// The new file: a message file if its name ends in .md, else a transcript
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Keep all details in a message file
+    #[arg(long, requires = "output")]
+    full: bool,
 
     /// The side chain of this agent, instead of the main chain
     #[arg(long, value_name = "AGENT")]
@@ -51,8 +56,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Ok(())
     })?;
     let is_message_file = path.extension().is_some_and(|end| end == "md");
-    let text =
-        if is_message_file { as_message_file(&bytes, &sessions.store.path(&name)?) } else { bytes };
+    let text = if is_message_file {
+        as_message_file(&bytes, &sessions.store.path(&name)?, args.full)
+    } else {
+        bytes
+    };
     if !create_file(path, &text)? {
         let failure = Failure::input(format!("{}: there is a file of this name", path.display()));
         return Err(failure.or_hint("name another one; nothing was written"));
@@ -99,10 +107,17 @@ fn tell_of_damage(sessions: &Sessions, name: &ChainName) -> Result<(), Failure> 
 }
 
 /// The message file of a transcript; what is wrong with that is told by the place where it is stored.
-fn as_message_file(bytes: &[u8], stored_in: &Path) -> Vec<u8> {
+fn as_message_file(bytes: &[u8], stored_in: &Path, full: bool) -> Vec<u8> {
     let decoded = analects_formats::transcript::decode(bytes);
     ui::report_problems(&stored_in.to_string_lossy(), bytes, &decoded.problems);
     let is_said = |message: &Message| message.body.type_name() != "progress";
     let messages: Vec<Message> = decoded.messages.into_iter().filter(is_said).collect();
-    msgfile::encode(&messages, &mut OsIds)
+    if full {
+        return msgfile::encode(&messages, &mut OsIds);
+    }
+    let (file, left_behind) = msgfile::encode_readable(&messages, &mut OsIds);
+    if !left_behind.is_empty() {
+        ui::remark(&format!("{left_behind}; --full keeps them"));
+    }
+    file
 }

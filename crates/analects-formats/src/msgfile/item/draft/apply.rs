@@ -175,9 +175,7 @@ fn moved(old: &[CellSpans], new: &[CellSpans], shift: isize) -> bool {
 
 fn would_change_others() -> ItemError {
     let text = "this cannot be put here without changing how other cells read";
-    let error = ItemError::new(ItemErrorKind::Refused, text);
-    error
-        .hinting("a cell above it may have broken off; let its answer come to an end, or remove it")
+    ItemError::new(ItemErrorKind::Refused, text)
 }
 
 /// Cells without id are named by their place, which moves when a cell is put above them. Nothing

@@ -192,18 +192,6 @@ fn cells_known_by_their_place_are_not_moved() {
 }
 
 #[test]
-fn behind_an_answer_that_broke_off_nothing_changes() {
-    let cells = "# %% [^1]\n\nOne?\n\n# %%% [^2]\n\n[^2]: [coder] status=\"streaming\"\n\n```\nx\n\n\
-                 # %%\n\ntyped\n\n```\n# %% in a fence\n```\n";
-    let mut draft = draft(cells);
-    let before: Vec<String> = draft.base().cells().map(reading).collect();
-    let error = draft.add_output("1", &reply("x")).unwrap_err();
-    assert_eq!(error.kind(), ItemErrorKind::Refused);
-    let after: Vec<String> = draft.document().cells().map(reading).collect();
-    assert_eq!(before, after);
-}
-
-#[test]
 fn binary_goes_in_and_comes_out() {
     let bytes: Vec<u8> = (0..=255).collect();
     let picture =

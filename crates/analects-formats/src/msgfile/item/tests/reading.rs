@@ -16,7 +16,7 @@ fn everything_that_came_back_is_found() {
                 # %% [^4]\n\n[^4]: [code]\n\n```sh\nmake\n```\n\n\
                 # %%% [^4.1]\n\n[^4.1]: [sh] status=\"failed\"\n\nstderr> no\nstdout>\\ yes\n\n\
                 # %%% [^4.1-2]\n\n[^4.1-2]: [sh] mime_type=\"image/png\"\n\niVBORw==\n\n\
-                # %%% [^5]\n\n[^5]: [residue] history=none\n\n# %%\n";
+                # %%% [^details]\n\n[^details]: [details] history=none\n\n# %%\n";
     let items = items(&decode(file));
     assert_eq!(names(&items), ["1", "2.k3f9qx7a", "4"]);
     let message = items[0].as_message().unwrap();

@@ -144,7 +144,6 @@ enum Part {
     Code(String),
     Called,
     Typed(String),
-    BrokeOff(String),
     Ready,
 }
 
@@ -177,7 +176,6 @@ fn part() -> BoxedStrategy<Part> {
         2 => generate::text().prop_map(Part::Code),
         2 => Just(Part::Called),
         2 => generate::text().prop_map(Part::Typed),
-        1 => generate::text().prop_map(Part::BrokeOff),
         1 => Just(Part::Ready),
     ]
     .boxed()
@@ -219,9 +217,6 @@ fn add_part(file: Vec<u8>, part: &Part) -> Vec<u8> {
         Part::Called => {
             let id = format!("{id}.k{id}");
             NewCell::new(CellKind::Output, id, "tool", "<invoke name=\"f\"/>").with("name", "f")
-        }
-        Part::BrokeOff(text) => {
-            NewCell::reply(id, "coder", format!("{text}\n```")).with("status", "streaming")
         }
         Part::Typed(text) => return [document.source(), text.as_bytes()].concat(),
         Part::Ready => return [document.source(), b"\n# %%\n"].concat(),

@@ -1,0 +1,280 @@
+//! A conversation in, a message file for people out: cells with words, and a count of what is not in them.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use analects_core::{
+    Assistant, Block, Body, Content, History, Ids, Message, MessageId, Raw, RawMap, Text, Tree,
+    User,
+};
+use serde::Serialize;
+
+use super::blocks::is_opaque;
+use super::cells::CellWriter;
+use super::describe::Style;
+use super::encode::push_cell;
+
+/// How much of a conversation a readable file leaves behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct LeftBehind {
+    /// Fields that no cell has a place for.
+    pub provider_details: usize,
+    /// Seals of thoughts.
+    pub signatures: usize,
+    /// Thoughts that nobody can read.
+    pub encrypted_reasoning: usize,
+    /// Records that say nothing to a person or to a model.
+    pub other_records: usize,
+}
+
+impl LeftBehind {
+    /// Whether all of the conversation is in the file.
+    pub fn is_empty(&self) -> bool {
+        *self == LeftBehind::default()
+    }
+}
+
+/// One line: `412 provider details, 3 signatures`.
+impl fmt::Display for LeftBehind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = [
+            (self.provider_details, "provider detail", "provider details"),
+            (self.signatures, "signature", "signatures"),
+            (self.encrypted_reasoning, "encrypted thought", "encrypted thoughts"),
+            (self.other_records, "other record", "other records"),
+        ];
+        let mut separator = "";
+        for (count, one, many) in counts.into_iter().filter(|(count, _, _)| *count > 0) {
+            let name = if count == 1 { one } else { many };
+            write!(formatter, "{separator}{count} {name}")?;
+            separator = ", ";
+        }
+        Ok(())
+    }
+}
+
+/// Writes a conversation as a message file that people like to read, in the style in which answers are added to
+/// one. Its words are all there, in the same order on every branch; the rest is counted.
+///
+/// ```
+/// use analects_core::{CountingIds, Message};
+/// use analects_formats::msgfile::encode_readable;
+///
+/// let question = Message::user("0197a3c2-6f0e-7cc1-a8d2-0242ac120002", "What is a monad?");
+/// let (file, left_behind) = encode_readable(&[question], &mut CountingIds::default());
+/// assert_eq!(file, b"# %% [^1]\n\n[^1]: [markdown]\n\nWhat is a monad?\n");
+/// assert!(left_behind.is_empty());
+/// ```
+pub fn encode_readable(conversation: &[Message], ids: &mut dyn Ids) -> (Vec<u8>, LeftBehind) {
+    let tree = Tree::of(conversation);
+    let mut file = ReadableFile {
+        writer: CellWriter::new(ids, Style::Usual),
+        text: String::new(),
+        names: vec![None; conversation.len()],
+        by_id: HashMap::new(),
+        last: HashMap::new(),
+    };
+    let mut left_behind = LeftBehind::default();
+    for (at, message) in conversation.iter().enumerate() {
+        let Some(mut readable) = readable(message, &mut left_behind) else { continue };
+        if tree.is_hidden(at) {
+            readable.history = History::Exclude;
+        }
+        file.message(at, &tree, readable);
+    }
+    (file.text.into_bytes(), left_behind)
+}
+
+/// A file in the making.
+struct ReadableFile<'a> {
+    writer: CellWriter<'a>,
+    text: String,
+    /// The name of the head of each message that is in the file.
+    names: Vec<Option<String>>,
+    /// The same by the ids of the messages.
+    by_id: HashMap<MessageId, String>,
+    /// The last message of each chain.
+    last: HashMap<Option<String>, usize>,
+}
+
+impl ReadableFile<'_> {
+    fn message(&mut self, at: usize, tree: &Tree<'_>, mut message: Message) {
+        self.name_cells(&mut message.body);
+        let mut cells = self.writer.cells(&message);
+        let is_there = |place: &usize| self.names[*place].is_some();
+        let parent = tree.ancestors(at).skip(1).find(is_there);
+        if parent != self.last.get(&message.agent_id).copied() {
+            let name = parent.and_then(|parent| self.names[parent].clone());
+            cells.change_head(|head| head.with("parent", name.unwrap_or_default()));
+        }
+        if let Some(agent) = &message.agent_id {
+            cells.change_head(|head| head.with("agent_id", agent.as_str()));
+        }
+        for cell in &cells.cells {
+            push_cell(&mut self.text, cell);
+        }
+        let name = cells.name().to_string();
+        self.last.insert(message.agent_id, at);
+        self.by_id.insert(message.id, name.clone());
+        self.names[at] = Some(name);
+    }
+
+    /// Names the messages that a message is about by their cells.
+    fn name_cells(&self, body: &mut Body) {
+        let rename = |id: &mut Option<MessageId>| {
+            let name = id.as_ref().and_then(|id| self.by_id.get(id));
+            *id = name.map(|name| MessageId::from(name.as_str()));
+        };
+        match body {
+            Body::Summary(body) => {
+                rename(&mut body.from);
+                rename(&mut body.to);
+            }
+            Body::CompactBoundary(body) => {
+                rename(&mut body.summary_id);
+                rename(&mut body.kept_from);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A message with what its cells can say; `None` if that is nothing.
+fn readable(message: &Message, left_behind: &mut LeftBehind) -> Option<Message> {
+    let body = readable_body(&message.body, left_behind);
+    let Some(body) = body else {
+        left_behind.other_records += 1;
+        return None;
+    };
+    let is_answer = matches!(body, Body::Assistant(_));
+    let usage = message.usage.as_deref();
+    let counts = usage.map_or(0, |usage| {
+        let counts = [
+            usage.total_tokens,
+            usage.cache_creation_5m_tokens,
+            usage.cache_creation_1h_tokens,
+            usage.reasoning_tokens,
+        ];
+        counts.iter().flatten().count() + usage.extra.len()
+    });
+    let is_summed_up =
+        message.history == History::Summary && message.extra.get("summary").is_some();
+    left_behind.provider_details += counts + message.extra.len() - usize::from(is_summed_up)
+        + message.unknown.len()
+        + usize::from(message.response_id.is_some())
+        + usize::from(is_answer && message.duration_ms.is_some());
+    Some(Message { body, ..message.clone() })
+}
+
+/// What a body says in words.
+fn readable_body(body: &Body, left_behind: &mut LeftBehind) -> Option<Body> {
+    match body {
+        Body::User(body) => {
+            let content = words(&body.content, left_behind)?;
+            let source = body.source.clone();
+            let said = User { content, source, ..User::default() };
+            let rest = User { content: said.content.clone(), ..body.clone() };
+            left_behind.provider_details += usize::from(rest != said);
+            Some(Body::User(said))
+        }
+        Body::Assistant(body) => {
+            let content = words(&body.content, left_behind)?;
+            // An answer is blocks.
+            let content = match content {
+                Content::Text(text) => Content::Blocks(vec![Block::from_text(text)]),
+                content => content,
+            };
+            Some(Body::Assistant(Assistant { content, ..body.clone() }))
+        }
+        Body::ToolUse(call) => {
+            let content = Content::Blocks(vec![Block::ToolUse(call.clone())]);
+            Some(Body::Assistant(Assistant { content, ..Assistant::default() }))
+        }
+        Body::ToolResult(result) => {
+            let content = Content::Blocks(vec![Block::ToolResult(result.clone())]);
+            Some(Body::User(User { content, ..User::default() }))
+        }
+        Body::System(body) => {
+            let mut body = body.clone();
+            body.content = text_of(&body.content, left_behind)?;
+            Some(Body::System(body))
+        }
+        Body::Attachment(body) => {
+            let mut body = body.clone();
+            body.content = text_of(&body.content, left_behind)?;
+            left_behind.provider_details += body.data.as_ref().map_or(0, fields_beside_path);
+            Some(Body::Attachment(body))
+        }
+        Body::Notification(body) => {
+            let mut body = body.clone();
+            body.content = text_of(&body.content, left_behind)?;
+            left_behind.provider_details += usize::from(body.data.take().is_some());
+            Some(Body::Notification(body))
+        }
+        Body::Summary(body) => {
+            let mut body = body.clone();
+            body.text = Text::Plain(body.text.as_str().into_owned());
+            (!body.text.is_empty()).then_some(Body::Summary(body))
+        }
+        Body::CompactBoundary(_) => Some(body.clone()),
+        Body::Progress(_) | Body::Tombstone(_) | Body::State(_) | Body::Other(_) => None,
+    }
+}
+
+/// How many fields the data of an attachment has beside the path of a file.
+fn fields_beside_path(data: &Raw) -> usize {
+    let Some(fields) = data.as_object() else { return 1 };
+    fields.len() - usize::from(fields.get("path").and_then(Raw::as_string).is_some())
+}
+
+/// The blocks of a content that people can read; `None` if there are none.
+fn words(content: &Content, left_behind: &mut LeftBehind) -> Option<Content> {
+    match content {
+        Content::Empty => None,
+        Content::Text(text) => {
+            let text = Text::Plain(text.as_str().into_owned());
+            (!text.is_empty()).then_some(Content::Text(text))
+        }
+        Content::Blocks(blocks) => {
+            let mut kept: Vec<Block> = Vec::new();
+            for block in blocks {
+                kept.extend(readable_block(block, left_behind));
+            }
+            match kept.as_slice() {
+                [] => None,
+                [Block::Text(text)] => Some(Content::Text(text.text.clone())),
+                _ => Some(Content::Blocks(kept)),
+            }
+        }
+    }
+}
+
+/// A block that people can read.
+fn readable_block(block: &Block, left_behind: &mut LeftBehind) -> Option<Block> {
+    if is_opaque(block) {
+        left_behind.encrypted_reasoning += 1;
+        return None;
+    }
+    let mut block = block.clone();
+    if let Block::Thinking(thinking) = &mut block {
+        left_behind.signatures += usize::from(thinking.signature.take().is_some());
+    }
+    let (text, extra): (&mut Text, &mut RawMap) = match &mut block {
+        Block::Text(text) => (&mut text.text, &mut text.extra),
+        Block::Thinking(thinking) => (&mut thinking.thinking, &mut thinking.extra),
+        _ => return Some(block),
+    };
+    *text = Text::Plain(text.as_str().into_owned());
+    left_behind.provider_details += std::mem::take(extra).len();
+    (!text.is_empty()).then_some(block)
+}
+
+/// The text of a content; `None` if there is none.
+fn text_of(content: &Content, left_behind: &mut LeftBehind) -> Option<Content> {
+    if let Content::Blocks(blocks) = content {
+        let is_other = |block: &&Block| !matches!(block, Block::Text(_));
+        left_behind.provider_details += blocks.iter().filter(is_other).count();
+    }
+    let text = content.text();
+    (!text.is_empty()).then_some(Content::Text(Text::Plain(text)))
+}
