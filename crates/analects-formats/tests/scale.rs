@@ -1,11 +1,14 @@
 //! Large and hostile files cost time in proportion to their size, and no stack.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use analects_core::SessionId;
+use analects_core::{Message, SessionId};
 use analects_formats::msgfile::item::items;
-use analects_formats::msgfile::{Document, NewCell, append, decode, messages, show, tidy};
+use analects_formats::msgfile::{
+    CellsHash, Document, NewCell, append, decode, messages_knowing, show, tidy,
+};
 
 /// Reads a file made of `count` pieces and one made of four times as many: the second may take
 /// about four times as long, where a quadratic path would take sixteen times.
@@ -33,7 +36,8 @@ fn check<T: Into<Vec<u8>>>(
 
 fn everything(document: &Document) {
     document.problems();
-    messages(document, &SessionId::default());
+    let nothing: HashMap<CellsHash, Message> = HashMap::new();
+    messages_knowing(document, &SessionId::default(), &nothing);
     show(document, "x.msg.md");
     tidy(document);
     append(document, &NewCell::message(document.next_id(), "x"));

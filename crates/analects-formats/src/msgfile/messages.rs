@@ -7,12 +7,16 @@
 mod added;
 mod answers;
 mod blocks;
+mod cell;
 mod cells;
 mod describe;
 mod details;
+mod draft;
 mod encode;
+mod fields;
 pub(crate) mod images;
 mod known;
+mod lookup;
 mod part_names;
 mod problems;
 mod read;
@@ -27,10 +31,10 @@ pub(crate) use details::{details_cell, details_lines};
 pub use encode::{add_residue, answer, encode};
 pub use images::pictures_in;
 pub use known::{CellsHash, KnownMessages, messages_knowing};
+pub(crate) use lookup::{placed_messages, places, side_places};
 pub(crate) use problems::mentioned_by;
 pub use problems::message_problems;
 pub use read::messages;
-pub(crate) use read::{placed_messages, places, side_places};
 pub use readable::{LeftBehind, encode_readable};
 
 /// The conversation that a file of that name holds, unless its frontmatter has an `id`.

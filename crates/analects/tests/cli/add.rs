@@ -163,11 +163,11 @@ fn replies() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", format!("{AGENTS}# %% [^q]\n\n[^q]: [markdown]\n\nhi\n"));
     let add = |args: &[&str]| sandbox.run(&[&["add", "a.msg.md", "--output"], args].concat());
-    add(&["from the default"]).assert_answer("2\n");
-    add(&["--agent", "poet", "--of", "q", "a poem"]).assert_answer("3\n");
-    sandbox.run(&["add", "a.msg.md", "more"]).assert_answer("4\n");
-    add(&["--of", "q", "a second thought"]).assert_answer("5\n");
-    add(&["--of", "4", "--id", "last", "an answer"]).assert_answer("last\n");
+    add(&["from the default"]).assert_answer("1\n");
+    add(&["--agent", "poet", "--of", "q", "a poem"]).assert_answer("2\n");
+    sandbox.run(&["add", "a.msg.md", "more"]).assert_answer("3\n");
+    add(&["--of", "q", "a second thought"]).assert_answer("4\n");
+    add(&["--of", "3", "--id", "last", "an answer"]).assert_answer("last\n");
     let show = sandbox.show("a.msg.md");
     let cells = show["cells"].as_array().unwrap();
     let authors: Vec<_> = cells.iter().map(|cell| cell["agent"].as_str().unwrap_or("")).collect();

@@ -37,19 +37,17 @@ fn lines(text: &str) -> Vec<String> {
 fn a_session_by_way_of_a_message_file_is_the_session() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", SESSION);
-    for full in [&[][..], &["--full"]] {
-        let with = |args: &[&str]| {
-            let run = sandbox.run(&[args, full].concat());
-            assert_eq!(run.code, Some(0), "{}", run.stderr);
-            run
-        };
-        with(&["convert", "s.jsonl", "-o", "s.msg.md", "--force"]);
-        let by_file = with(&["convert", "s.msg.md", "--to", "transcript"]);
-        let direct = with(&["convert", "s.jsonl", "--to", "transcript"]);
-        assert_eq!(lines(&by_file.stdout), lines(&direct.stdout));
-        assert_eq!(lines(&direct.stdout).len(), if full.is_empty() { 7 } else { 9 });
-        assert!(direct.stdout.contains(r#""toolUseResult":{"new":[1.50]}"#));
-    }
+    let with = |args: &[&str]| {
+        let run = sandbox.run(&[args, &["--full"]].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run
+    };
+    with(&["convert", "s.jsonl", "-o", "s.msg.md"]);
+    let by_file = with(&["convert", "s.msg.md", "--to", "transcript"]);
+    let direct = with(&["convert", "s.jsonl", "--to", "transcript"]);
+    assert_eq!(lines(&by_file.stdout), lines(&direct.stdout));
+    assert_eq!(lines(&direct.stdout).len(), 9);
+    assert!(direct.stdout.contains(r#""toolUseResult":{"new":[1.50]}"#));
 }
 
 #[test]
@@ -57,7 +55,7 @@ fn what_is_left_out_is_told() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", SESSION);
     let run = sandbox.run(&["convert", "s.jsonl", "-o", "s.msg.md"]);
-    let told = "s.jsonl: 2 records that are no conversation are left out; --full keeps them\n";
+    let told = "s.jsonl: 16 provider details, 3 other records; --full keeps them\n";
     assert_eq!((run.code, &*run.stdout, &*run.stderr), (Some(0), "", told));
     let text = sandbox.read("s.msg.md");
     assert!(text.contains("Read both.") && text.contains("One and two."), "{text}");

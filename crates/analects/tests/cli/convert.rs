@@ -96,6 +96,7 @@ fn losses_are_data() {
         "path": "t.jsonl", "output": "t.chat.md", "from": "transcript", "to": "chatmd",
         "written": false, "messages": 1, "left_out": 0, "problems": [],
         "losses": [{"message": "m1", "what": "duration_ms", "why": "there is no place for it"}],
+        "left_behind": {"provider_details": 0, "signatures": 0, "encrypted_reasoning": 0, "other_records": 0},
     });
     assert_eq!(done, expected);
     assert_eq!(json(&run.stderr)["error"]["kind"], "input");
@@ -170,7 +171,7 @@ fn the_same_format_is_copied_byte_by_byte() {
 fn requests_come_back_by_way_of_a_message_file() {
     let sandbox = Sandbox::new();
     sandbox.write("r.json", REQUEST);
-    sandbox.run(&["convert", "r.json", "-o", "r.msg.md"]).assert_answer("");
+    sandbox.run(&["convert", "r.json", "-o", "r.msg.md", "--full"]).assert_answer("");
     let run = sandbox.run(&["convert", "r.msg.md", "--to", "openai"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
     assert_eq!(json(&run.stdout), json(REQUEST));

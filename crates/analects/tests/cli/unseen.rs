@@ -100,7 +100,7 @@ fn after_a_rewind_the_other_branch_is_marked_and_answers_belong_to_their_questio
         .collect();
     assert_eq!(belongs[0], "2 reply line 13 of 1 other branch Forty-two.");
     assert_eq!(belongs[1], "4 reply line 25 of 3 other branch Forty-eight.");
-    assert!(belongs[2].starts_with("5 notification line 31 Back to cell 1"), "{belongs:?}");
+    assert!(belongs[2].starts_with("n1 notification line 31 Back to cell 1"), "{belongs:?}");
     assert!(belongs[3].contains("of 1 42."), "{belongs:?}");
     // What is said then, and its answer, belong together; the way back leads to the first branch.
     done(&sandbox.run(&["chat", "a.msg.md", "times eight?"]));

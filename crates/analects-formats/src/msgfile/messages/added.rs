@@ -9,7 +9,7 @@ use analects_core::{Body, Ids, Message, MessageId, SessionId};
 use super::cells::CellWriter;
 use super::describe::Style;
 use super::known::{CellsHash, is_partial, may_be_known};
-use super::read::{CellNames, messages_of_cells, places};
+use super::lookup::{CellNames, messages_of_cells, places};
 use crate::msgfile::attributes::with_ids;
 use crate::msgfile::item::{ItemError, ItemErrorKind};
 use crate::msgfile::{Cell, CellKind, Document, NewCell, Splice, answer_behind, append_all};

@@ -6,7 +6,7 @@ use analects_core::{Ids, Message, SessionId};
 
 use super::cells::CellWriter;
 use super::known::{CellsHash, is_partial};
-use super::read::messages_of_cells;
+use super::lookup::messages_of_cells;
 use crate::msgfile::attributes::with_numbers;
 use crate::msgfile::{Cell, Document, Splice, answer_behind, append_answer};
 

@@ -7,8 +7,8 @@ use analects_core::{
     ToolResult, ToolUse,
 };
 
+use super::cell::Read;
 use super::part_names::PartNames;
-use super::read::Read;
 use crate::msgfile::invoke::{self, Arguments, Invoke};
 use crate::msgfile::{CellKind, NewCell, base64, output};
 

@@ -43,7 +43,7 @@ impl Description {
         if style != Style::Exact && message.history == History::Summary {
             description.add("summary", message.extra.get("summary").and_then(Raw::as_string));
         }
-        description.add("time", message.created_at.map(|time| shown_time(time, style)));
+        description.add("time", message.created_at.map(|time| shown_time(time, message, style)));
         let is_usual = |model: &&String| {
             style != Style::Exact && usual_model.is_some_and(|usual| is_model(model, usual))
         };
@@ -101,10 +101,11 @@ impl Description {
     }
 }
 
-/// A time: people read whole seconds.
-fn shown_time(time: Timestamp, style: Style) -> String {
+/// The time of a message: people read whole seconds. What came with a compaction is known by its exact time.
+fn shown_time(time: Timestamp, message: &Message, style: Style) -> String {
+    let is_said = matches!(message.body, Body::User(_) | Body::Assistant(_));
     let whole = Timestamp::from_second(time.as_second()).unwrap_or(time);
-    let shown = if style == Style::Exact { time } else { whole };
+    let shown = if is_said && style != Style::Exact { whole } else { time };
     shown.to_string()
 }
 

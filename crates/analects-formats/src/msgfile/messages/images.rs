@@ -3,7 +3,7 @@
 
 use analects_core::{Block, Image, Raw, RawMap, Source};
 
-use super::read::Read;
+use super::cell::Read;
 use crate::msgfile::CellKind;
 use crate::msgfile::encode::closed_fences;
 

@@ -8,87 +8,20 @@ use std::collections::{HashMap, HashSet};
 use analects_core::{
     Assistant, Attachment, AttachmentKind, Block, Body, CompactBoundary, CompactTrigger, Content,
     History, Json, LineIndex, Message, MessageId, Notification, Other, Problem, Progress, Raw,
-    SessionId, Severity, StopReason, Summary, System, Text, TokenUsage, Tombstone, User,
-    UserSource,
+    SessionId, Severity, Summary, System, Text, Tombstone, User, UserSource,
 };
 
 use super::blocks::{self, Calls};
+use super::cell::Read;
 use super::cells::path_data;
-use super::describe::read_tokens;
 use super::details::Details;
-use super::known::{CellsHash, KnownMessages, in_place_of, is_same_type, may_be_known};
+use super::draft::{Draft, Shape, close};
+use super::fields::read_shared;
+use super::known::{KnownMessages, in_place_of, is_same_type, may_be_known};
 use super::{Names, images};
 use crate::Decoded;
-use crate::msgfile::agents::{OUTPUT_WORDS, names_author};
-use crate::msgfile::parts::whole_of;
 use crate::msgfile::show::is_output_of;
-use crate::msgfile::{Cell, CellKind, Document, Meta};
-
-/// A cell with what is read of it more than once.
-pub(super) struct Read<'a> {
-    pub(super) cell: Cell<'a>,
-    pub(super) name: Cow<'a, str>,
-    pub(super) word: Cow<'a, str>,
-    pub(super) meta: Meta,
-    pub(super) text: Cow<'a, str>,
-    /// Whether its type word has no meaning on a cell of its kind.
-    misplaced: bool,
-}
-
-impl<'a> Read<'a> {
-    fn new(cell: Cell<'a>) -> Read<'a> {
-        let (meta, word) = (cell.meta().unwrap_or_default(), cell.word());
-        // What only comes back from somebody is nothing that a person writes: then it is text.
-        let is_output = || OUTPUT_WORDS.contains(&&*word) && word != "block";
-        let misplaced = cell.kind() == CellKind::Message && is_output();
-        let word = if misplaced { Cow::Borrowed("markdown") } else { word };
-        let (name, text) = (cell.name(), cell.content_of(&meta));
-        Read { cell, name, word, meta, text, misplaced }
-    }
-
-    pub(super) fn get(&self, key: &str) -> Option<&str> {
-        self.meta.get(key)
-    }
-
-    /// The media type of an output that says that it is bytes in base64.
-    pub(super) fn binary_type(&self) -> Option<&str> {
-        let is_base64 = self.is_output() && self.get("encoding") == Some("base64");
-        self.get("mime_type").filter(|_| is_base64)
-    }
-
-    fn is_output(&self) -> bool {
-        self.cell.kind() == CellKind::Output
-    }
-
-    /// Whether it is a head of a person's cell and nothing else.
-    fn is_bare(&self) -> bool {
-        !self.is_output() && self.text.is_empty() && self.meta == Meta::default()
-    }
-
-    /// Whether it stands on the person's side of the conversation: what a person writes, and the
-    /// results of tools.
-    fn is_users(&self) -> bool {
-        !self.is_output() || (self.word == "tool" && !self.is_call())
-    }
-
-    fn meta_word(&self) -> &str {
-        self.meta.type_word.as_deref().unwrap_or_default()
-    }
-
-    /// The id of the cell that it is a call or another part of, by its own id.
-    fn whole_id(&self) -> Option<&str> {
-        if self.is_call() {
-            return self.name.rsplit_once('.').map(|(whole, _)| whole);
-        }
-        let is_speech = self.word == "block" || !OUTPUT_WORDS.contains(&&*self.word);
-        whole_of(&self.name).filter(|_| self.is_output() && is_speech)
-    }
-
-    /// Whether it is a call of a tool; else a `[tool]` cell is a result.
-    pub(super) fn is_call(&self) -> bool {
-        self.word == "tool" && self.get("name").is_some()
-    }
-}
+use crate::msgfile::{Cell, Document};
 
 /// The messages of a document: each follows the one before it in its chain, unless `parent=` says
 /// otherwise. `session` names the conversation if the frontmatter does not.
@@ -103,74 +36,6 @@ pub(super) fn read_cells<'a>(
     cells: impl Iterator<Item = Cell<'a>>,
 ) -> Decoded {
     reader_of(document, session, cells).finish(None)
-}
-
-/// What the messages and the calls of a document are called in it.
-#[derive(Debug, Default)]
-pub(super) struct CellNames {
-    /// The first cell of each message.
-    pub(super) messages: HashMap<MessageId, String>,
-    /// The cell of each call, by the name that the provider gave the call.
-    pub(super) calls: HashMap<String, String>,
-}
-
-impl CellNames {
-    pub(super) fn of(document: &Document, session: &SessionId) -> CellNames {
-        let reader = reader_of(document, session, document.cells());
-        let messages =
-            reader.messages.into_iter().map(|draft| (draft.message.id, draft.name.into_owned()));
-        CellNames { messages: messages.collect(), calls: reader.calls.into_cells() }
-    }
-}
-
-/// The place of the first cell of each message, from 0. Of messages of one id, the last counts.
-pub(crate) fn places(document: &Document, session: &SessionId) -> HashMap<MessageId, usize> {
-    let drafts = reader_of(document, session, document.cells()).messages.into_iter();
-    drafts.map(|draft| (draft.message.id, draft.cell.ordinal() - 1)).collect()
-}
-
-/// The messages of a document, and the place of the first cell of each, from 0.
-pub(crate) fn placed_messages(document: &Document) -> (Vec<Message>, Vec<usize>) {
-    let reader = reader_of(document, &SessionId::default(), document.cells());
-    let places = reader.messages.iter().map(|draft| draft.cell.ordinal() - 1).collect();
-    (reader.finish(None).messages, places)
-}
-
-/// The places of the cells of side chains, from 0: of their messages, and of all that is a part of these.
-pub(crate) fn side_places(document: &Document) -> HashSet<usize> {
-    // Most files have none, and then need not be read.
-    if !document.mentions("agent_id") {
-        return HashSet::new();
-    }
-    let reader = reader_of(document, &SessionId::default(), document.cells());
-    let is_side = |draft: &Draft<'_>| draft.message.agent_id.is_some();
-    let firsts: HashMap<usize, bool> =
-        reader.messages.iter().map(|draft| (draft.cell.ordinal() - 1, is_side(draft))).collect();
-    let of_owner =
-        |name: &str| reader.owners.get(name).is_some_and(|at| is_side(&reader.messages[*at]));
-    let cells = document.cells().enumerate();
-    let sides = cells
-        .filter(|(at, cell)| firsts.get(at).copied().unwrap_or_else(|| of_owner(&cell.name())));
-    sides.map(|(at, _)| at).collect()
-}
-
-/// The message that the cell of each name belongs to, as its cells say it, and their hash.
-pub(super) fn messages_of_cells(
-    document: &Document,
-    session: &SessionId,
-    names: &[String],
-) -> Vec<Option<(Message, CellsHash)>> {
-    let mut reader = reader_of(document, session, document.cells());
-    let mut found = Vec::new();
-    for name in names {
-        let owner = reader.owners.get(name.as_str()).copied();
-        let draft = owner.map(|at| &mut reader.messages[at]).filter(|draft| draft.open);
-        found.push(draft.map(|draft| {
-            let hash = draft.hash();
-            (close(draft.clone()), hash)
-        }));
-    }
-    found
 }
 
 pub(super) fn reader_of<'a>(
@@ -200,11 +65,11 @@ pub(super) struct Reader<'a> {
     lines: LineIndex<'a>,
     session: SessionId,
     names: Names,
-    messages: Vec<Draft<'a>>,
+    pub(super) messages: Vec<Draft<'a>>,
     /// Which message a cell belongs to.
-    owners: HashMap<Cow<'a, str>, usize>,
+    pub(super) owners: HashMap<Cow<'a, str>, usize>,
     last: Last,
-    calls: Calls,
+    pub(super) calls: Calls,
     /// The cells that stand before the one whose parts they are, and where that is.
     leading: HashMap<usize, usize>,
     /// The messages whose parts stand before the cell at this place, which belongs to them.
@@ -234,60 +99,6 @@ impl Last {
         match chain {
             None => self.main = Some(message),
             Some(chain) => _ = self.sides.insert(chain.clone(), message),
-        }
-    }
-}
-
-/// A message in the making: its blocks come from several cells.
-#[derive(Clone)]
-struct Draft<'a> {
-    message: Message,
-    /// The name of the cell that says what is known of it.
-    name: Cow<'a, str>,
-    cell: Cell<'a>,
-    /// Its other cells.
-    parts: Vec<Cell<'a>>,
-    blocks: Vec<Block>,
-    shape: Option<Shape>,
-    /// Whether its blocks are put together at the end.
-    open: bool,
-}
-
-/// How the first cell of a message says its content is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    Empty,
-    Text,
-    Blocks,
-    Other,
-}
-
-impl Shape {
-    fn of(word: &str) -> Shape {
-        match word {
-            "empty" => Shape::Empty,
-            "text" => Shape::Text,
-            "blocks" => Shape::Blocks,
-            _ => Shape::Other,
-        }
-    }
-}
-
-impl Draft<'_> {
-    /// The hash of its cells.
-    fn hash(&self) -> CellsHash {
-        let mut cells = self.parts.clone();
-        cells.push(self.cell);
-        cells.sort_unstable_by_key(|cell| cell.at);
-        CellsHash::of(cells)
-    }
-
-    /// Whether a cell can be a part of this message: both are of the same side.
-    fn takes(&self, read: &Read<'_>) -> bool {
-        match self.message.body {
-            Body::User(_) => read.is_users(),
-            Body::Assistant(_) => !read.is_users(),
-            _ => self.open,
         }
     }
 }
@@ -651,88 +462,4 @@ impl<'a> Reader<'a> {
 
 fn attachment(kind: AttachmentKind, data: Option<Raw>) -> Body {
     Body::Attachment(Attachment { kind, content: Content::Empty, data })
-}
-
-/// Puts the blocks of a message together.
-fn close(draft: Draft<'_>) -> Message {
-    let Draft { mut message, blocks, shape, .. } = draft;
-    let calls = blocks.iter().any(|block| matches!(block, Block::ToolUse(_)));
-    let is_answer = matches!(message.body, Body::Assistant(_));
-    let content = match (shape, blocks) {
-        (Some(Shape::Empty), _) => Content::Empty,
-        (Some(Shape::Text), blocks) => Content::Text(text_of(blocks)),
-        (Some(_), blocks) => Content::Blocks(blocks),
-        (None, blocks) if is_answer || blocks.len() > 1 => Content::Blocks(blocks),
-        (None, blocks) if matches!(blocks.as_slice(), [Block::Text(_)]) => {
-            Content::Text(text_of(blocks))
-        }
-        (None, blocks) if blocks.is_empty() => Content::Empty,
-        (None, blocks) => Content::Blocks(blocks),
-    };
-    match &mut message.body {
-        Body::User(body) => body.content = content,
-        Body::System(body) => body.content = content,
-        Body::Attachment(body) => body.content = content,
-        Body::Notification(body) => body.content = content,
-        Body::Assistant(body) => {
-            body.content = content;
-            if body.stop_reason.is_none() && !message.is_api_error_message {
-                body.stop_reason =
-                    Some(if calls { StopReason::ToolUse } else { StopReason::EndTurn });
-            }
-            body.stop_reason = body.stop_reason.take().filter(|reason| !reason.as_str().is_empty());
-        }
-        _ => {}
-    }
-    message
-}
-
-fn text_of(blocks: Vec<Block>) -> Text {
-    match blocks.into_iter().next() {
-        Some(Block::Text(block)) => block.text,
-        _ => Text::default(),
-    }
-}
-
-/// Reads what any cell may say about its message.
-fn read_shared(read: &Read<'_>, message: &mut Message) {
-    let string = |key: &str| read.get(key).map(str::to_string);
-    let number = |key: &str| read.get(key).and_then(|value| value.parse().ok());
-    let tokens = read.get("tokens").and_then(read_tokens);
-    let usage = TokenUsage {
-        input_tokens: number("input_tokens").or(tokens.map(|(input, _)| input)),
-        output_tokens: number("output_tokens").or(tokens.map(|(_, output)| output)),
-        cache_read_input_tokens: number("cache_read_tokens"),
-        cache_creation_input_tokens: number("cache_creation_tokens"),
-        reasoning_tokens: number("reasoning_tokens"),
-        ..TokenUsage::default()
-    };
-    message.history = read.get("history").and_then(History::parse).unwrap_or_default();
-    message.created_at = read.get("time").and_then(|time| time.parse().ok());
-    message.agent_id = string("agent_id");
-    message.author = string("author").or_else(|| default_author(read));
-    message.author = message.author.take().filter(|author| !author.is_empty());
-    message.model = string("model");
-    message.response_id = string("response_id");
-    message.cost_usd = read.get("cost").and_then(|value| value.parse().ok());
-    message.duration_ms = read.get("duration").and_then(milliseconds);
-    message.usage = (!usage.is_empty()).then(|| Box::new(usage));
-    message.is_api_error_message = read.get("error") == Some("1");
-    if let Some(summary) = read.get("summary").filter(|_| message.history == History::Summary) {
-        message.extra.push("summary", Raw::string(summary));
-    }
-    if let Body::Assistant(body) = &mut message.body {
-        body.stop_reason = string("stop_reason").map(StopReason::from);
-    }
-}
-
-/// The author of a reply is its type word.
-fn default_author(read: &Read<'_>) -> Option<String> {
-    let is_reply = read.is_output() && names_author(&read.word);
-    (is_reply && read.cell.is_sealed()).then(|| read.word.to_string())
-}
-
-fn milliseconds(duration: &str) -> Option<u64> {
-    let seconds: f64 = duration.strip_suffix('s')?.parse().ok()?;
-    (0.0..1e12).contains(&seconds).then(|| (seconds * 1000.0).round() as u64)
 }

@@ -120,9 +120,10 @@ impl Report {
             ui::remark(&format!("{}: and {more} more; --json lists them all", self.path));
         }
         if !self.left_behind.is_empty() {
-            ui::remark(&format!("{}: {}; --full keeps them", self.path, self.left_behind));
-        }
-        if self.left_out > 0 {
+            let mut left_behind = self.left_behind;
+            left_behind.other_records += self.left_out;
+            ui::remark(&format!("{}: {left_behind}; --full keeps them", self.path));
+        } else if self.left_out > 0 {
             let records = match self.left_out {
                 1 => "1 record that is no conversation is".to_string(),
                 count => format!("{count} records that are no conversation are"),

@@ -1,0 +1,78 @@
+//! Where the messages of a document are, by their cells.
+
+use std::collections::{HashMap, HashSet};
+
+use analects_core::{Message, MessageId, SessionId};
+
+use super::draft::{Draft, close};
+use super::known::CellsHash;
+use super::read::reader_of;
+use crate::msgfile::Document;
+
+/// What the messages and the calls of a document are called in it.
+#[derive(Debug, Default)]
+pub(super) struct CellNames {
+    /// The first cell of each message.
+    pub(super) messages: HashMap<MessageId, String>,
+    /// The cell of each call, by the name that the provider gave the call.
+    pub(super) calls: HashMap<String, String>,
+}
+
+impl CellNames {
+    pub(super) fn of(document: &Document, session: &SessionId) -> CellNames {
+        let reader = reader_of(document, session, document.cells());
+        let messages =
+            reader.messages.into_iter().map(|draft| (draft.message.id, draft.name.into_owned()));
+        CellNames { messages: messages.collect(), calls: reader.calls.into_cells() }
+    }
+}
+
+/// The place of the first cell of each message, from 0. Of messages of one id, the last counts.
+pub(crate) fn places(document: &Document, session: &SessionId) -> HashMap<MessageId, usize> {
+    let drafts = reader_of(document, session, document.cells()).messages.into_iter();
+    drafts.map(|draft| (draft.message.id, draft.cell.ordinal() - 1)).collect()
+}
+
+/// The messages of a document, and the place of the first cell of each, from 0.
+pub(crate) fn placed_messages(document: &Document) -> (Vec<Message>, Vec<usize>) {
+    let reader = reader_of(document, &SessionId::default(), document.cells());
+    let places = reader.messages.iter().map(|draft| draft.cell.ordinal() - 1).collect();
+    (reader.finish(None).messages, places)
+}
+
+/// The places of the cells of side chains, from 0: of their messages, and of all that is a part of these.
+pub(crate) fn side_places(document: &Document) -> HashSet<usize> {
+    // Most files have none, and then need not be read.
+    if !document.mentions("agent_id") {
+        return HashSet::new();
+    }
+    let reader = reader_of(document, &SessionId::default(), document.cells());
+    let is_side = |draft: &Draft<'_>| draft.message.agent_id.is_some();
+    let firsts: HashMap<usize, bool> =
+        reader.messages.iter().map(|draft| (draft.cell.ordinal() - 1, is_side(draft))).collect();
+    let of_owner =
+        |name: &str| reader.owners.get(name).is_some_and(|at| is_side(&reader.messages[*at]));
+    let cells = document.cells().enumerate();
+    let sides = cells
+        .filter(|(at, cell)| firsts.get(at).copied().unwrap_or_else(|| of_owner(&cell.name())));
+    sides.map(|(at, _)| at).collect()
+}
+
+/// The message that the cell of each name belongs to, as its cells say it, and their hash.
+pub(super) fn messages_of_cells(
+    document: &Document,
+    session: &SessionId,
+    names: &[String],
+) -> Vec<Option<(Message, CellsHash)>> {
+    let mut reader = reader_of(document, session, document.cells());
+    let mut found = Vec::new();
+    for name in names {
+        let owner = reader.owners.get(name.as_str()).copied();
+        let draft = owner.map(|at| &mut reader.messages[at]).filter(|draft| draft.open);
+        found.push(draft.map(|draft| {
+            let hash = draft.hash();
+            (close(draft.clone()), hash)
+        }));
+    }
+    found
+}
