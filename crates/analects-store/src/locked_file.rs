@@ -328,6 +328,7 @@ impl LockedFile {
         self.is_sure = opened.is_sure;
         self.redo = opened.redo;
         self.kept.extend(opened.kept);
+        self.recovered.extend(opened.recovered);
         self.lock = opened.lock;
         Ok(())
     }
@@ -352,7 +353,7 @@ impl LockedFile {
     fn write(&mut self, splice: &Splice) -> Result<bool, StoreError> {
         let source = self.document.source();
         if splice.at.of(source) == splice.bytes && self.seen.is_some() {
-            return Ok(true);
+            return self.is_quiet();
         }
         if let Some(seen) =
             self.seen.filter(|_| source.len() > self.large && splice.is_append(source))
@@ -370,6 +371,13 @@ impl LockedFile {
             }
         }
         self.replace(splice)
+    }
+
+    /// Whether the file still holds what was read, and nobody is writing to it: an editor may have emptied it just
+    /// before it was read.
+    fn is_quiet(&self) -> Result<bool, StoreError> {
+        wait_for_writers(&*self.vfs, &self.path, &self.name, self.patience)?;
+        Ok(self.vfs.facts(&self.path).ok() == self.seen)
     }
 
     fn replace(&mut self, splice: &Splice) -> Result<bool, StoreError> {

@@ -1,5 +1,6 @@
 //! Files on a real disk.
 
+mod answers;
 mod crashes;
 mod editors;
 mod faults;
@@ -13,7 +14,7 @@ mod sessions;
 use std::fs;
 
 use analects_core::{Ids, Message, Source};
-use analects_formats::msgfile::{Document, NewCell, append};
+use analects_formats::msgfile::{NewCell, append};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -49,9 +50,6 @@ impl Disk {
         document.cells().map(|cell| cell.content().into_owned()).collect()
     }
 }
-
-/// The empty cell that stands behind a complete reply.
-const READY: &str = "";
 
 #[test]
 fn cells_are_added_to_what_is_there() {
@@ -98,70 +96,6 @@ fn mode_and_symbolic_link_survive() {
     assert!(disk.path("link.msg.md").is_symlink());
     assert_eq!(disk.contents("real.msg.md"), ["x"]);
     assert_eq!(disk.path("real.msg.md").metadata().unwrap().permissions().mode() & 0o777, 0o640);
-}
-
-/// A reply that has begun and grown a little.
-fn growing_reply(disk: &Disk) -> Reply {
-    let mut file = disk.open("a.msg.md").unwrap();
-    file.append(|_| NewCell::message("1", "question")).unwrap();
-    let mut reply = file.start_reply(|_| NewCell::reply("2", "quick", "")).unwrap();
-    reply.push("one\n# %%");
-    reply.flush();
-    reply
-}
-
-fn whole(_: &Document, id: &str) -> (Vec<NewCell>, Option<String>) {
-    (vec![NewCell::reply(id, "quick", "one\n# %% two\nthree")], None)
-}
-
-#[test]
-fn an_editor_may_save_before_anything_is_written() {
-    let disk = Disk::new();
-    let mut file = disk.open("a.msg.md").unwrap();
-    file.append(|_| NewCell::message("1", "question")).unwrap();
-    let typed = disk.text("a.msg.md") + "\n# %%\n\ntyped meanwhile\n";
-    fs::write(disk.path("a.msg.md"), &typed).unwrap();
-    let start = |document: &Document| NewCell::reply(document.next_id(), "quick", "");
-    let reply = file.start_reply(start).unwrap();
-    assert!(disk.text("a.msg.md").starts_with(&typed));
-    reply.finish(whole).unwrap();
-    let expected = ["question", "typed meanwhile", "one\n# %% two\nthree", READY];
-    assert_eq!(disk.contents("a.msg.md"), expected);
-}
-
-#[test]
-fn what_a_person_writes_into_a_growing_reply_stays() {
-    // Below the text, it becomes a cell of its own.
-    let disk = Disk::new();
-    let reply = growing_reply(&disk);
-    let text = disk.text("a.msg.md").replace("streaming\"", "streaming\" mine=1");
-    fs::write(disk.path("a.msg.md"), text + "\n\nMY REMARK\n").unwrap();
-    reply.finish(whole).unwrap();
-    assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree", "MY REMARK"]);
-    assert!(disk.text("a.msg.md").contains("[quick] mine=1"));
-
-    // Within the text, it stays, and the reply is added at the end.
-    let disk = Disk::new();
-    let reply = growing_reply(&disk);
-    let text = disk.text("a.msg.md").replace("one", "one (really?)");
-    fs::write(disk.path("a.msg.md"), text).unwrap();
-    reply.finish(whole).unwrap();
-    let expected = ["question", "one (really?)", "one\n# %% two\nthree", READY];
-    assert_eq!(disk.contents("a.msg.md"), expected);
-}
-
-#[test]
-fn a_stale_save_while_a_reply_grows_doubles_nothing() {
-    let disk = Disk::new();
-    let mut reply = growing_reply(&disk);
-    let stale = disk.text("a.msg.md") + "\n# %%\n\nmy next question\n";
-    reply.push(" two\nthree");
-    reply.flush();
-    fs::write(disk.path("a.msg.md"), stale.replace("%%% [^2]", "%%% A title[^2]")).unwrap();
-    reply.finish(whole).unwrap();
-    let expected = ["question", "one\n# %% two\nthree", "my next question"];
-    assert_eq!(disk.contents("a.msg.md"), expected);
-    assert!(disk.text("a.msg.md").contains("# %%% A title[^2]"));
 }
 
 #[test]
@@ -226,58 +160,6 @@ fn special_files_are_left_alone() {
     disk.open("link.msg.md").unwrap().append(|_| NewCell::message("1", "x")).unwrap();
     assert!(disk.path("link.msg.md").is_symlink());
     assert_eq!(disk.contents("target.msg.md"), ["x"]);
-}
-
-#[test]
-fn a_reply_grows_in_the_file() {
-    let disk = Disk::new();
-    let mut reply = growing_reply(&disk);
-    // The line that may become a head waits; everything else is on disk.
-    assert_eq!(disk.contents("a.msg.md"), ["question", "one"]);
-    assert!(disk.text("a.msg.md").contains("status=\"streaming\""));
-    reply.push(" two\nthree");
-    assert!(reply.is_waiting());
-    reply.flush();
-    assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree"]);
-    reply.finish(whole).unwrap();
-    assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree", READY]);
-    assert!(!disk.text("a.msg.md").contains("streaming"));
-}
-
-#[test]
-fn an_editor_may_save_while_a_reply_grows() {
-    // The editor changed the question, in place or by rename, and kept the growing cell.
-    for by_rename in [false, true] {
-        let disk = Disk::new();
-        let mut reply = growing_reply(&disk);
-        let edited = disk.text("a.msg.md").replace("question", "a better question");
-        if by_rename {
-            fs::write(disk.path("new"), &edited).unwrap();
-            fs::rename(disk.path("new"), disk.path("a.msg.md")).unwrap();
-        } else {
-            fs::write(disk.path("a.msg.md"), &edited).unwrap();
-        }
-        reply.push(" two\nthree");
-        reply.flush();
-        assert_eq!(disk.text("a.msg.md"), edited, "an edited file is not written into");
-        reply.finish(whole).unwrap();
-        assert_eq!(disk.contents("a.msg.md"), ["a better question", "one\n# %% two\nthree", READY]);
-    }
-}
-
-#[test]
-fn a_reply_whose_cell_is_gone_is_added_at_the_end() {
-    let disk = Disk::new();
-    let reply = growing_reply(&disk);
-    fs::write(disk.path("a.msg.md"), "# %%\n\nquite another text\n").unwrap();
-    reply.finish(whole).unwrap();
-    assert_eq!(disk.contents("a.msg.md"), ["quite another text", "one\n# %% two\nthree", READY]);
-
-    let disk = Disk::new();
-    let reply = growing_reply(&disk);
-    fs::remove_file(disk.path("a.msg.md")).unwrap();
-    reply.finish(whole).unwrap();
-    assert_eq!(disk.contents("a.msg.md"), ["question", "one\n# %% two\nthree", READY]);
 }
 
 #[test]

@@ -147,7 +147,6 @@ impl Entry {
         let body = Assistant {
             content: Content::Blocks(blocks),
             stop_reason: Some(StopReason::Interrupted),
-            ..Assistant::default()
         };
         let mut message = Message::new("", Body::Assistant(body));
         message.created_at = header.at;

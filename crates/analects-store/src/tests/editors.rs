@@ -1,19 +1,20 @@
 //! An editor saves at every moment of our own save, in every way that editors have. Its text and ours
 //! are both there afterwards, each once.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use analects_formats::msgfile::{Document, NewCell, decode_named};
+use analects_formats::msgfile::{NewCell, decode_named};
 
+use super::answers::{Answering, READY};
 use crate::vfs::{Faulty, Memory, Open, Vfs, VfsFile};
-use crate::{LockedFile, Places, StoreError};
+use crate::{AnswerPlace, LockedFile, Places, StoreError};
 
 const FILE: &str = "/disk/talk.msg.md";
 /// Longer than any editor here takes; each look at the file is a step of the editor, too.
 const PATIENCE: Duration = Duration::from_secs(60);
-const BASE: &str = "# %%\n\nround 0\n\n# %%% [^2]\n\n[^2]: [quick]\n\nsecond\n";
+const BASE: &str = "# %%\n\nround 0\n\n# %%% [^2]\n\n[^2]: [quick]\n\nsecond\n\n# %%\n\nthird\n";
 
 /// How an editor saves.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -104,9 +105,37 @@ fn places() -> Places {
     Places { data: "/disk/data".into(), state: "/disk/state".into() }
 }
 
-fn add(vfs: Arc<dyn Vfs>, large: usize) -> Result<(), StoreError> {
-    let file = LockedFile::open_on(vfs, Path::new(FILE), &places(), PATIENCE)?;
-    file.with_large(large).append(|document| NewCell::message(document.next_id(), "ours"))
+/// What we write.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Ours {
+    /// A cell at the end.
+    Cell,
+    /// An answer to what waits.
+    Answer,
+}
+
+impl Ours {
+    fn write(self, vfs: Arc<dyn Vfs>, large: usize) -> Result<(), StoreError> {
+        let file = LockedFile::open_on(vfs, Path::new(FILE), &places(), PATIENCE)?;
+        let mut file = file.with_large(large).with_patience(PATIENCE);
+        match self {
+            Ours::Cell => file.append(|document| NewCell::message(document.next_id(), "ours")),
+            Ours::Answer => {
+                let place = Answering::begin(file)?.finish("ours")?;
+                assert!(matches!(place, AnswerPlace::Cell(_)), "the answer is not in the file");
+                Ok(())
+            }
+        }
+    }
+
+    /// All cells in the end.
+    fn expected(self) -> Vec<&'static str> {
+        let mut texts = vec!["round 1", "second", "third", "ours"];
+        if self == Ours::Answer {
+            texts.push(READY);
+        }
+        texts
+    }
 }
 
 fn disk() -> Memory {
@@ -116,7 +145,7 @@ fn disk() -> Memory {
 }
 
 /// Runs one save of ours with one save of the editor in it; false if the editor came too late.
-fn race(style: Style, at: usize, large: usize) -> bool {
+fn race(ours: Ours, style: Style, at: usize, large: usize) -> bool {
     let memory = disk();
     let (open, text) = (None, String::new());
     let editor = Editor { memory: memory.clone(), style, at, open, text, has_saved: false };
@@ -126,7 +155,8 @@ fn race(style: Style, at: usize, large: usize) -> bool {
         acting.lock().unwrap().step(number);
     });
     let operations = vfs.clone();
-    add(Arc::new(vfs), large).unwrap_or_else(|error| panic!("{style:?} at {at}: {error}"));
+    let what = format!("{ours:?}, {style:?} at {at}, large {}", large == 0);
+    ours.write(Arc::new(vfs), large).unwrap_or_else(|error| panic!("{what}: {error}"));
     let in_time = operations.operations() > at;
     let mut editor = editor.lock().unwrap();
     editor.step(usize::MAX);
@@ -135,10 +165,15 @@ fn race(style: Style, at: usize, large: usize) -> bool {
     }
     let document = decode_named(memory.get(Path::new(FILE)).unwrap(), FILE);
     let texts: Vec<String> = document.cells().map(|cell| cell.content().into_owned()).collect();
-    assert_eq!(texts, ["round 1", "second", "ours"], "{style:?} at {at}, large {}", large == 0);
-    assert_eq!(document.problems(), [], "{style:?} at {at}");
-    let kept = memory.names().into_iter().filter(|name| name.to_string_lossy().contains(".kept"));
-    assert_eq!(kept.count(), 0, "{style:?} at {at}");
+    assert_eq!(texts, ours.expected(), "{what}");
+    assert_eq!(document.problems(), [], "{what}");
+    let names = memory.names();
+    let litter = [".kept", "/asked/"];
+    let is_litter = |name: &&PathBuf| {
+        let name = name.to_string_lossy();
+        litter.iter().any(|part| name.contains(part))
+    };
+    assert_eq!(names.iter().find(is_litter), None, "{what}");
     in_time
 }
 
@@ -149,79 +184,12 @@ fn an_editor_may_save_at_any_moment_of_ours() {
         styles.extend([Style::TruncateThenWrite(later), Style::OpenThenWrite(later)]);
     }
     let mut races = 0;
-    for large in [usize::MAX, 0] {
-        for style in &styles {
-            races += (0..).take_while(|at| race(*style, *at, large)).count();
+    for ours in [Ours::Cell, Ours::Answer] {
+        for large in [usize::MAX, 0] {
+            for style in &styles {
+                races += (0..).take_while(|at| race(ours, *style, *at, large)).count();
+            }
         }
     }
-    assert!(races > 500, "only {races} races");
-}
-
-const EARLIER: &str = "# %%\n\nround 1\n";
-
-/// Writes an answer while somebody else saves, so that it is looked after in the end.
-fn answer(vfs: Faulty, memory: &Memory) -> Result<LockedFile, StoreError> {
-    let (path, start) =
-        (Path::new(FILE), |document: &Document| NewCell::reply(document.next_id(), "quick", ""));
-    let file = LockedFile::open_on(Arc::new(vfs), path, &places(), Duration::ZERO)?;
-    let reply = file.start_reply(start)?;
-    memory.put(path, EARLIER.as_bytes());
-    reply.finish(|_, id| (vec![NewCell::reply(id, "quick", "the answer")], None))
-}
-
-/// Finishes an answer. So many operations after it is in the file, an editor takes it away, with a text that it read
-/// earlier, and perhaps brings it back some operations later. How often the answer is there in the end.
-fn take_away(after: usize, later: Option<usize>) -> usize {
-    let memory = disk();
-    let (acting, path) = (memory.clone(), Path::new(FILE));
-    let (mut answered, mut taken) = (None, None);
-    let vfs = Faulty::beside(Arc::new(memory.clone()), move |number| {
-        let text = String::from_utf8(acting.get(path).unwrap_or_default()).unwrap();
-        if answered.is_none() && text.contains("the answer") {
-            answered = Some(number);
-        }
-        let since = answered.map(|answered| number - answered);
-        if since == Some(after) {
-            taken = Some(text);
-            // Not just the beginning of what is there, which would be a save that is not yet complete.
-            acting.put(path, EARLIER.replace("round 1", "round 2").as_bytes());
-        }
-        if let Some(text) = taken.take_if(|_| since == later.map(|later| after + later)) {
-            acting.put(path, text.as_bytes());
-        }
-    });
-    answer(vfs, &memory).unwrap();
-    String::from_utf8(memory.get(path).unwrap()).unwrap().matches("the answer").count()
-}
-
-#[test]
-fn an_answer_that_is_taken_away_or_brought_back_is_there_once() {
-    // Each takes as long as an answer is looked after, mostly by waiting, so all are at work at once.
-    let laters = || (1..14).map(Some).chain([None]);
-    let pairs = (0..24).flat_map(|after| laters().map(move |later| (after, later)));
-    let races: Vec<_> =
-        pairs.map(|pair| (pair, std::thread::spawn(move || take_away(pair.0, pair.1)))).collect();
-    for ((after, later), race) in races {
-        let what = format!("taken after {after} operations, brought back after {later:?}");
-        assert_eq!(race.join().unwrap(), 1, "{what}");
-    }
-}
-
-/// What is to be kept of an answer that could not be looked after is there once, too.
-#[test]
-fn an_answer_that_cannot_be_looked_after_is_kept_once() {
-    let memory = disk();
-    let (acting, path) = (memory.clone(), Path::new(FILE));
-    let vfs = Faulty::beside(Arc::new(memory.clone()), move |_| {
-        let text = acting.get(path).unwrap_or_default();
-        // Saved by an editor of another encoding, so that nobody can read it any more.
-        if text.windows(10).any(|window| window == b"the answer") && !text.ends_with(b"\xe9\n") {
-            acting.put(path, &[&text[..], b"\n# %%\n\ncaf\xe9\n"].concat());
-        }
-    });
-    let Err(StoreError::Unfinished { whole: Some(whole), .. }) = answer(vfs, &memory) else {
-        panic!("a file that cannot be read was written to");
-    };
-    let text = String::from_utf8(whole.source().to_vec()).unwrap();
-    assert_eq!(text.matches("the answer").count(), 1, "{text}");
+    assert!(races > 1000, "only {races} races");
 }

@@ -9,16 +9,12 @@ use std::time::Duration;
 
 use analects_formats::msgfile::NewCell;
 
-use super::{Disk, growing_reply, whole};
-use crate::{LockedFile, Places, StoreError};
-
-const FILE: &str = "a.msg.md";
-const TEXT: &str = "# %%\n\nquestion\n";
+use super::Disk;
+use super::answers::{ANSWER, Answering, FILE, QUESTION as TEXT, READY, answering, disk_with};
+use crate::{AnswerPlace, LockedFile, Places, StoreError};
 
 fn disk() -> Disk {
-    let disk = Disk::new();
-    fs::write(disk.path(FILE), TEXT).unwrap();
-    disk
+    disk_with(TEXT)
 }
 
 fn add(file: &mut LockedFile, text: &str) -> Result<(), StoreError> {
@@ -66,21 +62,20 @@ fn a_large_file_that_is_being_written_is_waited_for() {
 }
 
 #[test]
-fn an_answer_to_a_file_that_stays_open_for_writing_is_handed_back() {
+fn an_answer_to_a_file_that_stays_open_for_writing_comes_in_later() {
     let disk = disk();
     let file = disk.open(FILE).unwrap().with_patience(Duration::ZERO);
+    let answering = Answering::begin(file).unwrap();
     let writer = File::options().append(true).open(disk.path(FILE)).unwrap();
-    let mut reply = file.start_reply(|_| NewCell::reply("2", "quick", "")).unwrap();
-    reply.push("one");
-    reply.flush();
-    let Err(StoreError::Unfinished { error, whole: Some(whole), .. }) = reply.finish(whole) else {
+    let Err(StoreError::AnswerNotWritten { error, is_kept: true }) = answering.finish(ANSWER)
+    else {
         panic!("an answer was written while another program was writing");
     };
     assert!(matches!(*error, StoreError::InUse { .. }), "{error}");
-    let text = String::from_utf8(whole.source().to_vec()).unwrap();
-    assert!(text.contains("one\n\\# %% two\nthree"), "{text}");
     assert_eq!(disk.text(FILE), TEXT);
     drop(writer);
+    assert!(disk.open(FILE).unwrap().recovered()[0].is_complete);
+    assert_eq!(disk.contents(FILE), ["question", ANSWER, READY]);
 }
 
 #[test]
@@ -102,39 +97,39 @@ fn hard_links_are_refused_and_stay_together() {
 /// must not be lost, and what the link leads to must not change.
 #[track_caller]
 fn answer_over_a_link(disk: &Disk, target: PathBuf) -> String {
-    let reply = growing_reply(disk);
-    let before = fs::read(&target).ok();
+    let answering = answering(disk);
+    let before = fs::read(&target).unwrap();
     fs::remove_file(disk.path(FILE)).unwrap();
     symlink(&target, disk.path(FILE)).unwrap();
-    let Err(StoreError::Unfinished { error, whole: Some(whole), .. }) = reply.finish(whole) else {
+    let Err(StoreError::AnswerNotWritten { error, is_kept: true }) = answering.finish(ANSWER)
+    else {
         panic!("an answer was written over a link to {}", target.display());
     };
-    let text = String::from_utf8(whole.source().to_vec()).unwrap();
-    assert!(text.contains("one\n\\# %% two\nthree"), "{text}");
-    assert_eq!(fs::read(&target).ok(), before);
+    assert_eq!(fs::read(&target).unwrap(), before);
     assert!(disk.path(FILE).is_symlink());
+    // When the file is back, so is the answer.
+    fs::remove_file(disk.path(FILE)).unwrap();
+    fs::write(disk.path(FILE), TEXT).unwrap();
+    drop(disk.open(FILE).unwrap());
+    assert_eq!(disk.contents(FILE), ["question", ANSWER, READY]);
     error.to_string()
 }
 
 #[test]
 fn a_link_in_mid_answer_is_not_followed_into_a_file_that_could_not_be_opened() {
-    let disk = Disk::new();
+    let disk = self::disk();
     fs::write(disk.path(".bashrc"), "alias ll='ls -l'\n").unwrap();
     let error = answer_over_a_link(&disk, disk.path(".bashrc"));
     assert!(error.contains("a symbolic link has taken the place of this file"), "{error}");
     assert!(error.ends_with(".bashrc: not a message file"), "{error}");
 
-    let disk = Disk::new();
-    let error = answer_over_a_link(&disk, disk.path("new.txt"));
-    assert!(error.ends_with("new.txt: not a message file"), "{error}");
-
-    let disk = Disk::new();
+    let disk = self::disk();
     fs::write(disk.path("other.msg.md"), TEXT).unwrap();
     let _other = disk.open("other.msg.md").unwrap();
     let error = answer_over_a_link(&disk, disk.path("other.msg.md"));
     assert!(error.ends_with("another analects is writing to this file"), "{error}");
 
-    let disk = Disk::new();
+    let disk = self::disk();
     fs::write(disk.path("two.msg.md"), TEXT).unwrap();
     fs::hard_link(disk.path("two.msg.md"), disk.path("names.msg.md")).unwrap();
     let error = answer_over_a_link(&disk, disk.path("two.msg.md"));
@@ -142,14 +137,24 @@ fn a_link_in_mid_answer_is_not_followed_into_a_file_that_could_not_be_opened() {
 }
 
 #[test]
+fn a_link_in_mid_answer_that_leads_nowhere_makes_no_file() {
+    let disk = disk();
+    let answering = answering(&disk);
+    fs::remove_file(disk.path(FILE)).unwrap();
+    symlink("new.txt", disk.path(FILE)).unwrap();
+    assert_eq!(answering.finish(ANSWER).unwrap(), AnswerPlace::Journal);
+    assert!(!disk.path("new.txt").exists());
+}
+
+#[test]
 fn a_file_that_is_moved_away_in_mid_answer_and_linked_gets_its_answer() {
-    let disk = Disk::new();
-    let reply = growing_reply(&disk);
+    let disk = disk();
+    let answering = answering(&disk);
     fs::rename(disk.path(FILE), disk.path("moved.msg.md")).unwrap();
     symlink("moved.msg.md", disk.path(FILE)).unwrap();
-    reply.finish(whole).unwrap();
+    answering.finish(ANSWER).unwrap();
     assert!(disk.path(FILE).is_symlink());
-    assert_eq!(disk.contents("moved.msg.md"), ["question", "one\n# %% two\nthree", super::READY]);
+    assert_eq!(disk.contents("moved.msg.md"), ["question", ANSWER, READY]);
 }
 
 /// Two users, or two containers, have no state folder in common, so no lock keeps them apart.
