@@ -29,7 +29,7 @@ impl LockedFile {
         asked: Vec<AskedCell>,
         base: &Message,
     ) -> Result<AnswerEntry, StoreError> {
-        let entry = self.journal().begin(self.path(), asked, base)?;
+        let entry = self.journal().begin(self.document(), self.path(), asked, base)?;
         self.rest();
         Ok(entry)
     }
@@ -51,14 +51,16 @@ impl LockedFile {
                 let Some(asked) = entry.places(document) else { return Splice::nothing() };
                 let placed = msgfile::put_answer(document, &asked, answer, detail, &mut OsIds);
                 // If it cannot be kept by its cells, its entry stays.
-                is_settled = is_error || entry.settle(answer, placed.hash).is_ok();
+                is_settled =
+                    is_error || entry.settle(answer, placed.hash, document.source()).is_ok();
                 place = Some(placed.cell);
                 placed.splice
             });
-            edited.map_err(|error| StoreError::AnswerNotWritten {
-                error: Box::new(error),
-                is_kept: kept.is_ok() && !is_error,
-            })?;
+            if let Err(error) = edited {
+                entry.unsettle();
+                let is_kept = kept.is_ok() && !is_error;
+                return Err(StoreError::AnswerNotWritten { error: Box::new(error), is_kept });
+            }
         }
         if let Some(cell) = place {
             if is_settled {
@@ -75,6 +77,11 @@ impl LockedFile {
     /// Adds what came of answers that broke off, if their questions still wait.
     pub(crate) fn add_broken_off(&mut self) -> Result<(), StoreError> {
         let journal = self.journal().clone();
+        if !journal.has_entries(self.document(), self.path()) {
+            return Ok(());
+        }
+        // A question that an editor is about to save again is not gone.
+        self.edit(|_| Splice::nothing())?;
         for broken in journal.take_broken_off(self.document(), self.path()) {
             let mut cell = None;
             let mut is_settled = false;
@@ -84,14 +91,16 @@ impl LockedFile {
                 let detail = AnswerDetail::Usual;
                 let placed =
                     msgfile::put_answer(document, &asked, &broken.message, detail, &mut OsIds);
-                is_settled = journal.settle_broken(&broken, placed.hash).is_ok();
+                let settled = journal.settle_broken(&broken, placed.hash, document.source());
+                is_settled = settled.is_ok();
                 cell = Some(placed.cell);
                 placed.splice
             })?;
-            let is_complete = broken.is_complete();
-            let Some(cell) = cell.filter(|_| is_settled) else { continue };
-            journal.end_broken(broken);
-            self.recovered.push(RecoveredAnswer { cell, is_complete });
+            let Some(cell) = cell else { continue };
+            self.recovered.push(RecoveredAnswer { cell, is_complete: broken.is_complete() });
+            if is_settled {
+                journal.end_broken(broken);
+            }
         }
         Ok(())
     }

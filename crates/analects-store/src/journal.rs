@@ -86,6 +86,13 @@ impl Journal {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let id = analects_core::Ids::uuid(&mut OsIds, now).replace('-', "");
+        // The note comes first: a record that nothing leads to could not be forgotten.
+        self.note(&Note {
+            text: TextHash::of(new),
+            path: path_hash(path),
+            record: RecordName::Text(id.clone()),
+            is_told: false,
+        })?;
         let mut record = RawMap::new();
         record.push("v", number(1));
         record.push("type", Raw::string("journal_text"));
@@ -93,13 +100,7 @@ impl Journal {
         record.push("at", Raw::string(&now.to_string()));
         record.push("cell", Raw::string(cell));
         record.push("text", Raw::string(old));
-        self.write_new(&self.text_file(&id), &format!("{}\n", record.to_raw()))?;
-        self.note(&Note {
-            text: TextHash::of(new),
-            path: path_hash(path),
-            record: RecordName::Text(id),
-            is_told: false,
-        })
+        self.write_new(&self.text_file(&id), &format!("{}\n", record.to_raw()))
     }
 
     /// Writes a file of ours and brings it to the disk. What a kill left under its name goes.
@@ -168,11 +169,14 @@ impl Journal {
     }
 
     fn read(&self, file: &Path) -> Option<String> {
-        // Mostly there is no such file, and one look is enough.
-        let mut open = self.vfs.open(file, Open::Read).ok()?;
-        open.facts().ok().filter(|facts| facts.is_file && facts.length <= LARGEST_RECORD)?;
+        // Mostly there is no such file, and one look is enough. To open a pipe would take for ever.
+        let facts = self.vfs.facts(file).ok()?;
+        if !facts.is_file || facts.length > LARGEST_RECORD {
+            return None;
+        }
+        let bytes = self.vfs.open(file, Open::Read).and_then(|mut open| open.read_from(0)).ok()?;
         // A kill may have cut the last line within a character.
-        Some(String::from_utf8_lossy(&open.read_from(0).ok()?).into_owned())
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
@@ -232,9 +236,9 @@ impl std::fmt::Display for Note {
     }
 }
 
-/// What a path is called in names of files.
+/// What a path is called in names of files. Records hold it as text.
 fn path_hash(path: &Path) -> String {
-    name_in_state(path)
+    name_in_state(Path::new(&*path.to_string_lossy()))
 }
 
 fn number(value: u64) -> Raw {

@@ -5,6 +5,7 @@ mod crashes;
 mod editors;
 mod faults;
 mod items;
+mod journal;
 mod mending;
 mod new_sessions;
 #[cfg(target_os = "linux")]

@@ -1,7 +1,5 @@
 //! The cells that an answer is for, and how they are found again in a file that somebody may have changed.
 
-use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -53,8 +51,29 @@ impl AskedCell {
         AskedCell { id, text: TextHash::of(&cell.content()), kind: cell.kind() }
     }
 
-    fn is_output(&self) -> bool {
-        self.kind == CellKind::Output
+    /// The cell with the same id and the same text. Where either has no id, it is the only cell with this text.
+    pub fn find<'d>(&self, document: &'d Document) -> Option<Cell<'d>> {
+        if let Some(named) = self.named(document) {
+            return Some(named).filter(|cell| self.is_like(*cell));
+        }
+        let mut alike = document.cells().filter(|cell| self.is_like(*cell));
+        alike.next().filter(|_| alike.next().is_none())
+    }
+
+    /// The cell with the same id, whatever it says.
+    fn named<'d>(&self, document: &'d Document) -> Option<Cell<'d>> {
+        let id = self.id.as_deref()?;
+        document.cell(id).filter(|cell| cell.id() == Some(id))
+    }
+
+    /// Whether a cell has the same text, and no other id: that would be another question in the same words.
+    fn is_like(&self, cell: Cell<'_>) -> bool {
+        let has_other_id =
+            self.id.is_some() && cell.id().is_some() && self.id.as_deref() != cell.id();
+        !has_other_id
+            && cell.kind() == self.kind
+            && !cell.is_ready()
+            && TextHash::of(&cell.content()) == self.text
     }
 
     pub(super) fn to_raw(&self) -> Raw {
@@ -63,7 +82,7 @@ impl AskedCell {
             record.push("id", Raw::string(id));
         }
         record.push("text", Raw::string(&self.text.to_string()));
-        if self.is_output() {
+        if self.kind == CellKind::Output {
             record.push("output", Raw::string("yes"));
         }
         record.to_raw()
@@ -79,77 +98,37 @@ impl AskedCell {
     }
 }
 
-/// Finds asked cells in a document: each of its texts is read at most once, however many cells are looked for.
-#[derive(Debug)]
-pub(super) struct CellFinder<'d> {
-    document: &'d Document,
-    ids: OnceCell<HashMap<&'d str, Cell<'d>>>,
-    texts: OnceCell<HashMap<(bool, TextHash), Vec<Cell<'d>>>>,
-    unanswered: OnceCell<HashSet<usize>>,
+/// The places of the asked cells in a document, from 0, if all of them still stand there and wait for an answer. Of
+/// several that wait in the same words and have no id, the first ones count.
+pub(super) fn waiting_places(asked: &[AskedCell], document: &Document) -> Option<Vec<usize>> {
+    let mut waiting = document.unanswered();
+    let mut places = Vec::new();
+    for asked in asked {
+        let place = if asked.kind == CellKind::Output {
+            waiting_output(asked, document)?
+        } else {
+            let named = asked.named(document).map(Cell::ordinal);
+            let is_asked = |cell: &Cell<'_>| {
+                named.is_none_or(|named| named == cell.ordinal()) && asked.is_like(*cell)
+            };
+            let at = waiting.iter().position(is_asked)?;
+            waiting.remove(at).ordinal() - 1
+        };
+        places.push(place);
+    }
+    Some(places)
 }
 
-impl<'d> CellFinder<'d> {
-    pub(super) fn new(document: &'d Document) -> CellFinder<'d> {
-        CellFinder {
-            document,
-            ids: OnceCell::new(),
-            texts: OnceCell::new(),
-            unanswered: OnceCell::new(),
-        }
-    }
+/// The place of a result that is to be answered, if nothing came back after it.
+fn waiting_output(asked: &AskedCell, document: &Document) -> Option<usize> {
+    let cell = asked.find(document)?;
+    let mut behind = document.cells().skip(cell.ordinal());
+    let is_last = behind.all(|cell| cell.kind() != CellKind::Output);
+    is_last.then_some(cell.ordinal() - 1)
+}
 
-    /// The cell with the same id and the same text. Where either has no id, it is the only cell with this text.
-    pub(super) fn find(&self, asked: &AskedCell) -> Option<Cell<'d>> {
-        if let Some(id) = &asked.id
-            && let Some(named) = self.ids().get(id.as_str())
-        {
-            let is_same = named.kind() == asked.kind
-                && !named.is_ready()
-                && TextHash::of(&named.content()) == asked.text;
-            return is_same.then_some(*named);
-        }
-        let [only] = self.texts().get(&(asked.is_output(), asked.text))?[..] else { return None };
-        // Another id means another question, in the same words.
-        if asked.id.is_some() && only.id().is_some() { None } else { Some(only) }
-    }
-
-    /// The places of the asked cells, from 0, if all of them still stand there and wait for an answer.
-    pub(super) fn waiting_places(&self, asked: &[AskedCell]) -> Option<Vec<usize>> {
-        asked.iter().map(|asked| self.waiting_place(asked)).collect()
-    }
-
-    fn waiting_place(&self, asked: &AskedCell) -> Option<usize> {
-        let place = self.find(asked)?.ordinal() - 1;
-        let is_waiting = asked.is_output() || self.unanswered().contains(&place);
-        is_waiting.then_some(place)
-    }
-
-    fn ids(&self) -> &HashMap<&'d str, Cell<'d>> {
-        self.ids.get_or_init(|| {
-            let mut ids = HashMap::new();
-            for cell in self.document.cells() {
-                if let Some(id) = cell.id() {
-                    // Of two cells with one id, the first is meant.
-                    ids.entry(id).or_insert(cell);
-                }
-            }
-            ids
-        })
-    }
-
-    fn texts(&self) -> &HashMap<(bool, TextHash), Vec<Cell<'d>>> {
-        self.texts.get_or_init(|| {
-            let mut texts: HashMap<_, Vec<Cell<'d>>> = HashMap::new();
-            for cell in self.document.cells().filter(|cell| !cell.is_ready()) {
-                let is_output = cell.kind() == CellKind::Output;
-                texts.entry((is_output, TextHash::of(&cell.content()))).or_default().push(cell);
-            }
-            texts
-        })
-    }
-
-    fn unanswered(&self) -> &HashSet<usize> {
-        let places = || self.document.unanswered().iter().map(|cell| cell.ordinal() - 1).collect();
-        self.unanswered.get_or_init(places)
-    }
+/// The text of the cell before a place.
+pub(super) fn text_before(place: usize, document: &Document) -> Option<TextHash> {
+    let cell = document.cells().nth(place.checked_sub(1)?)?;
+    Some(TextHash::of(&cell.content()))
 }

@@ -1,4 +1,4 @@
-//! An answer on its way: what came of it is in the journal before it is in the file.
+//! An answer on its way: it is in the journal before it is in the file.
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,10 @@ use analects_core::{
 use analects_formats::msgfile::{CellsHash, Document};
 use jiff::Timestamp;
 
-use super::asked::{AskedCell, CellFinder, TextHash};
+use super::asked::{AskedCell, TextHash, text_before, waiting_places};
 use super::{Journal, Note, RecordName, number, path_hash};
 use crate::error::to;
+use crate::fingerprint::fingerprint;
 use crate::places::create_private_folder;
 use crate::vfs::{Open, VfsFile};
 use crate::{OsIds, StoreError};
@@ -26,6 +27,8 @@ pub(super) struct Header {
     pub model: Option<String>,
     /// The cells that are answered; none for other messages.
     pub asked: Vec<AskedCell>,
+    /// The text of the cell before them.
+    pub before: Option<TextHash>,
 }
 
 impl Header {
@@ -36,6 +39,7 @@ impl Header {
             author: message.author.clone(),
             model: message.model.clone(),
             asked: Vec::new(),
+            before: None,
         }
     }
 
@@ -45,7 +49,10 @@ impl Header {
         record.push("type", Raw::string("journal_answer"));
         record.push("path", Raw::string(&self.path));
         let at = self.at.map(|at| at.to_string());
-        for (key, value) in [("at", &at), ("author", &self.author), ("model", &self.model)] {
+        let before = self.before.map(|before| before.to_string());
+        let known =
+            [("at", &at), ("author", &self.author), ("model", &self.model), ("before", &before)];
+        for (key, value) in known {
             if let Some(value) = value {
                 record.push(key, Raw::string(value));
             }
@@ -67,6 +74,7 @@ impl Header {
             author: string("author"),
             model: string("model"),
             asked: asked.iter().map(AskedCell::from_raw).collect::<Option<_>>()?,
+            before: string("before").and_then(|before| before.parse().ok()),
         })
     }
 
@@ -100,14 +108,17 @@ impl<'a> AnswerPiece<'a> {
     }
 }
 
+/// The key of the line that says into which file an answer was about to be put.
+const SETTLED: &str = "settled";
+
 /// The file of an answer, read.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub header: Header,
     /// The whole message, if it came to its end.
     pub message: Option<Message>,
-    /// Whether the message was kept by the hash of its cells: then it is in the file, or was about to be.
-    pub is_settled: bool,
+    /// The fingerprint of the file that the message was about to be put into. It is kept by the hash of its cells then.
+    pub settled: Option<String>,
     blocks: Vec<Block>,
 }
 
@@ -116,19 +127,20 @@ impl Entry {
     pub(super) fn parse(text: &str) -> Option<Entry> {
         let mut lines = text.lines();
         let header = Header::parse(&RawMap::parse(lines.next()?).ok()?)?;
-        let mut entry = Entry { header, message: None, is_settled: false, blocks: Vec::new() };
+        let mut entry = Entry { header, message: None, settled: None, blocks: Vec::new() };
         for line in lines {
             // A kill or a full disk may have cut a line.
             let Ok(record) = RawMap::parse(line) else { continue };
-            if record.get("cells").is_some() {
-                entry.is_settled = true;
-            } else if let Some(text) = record.get("text").and_then(Raw::as_string) {
+            let string = |key: &str| record.get(key).and_then(Raw::as_string);
+            if record.get("type").is_some() {
+                entry.message = Message::from_json(line).ok().or(entry.message);
+            } else if record.get(SETTLED).is_some() {
+                entry.settled = string(SETTLED);
+            } else if let Some(text) = string("text") {
                 entry.blocks.push(Block::from_text(text));
-            } else if let Some(thinking) = record.get("thinking").and_then(Raw::as_string) {
+            } else if let Some(thinking) = string("thinking") {
                 let thought = Thinking { thinking: thinking.into(), ..Thinking::default() };
                 entry.blocks.push(Block::Thinking(thought));
-            } else {
-                entry.message = Message::from_json(line).ok();
             }
         }
         Some(entry)
@@ -180,46 +192,66 @@ pub struct AnswerEntry {
     journal: Journal,
     header: Header,
     path: PathBuf,
-    lock_path: PathBuf,
     file: Box<dyn VfsFile>,
+    /// How many bytes of whole lines the file holds.
+    length: u64,
     /// Pieces that are not in the file yet, each with what it is.
     pending: Vec<(&'static str, String)>,
     /// Whether the file holds something of the answer.
     holds_words: bool,
+    /// Given up last.
     _lock: Box<dyn Any + Send + Sync>,
 }
 
 impl Journal {
     /// Begins the entry of an answer to these cells. `base` has its author, its model and its time.
-    pub fn begin(
+    pub(crate) fn begin(
         &self,
+        document: &Document,
         path: &Path,
         asked: Vec<AskedCell>,
         base: &Message,
     ) -> Result<AnswerEntry, StoreError> {
-        let header = Header { asked, ..Header::without_question(path, base) };
+        let places = waiting_places(&asked, document).unwrap_or_default();
+        let before = places.first().and_then(|first| text_before(*first, document));
+        let header = Header { asked, before, ..Header::without_question(path, base) };
         let folder = self.asked_folder();
         create_private_folder(&*self.vfs, &folder)?;
         let id = OsIds.uuid(header.at.unwrap_or_default());
-        let question = header.question().map(|text| text.to_string()).unwrap_or_default();
-        let lock_path = folder.join(format!("{question}.{id}.lock"));
+        let path = folder.join(entry_name(&header, path, &id));
+        // The lock is there before the entry, and goes after it.
+        let lock_path = lock_path(&path);
         let locked = self.vfs.lock(&lock_path).map_err(to("lock", &lock_path))?;
         let lock = locked.ok_or_else(|| StoreError::Locked { path: lock_path.clone() })?;
-        let path = folder.join(format!("{question}.{id}.jsonl"));
-        let mut file = self.vfs.open(&path, Open::Private).map_err(to("write to", &path))?;
-        let first = format!("{}\n", header.to_json());
-        file.write_all(first.as_bytes()).map_err(to("write to", &path))?;
-        Ok(AnswerEntry {
+        let file = self.vfs.open(&path, Open::Private).map_err(|error| {
+            self.remove_entry(&path);
+            to("write to", &path)(error)
+        })?;
+        let mut entry = AnswerEntry {
             journal: self.clone(),
             header,
             path,
-            lock_path,
             file,
+            length: 0,
             pending: Vec::new(),
             holds_words: false,
             _lock: lock,
-        })
+        };
+        entry.write(&format!("{}\n", entry.header.to_json()))?;
+        self.vfs.sync_folder(&folder).map_err(to("sync the folder of", &entry.path))?;
+        Ok(entry)
     }
+}
+
+/// What an entry is called: the question and the file that it is about can be told without reading it.
+fn entry_name(header: &Header, path: &Path, id: &str) -> String {
+    let question = header.question().map(|text| text.to_string()).unwrap_or_default();
+    format!("{question}.{}.{id}.jsonl", path_hash(path))
+}
+
+/// The lock of an entry.
+pub(super) fn lock_path(entry: &Path) -> PathBuf {
+    entry.with_extension("lock")
 }
 
 impl AnswerEntry {
@@ -230,7 +262,7 @@ impl AnswerEntry {
 
     /// The places of the asked cells in a document, from 0, if all of them still stand there and wait.
     pub fn places(&self, document: &Document) -> Option<Vec<usize>> {
-        CellFinder::new(document).waiting_places(&self.header.asked)
+        waiting_places(&self.header.asked, document)
     }
 
     /// Takes a piece of the answer; it reaches the journal with the next [`AnswerEntry::flush`].
@@ -247,56 +279,88 @@ impl AnswerEntry {
     }
 
     /// Writes what came since the last time, without a sync: a kill costs nothing, a power cut the last moments.
-    /// What cannot be written is tried again with the whole answer.
+    /// What cannot be written is tried again the next time.
     pub fn flush(&mut self) {
         let mut lines = String::new();
-        for (key, text) in self.pending.drain(..) {
+        for (key, text) in &self.pending {
             let mut record = RawMap::new();
-            record.push(key, Raw::string(&text));
+            record.push(key, Raw::string(text));
             lines.push_str(record.to_raw().as_str());
             lines.push('\n');
         }
-        if self.file.write_all(lines.as_bytes()).is_ok() {
-            self.holds_words |= !lines.is_empty();
+        if !lines.is_empty() && self.write(&lines).is_ok() {
+            self.pending.clear();
+            self.holds_words = true;
         }
     }
 
     /// Keeps the whole answer. When this returns, it survives a power cut.
-    pub fn complete(&mut self, answer: &Message) -> Result<(), StoreError> {
-        // A line of its own, also behind a piece that could not be written.
-        let line = format!("\n{}\n", answer.to_json());
-        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync());
-        written.map_err(to("write to", &self.path))?;
+    pub(crate) fn complete(&mut self, answer: &Message) -> Result<(), StoreError> {
+        self.write(&format!("{}\n", answer.to_json()))?;
         self.holds_words = true;
-        Ok(())
+        self.sync()
     }
 
-    /// Keeps the answer by the hash of the cells in which it is about to stand in the file.
-    pub fn settle(&mut self, answer: &Message, cells: CellsHash) -> Result<(), StoreError> {
+    /// Keeps the answer by the hash of the cells in which it is about to stand in the file, which holds these bytes.
+    pub(crate) fn settle(
+        &mut self,
+        answer: &Message,
+        cells: CellsHash,
+        source: &[u8],
+    ) -> Result<(), StoreError> {
         self.journal.settle(&self.header, answer, cells)?;
-        // Without this line, the entry could be taken for an answer that nobody has seen.
-        let written = self.file.write_all(settled_line(cells).as_bytes());
-        written.map_err(to("write to", &self.path))
+        self.write(&settled_line(source))?;
+        self.sync()
+    }
+
+    /// Notes that the answer did not come into the file after all.
+    pub(crate) fn unsettle(&mut self) {
+        // Without this line, the answer comes into the file if that does not change before.
+        let _ = self.write(&format!("{{\"{SETTLED}\":null}}\n"));
     }
 
     /// Ends the entry: the answer is in the file, or nothing came that is worth keeping.
-    pub fn end(mut self) {
+    pub(crate) fn end(mut self) {
         self.holds_words = false;
+    }
+
+    /// Writes whole lines, or nothing.
+    fn write(&mut self, lines: &str) -> Result<(), StoreError> {
+        // A blank line does no harm; it ends a line that was cut, and could not be taken back.
+        let lines = if self.length == 0 { lines.to_string() } else { format!("\n{lines}") };
+        if let Err(error) = self.file.write_all(lines.as_bytes()) {
+            let _ = self.file.truncate(self.length);
+            return Err(to("write to", &self.path)(error));
+        }
+        self.length += lines.len() as u64;
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.file.sync().map_err(to("sync", &self.path))
     }
 }
 
-/// The line that tells where an answer went.
-fn settled_line(cells: CellsHash) -> String {
-    format!("{{\"cells\":\"{cells}\"}}\n")
+/// The line that says into which file an answer is about to be put.
+pub(super) fn settled_line(source: &[u8]) -> String {
+    format!("{{\"{SETTLED}\":\"{:016x}\"}}\n", fingerprint(source))
+}
+
+impl Entry {
+    /// Whether the answer was put into the file, or the file has changed since: then it may have been deleted there.
+    pub(super) fn may_have_been_placed(&self, document: &Document) -> bool {
+        let is_other =
+            |settled: &String| *settled != format!("{:016x}", fingerprint(document.source()));
+        self.settled.as_ref().is_some_and(is_other)
+    }
 }
 
 impl Drop for AnswerEntry {
     fn drop(&mut self) {
+        // What holds something of the answer stays, and its lock is given up with this.
         if !self.holds_words {
-            // What stays is an answer of which nothing came.
-            let _ = self.journal.vfs.remove(&self.path);
+            self.journal.remove_entry(&self.path);
         }
-        let _ = self.journal.vfs.remove(&self.lock_path);
     }
 }
 
@@ -308,10 +372,12 @@ impl Journal {
         answer: &Message,
         cells: CellsHash,
     ) -> Result<(), StoreError> {
-        self.keep_message(header, cells, answer)?;
-        let Some(text) = header.question() else { return Ok(()) };
-        let path = path_hash(Path::new(&header.path));
-        let record = RecordName::Message(cells);
-        self.note(&Note { text, path, record, is_told: false })
+        // The note comes first: a record that nothing leads to could not be forgotten.
+        if let Some(text) = header.question() {
+            let path = path_hash(Path::new(&header.path));
+            let record = RecordName::Message(cells);
+            self.note(&Note { text, path, record, is_told: false })?;
+        }
+        self.keep_message(header, cells, answer)
     }
 }

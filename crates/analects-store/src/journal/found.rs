@@ -7,9 +7,9 @@ use analects_core::{Message, Raw, RawMap};
 use analects_formats::msgfile::{CellKind, CellsHash, Document};
 use jiff::Timestamp;
 
-use super::asked::{CellFinder, TextHash};
-use super::entry::Header;
-use super::recover::KEPT;
+use super::asked::{AskedCell, TextHash, waiting_places};
+use super::entry::{Header, lock_path};
+use super::recover::EntryName;
 use super::{Journal, Note, RecordName, path_hash};
 use crate::StoreError;
 use crate::error::to;
@@ -51,8 +51,7 @@ impl JournalRecord {
     /// The places of the cells that the answer is for, from 0, if they still wait for one.
     pub fn places(&self, document: &Document) -> Option<Vec<usize>> {
         let asked = &self.header.as_ref()?.asked;
-        let places = CellFinder::new(document).waiting_places(asked);
-        places.filter(|places| !places.is_empty())
+        waiting_places(asked, document).filter(|places| !places.is_empty())
     }
 }
 
@@ -61,41 +60,55 @@ impl JournalRecord {
 pub struct MissingAnswer {
     /// The cell that it answers.
     pub cell: String,
-    /// When it came.
+    /// When it came; of several, the last.
     pub at: Option<Timestamp>,
-    note: Note,
+    notes: Vec<Note>,
 }
 
 impl Journal {
-    /// The answers that are missing and that nobody was told of.
+    /// The cells whose answers are missing and that nobody was told of.
     pub fn missing(&self, document: &Document, path: &Path) -> Vec<MissingAnswer> {
-        let mut missing = self.answers_to_waiting(document, path);
-        missing.retain(|answer| !answer.note.is_told);
+        let mut missing: Vec<MissingAnswer> = Vec::new();
+        for (cell, at, note) in self.answers_to_waiting(document, path) {
+            if note.is_told {
+                continue;
+            }
+            match missing.iter_mut().find(|known| known.cell == cell) {
+                Some(known) => {
+                    known.at = known.at.max(at);
+                    known.notes.push(note);
+                }
+                None => missing.push(MissingAnswer { cell, at, notes: vec![note] }),
+            }
+        }
         missing
     }
 
     /// The names of cells that wait for an answer although the journal holds one.
     pub fn answered_before(&self, document: &Document, path: &Path) -> Vec<String> {
-        self.answers_to_waiting(document, path).into_iter().map(|answer| answer.cell).collect()
+        self.answers_to_waiting(document, path).into_iter().map(|(cell, ..)| cell).collect()
     }
 
-    fn answers_to_waiting(&self, document: &Document, path: &Path) -> Vec<MissingAnswer> {
-        let cells = CellFinder::new(document);
+    /// The names of waiting cells, with the answers that they had.
+    fn answers_to_waiting(
+        &self,
+        document: &Document,
+        path: &Path,
+    ) -> Vec<(String, Option<Timestamp>, Note)> {
+        let own = path_hash(path);
         let mut found = Vec::new();
-        let mut notes = HashMap::new();
         for cell in document.unanswered() {
-            let text = TextHash::of(&cell.content());
-            let folder = self.notes_folder(text);
-            let notes = notes.entry(folder).or_insert_with_key(|folder| self.notes_in(folder));
-            for note in notes.iter().filter(|note| note.text == text) {
-                let RecordName::Message(hash) = &note.record else { continue };
-                let Some(entry) = self.read_entry(&self.message_file(*hash)) else { continue };
+            for note in self.notes_about(&TextHash::of(&cell.content())) {
+                let RecordName::Message(cells) = &note.record else { continue };
+                let Some(entry) = self.read_entry(&self.message_file(*cells)) else { continue };
                 let header = entry.header;
-                let last = header.asked.last().and_then(|asked| cells.find(asked));
-                let is_same = last.is_some_and(|last| last.ordinal() == cell.ordinal());
-                if is_same && self.is_of(&header.path, path) {
-                    let note = note.clone();
-                    found.push(MissingAnswer { cell: cell.name().into(), at: header.at, note });
+                let place = |asked: &AskedCell| Some(asked.find(document)?.ordinal() - 1);
+                let first = header.asked.first().and_then(place);
+                let is_same = header.asked.last().and_then(place) == Some(cell.ordinal() - 1);
+                let is_here = note.path == own
+                    || first.is_some_and(|first| self.has_moved(&header, path, first, document));
+                if is_same && is_here {
+                    found.push((cell.name().into_owned(), header.at, note));
                 }
             }
         }
@@ -104,22 +117,24 @@ impl Journal {
 
     /// Remembers that the person knows of a missing answer: from now on it counts as deleted on purpose.
     pub fn note_told(&self, missing: &MissingAnswer) -> Result<(), StoreError> {
-        let told = Note { is_told: true, ..missing.note.clone() };
-        let file = self.note_file(&missing.note);
-        self.vfs.rename(&file, &self.note_file(&told)).map_err(to("rename", &file))
+        for note in &missing.notes {
+            let told = Note { is_told: true, ..note.clone() };
+            let file = self.note_file(note);
+            self.vfs.rename(&file, &self.note_file(&told)).map_err(to("rename", &file))?;
+        }
+        Ok(())
     }
 
     /// What the journal holds for the cells of a file, and for its path: the newest first.
     pub fn records(&self, document: &Document, path: &Path) -> Vec<JournalRecord> {
         let file = FileWords::of(document);
         let own = path_hash(path);
-        let cells = CellFinder::new(document);
         let mut records = Vec::new();
         for note in self.notes() {
             if note.path == own || file.cells.contains_key(&note.text) {
                 let record = match &note.record {
-                    RecordName::Message(hash) => {
-                        self.answer_record(self.message_file(*hash), &cells)
+                    RecordName::Message(cells) => {
+                        self.answer_record(self.message_file(*cells), document)
                     }
                     RecordName::Text(id) => self.text_record(self.text_file(id), document),
                 };
@@ -127,8 +142,12 @@ impl Journal {
                 records.extend(record);
             }
         }
-        for entry in self.unlocked_entries() {
-            records.extend(self.answer_record(entry, &cells));
+        let is_wanted = |name: &EntryName| {
+            let is_about = |question| file.cells.contains_key(&question);
+            name.path == own || name.question.is_some_and(is_about)
+        };
+        for entry in self.unlocked_entries(is_wanted) {
+            records.extend(self.answer_record(entry, document));
         }
         records.retain(|record| record.cell.is_some() || record.path == path.to_string_lossy());
         for record in &mut records {
@@ -139,26 +158,14 @@ impl Journal {
         records
     }
 
-    /// The entries of answers that nobody works on.
-    fn unlocked_entries(&self) -> Vec<PathBuf> {
-        let mut files = self.vfs.list(&self.asked_folder()).unwrap_or_default();
-        files.retain(|file| {
-            let name = file.to_string_lossy();
-            let is_kept = name.ends_with(KEPT);
-            let lock = || self.vfs.lock(&file.with_extension("lock")).ok().flatten();
-            is_kept || (name.ends_with(".jsonl") && lock().is_some())
-        });
-        files
-    }
-
-    fn answer_record(&self, file: PathBuf, cells: &CellFinder<'_>) -> Option<JournalRecord> {
+    fn answer_record(&self, file: PathBuf, document: &Document) -> Option<JournalRecord> {
         let entry = self.read_entry(&file)?;
         let kind = match entry.message {
             Some(_) => RecordKind::Answer,
             None => RecordKind::BrokenOff,
         };
         let (header, message) = entry.into_message()?;
-        let cell = header.asked.last().and_then(|asked| cells.find(asked));
+        let cell = header.asked.last().and_then(|asked| asked.find(document));
         Some(JournalRecord {
             cell: cell.map(|cell| cell.name().into_owned()),
             kind,
@@ -206,8 +213,11 @@ impl Journal {
     /// Erases a record.
     pub fn forget(&self, record: &JournalRecord) -> Result<(), StoreError> {
         self.erase(&record.file)?;
-        if let Some(note) = &record.note {
-            self.erase(&self.note_file(note))?;
+        let Some(own) = &record.note else { return Ok(()) };
+        for note in self.notes_about(&own.text) {
+            if note.record == own.record {
+                self.erase(&self.note_file(&note))?;
+            }
         }
         Ok(())
     }
@@ -215,13 +225,14 @@ impl Journal {
     /// Erases everything that came before a time; says how many records that were.
     pub fn forget_before(&self, time: Timestamp) -> Result<usize, StoreError> {
         let mut files = self.vfs.list(&self.folder.join("texts")).unwrap_or_default();
-        files.extend(self.unlocked_entries());
+        files.extend(self.unlocked_entries(|_| true));
         for folder in self.vfs.list(&self.folder.join("messages")).unwrap_or_default() {
             files.extend(self.vfs.list(&folder).unwrap_or_default());
         }
         let mut count = 0;
         for file in files {
-            if self.time_of(&file).is_none_or(|at| at < time) {
+            let is_file = self.vfs.facts(&file).is_ok_and(|facts| facts.is_file);
+            if is_file && self.time_of(&file).is_none_or(|at| at < time) {
                 self.erase(&file)?;
                 count += 1;
             }
@@ -252,7 +263,7 @@ impl Journal {
         match removed {
             Err(error) if !is_gone(&error) => Err(to("erase", file)(error)),
             _ => {
-                let _ = self.vfs.remove(&file.with_extension("lock"));
+                let _ = self.vfs.remove(&lock_path(file));
                 let folder = crate::vfs::folder_of(file);
                 self.vfs.sync_folder(folder).map_err(to("sync the folder of", file))
             }
