@@ -3,7 +3,8 @@
 //! | folder | holds |
 //! |---|---|
 //! | `asked` | answers under way, answers that broke off, and answers whose question is gone |
-//! | `messages` | whole messages, by the hash of their cells |
+//! | `messages` | whole messages that the next request needs, by the hash of their cells |
+//! | `answers` | all other answers, by the hash of their cells |
 //! | `texts` | texts that a verb took out of a file |
 //! | `about` | empty files whose names say which records belong to which text and which path |
 //!
@@ -22,7 +23,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use analects_core::{Json, Message, Raw, RawMap};
+use analects_core::{Block, Body, Content, Json, Message, Raw, RawMap};
 use analects_formats::msgfile::{CellsHash, KnownMessages};
 use jiff::Timestamp;
 
@@ -36,6 +37,10 @@ pub use entry::{AnswerEntry, AnswerPiece};
 use entry::{Entry, Header};
 pub use found::{JournalRecord, MissingAnswer, RecordKind};
 pub use recover::RecoveredAnswer;
+
+/// The folder of messages that the next request needs, and that of the others.
+const MESSAGES: &str = "messages";
+const ANSWERS: &str = "answers";
 
 /// The largest record that is read, in bytes.
 const LARGEST_RECORD: u64 = 256 << 20;
@@ -60,6 +65,13 @@ impl Journal {
 
     /// Keeps a message whose cells do not say everything. When this returns, it survives a power cut.
     pub fn keep(&self, path: &Path, cells: CellsHash, message: &Message) -> Result<(), StoreError> {
+        // The note comes first: a record that nothing leads to could not be forgotten.
+        self.note(&Note {
+            text: TextHash::of(&message.text()),
+            path: path_hash(path),
+            record: RecordName::Message(cells),
+            is_told: false,
+        })?;
         self.keep_message(&Header::without_question(path, message), cells, message)
     }
 
@@ -69,7 +81,8 @@ impl Journal {
         cells: CellsHash,
         message: &Message,
     ) -> Result<(), StoreError> {
-        let file = self.message_file(cells);
+        let folder = if goes_back(message) { MESSAGES } else { ANSWERS };
+        let file = self.message_file(folder, cells);
         if self.read_entry(&file).is_some_and(|entry| entry.message.is_some()) {
             return Ok(());
         }
@@ -121,9 +134,15 @@ impl Journal {
         written.map_err(to("write to", file))
     }
 
-    fn message_file(&self, cells: CellsHash) -> PathBuf {
+    /// The entry of a message that stands in cells of this hash, and its file.
+    fn find_message(&self, cells: CellsHash) -> Option<(PathBuf, Entry)> {
+        let files = [MESSAGES, ANSWERS].map(|folder| self.message_file(folder, cells));
+        files.into_iter().find_map(|file| self.read_entry(&file).map(|entry| (file, entry)))
+    }
+
+    fn message_file(&self, folder: &str, cells: CellsHash) -> PathBuf {
         let name = cells.to_string();
-        self.folder.join("messages").join(&name[..2]).join(format!("{name}.jsonl"))
+        self.folder.join(folder).join(&name[..2]).join(format!("{name}.jsonl"))
     }
 
     fn text_file(&self, id: &str) -> PathBuf {
@@ -180,10 +199,34 @@ impl Journal {
     }
 }
 
+/// What the next request needs. Most answers have nothing of that kind, so most lookups end at once.
 impl KnownMessages for Journal {
     fn get(&self, cells: CellsHash) -> Option<Message> {
-        self.read_entry(&self.message_file(cells))?.message
+        self.read_entry(&self.message_file(MESSAGES, cells))?.message
     }
+}
+
+/// All that a journal knows of messages, whether a request needs it or not.
+#[derive(Debug, Clone, Copy)]
+pub struct AllDetails<'j>(pub &'j Journal);
+
+impl KnownMessages for AllDetails<'_> {
+    fn get(&self, cells: CellsHash) -> Option<Message> {
+        self.0.find_message(cells)?.1.message
+    }
+}
+
+/// Whether a request needs more of a message than its cells say: signatures, encrypted reasoning, fields of blocks,
+/// and what is known of a file that was shown.
+fn goes_back(message: &Message) -> bool {
+    let Body::Assistant(body) = &message.body else { return true };
+    let Content::Blocks(blocks) = &body.content else { return false };
+    blocks.iter().any(|block| match block {
+        Block::Text(text) => !text.extra.is_empty(),
+        Block::Thinking(thought) => thought.signature.is_some() || !thought.extra.is_empty(),
+        Block::ToolUse(call) => !call.extra.is_empty(),
+        _ => true,
+    })
 }
 
 /// The name of an empty file in `about`.

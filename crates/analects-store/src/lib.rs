@@ -76,8 +76,8 @@ pub use file_state::FileState;
 pub use grants::{FileGrant, FileGrants};
 pub use ids::OsIds;
 pub use journal::{
-    AnswerEntry, AnswerPiece, AskedCell, Journal, JournalRecord, MissingAnswer, RecordKind,
-    RecoveredAnswer, TextHash,
+    AllDetails, AnswerEntry, AnswerPiece, AskedCell, Journal, JournalRecord, MissingAnswer,
+    RecordKind, RecoveredAnswer, TextHash,
 };
 pub use jsonl::{JsonlStore, LINE_LIMIT, SyncPolicy};
 pub use locked_file::{LockedFile, create_file, read_message_file, real_path};

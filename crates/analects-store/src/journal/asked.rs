@@ -1,5 +1,6 @@
 //! The cells that an answer is for, and how they are found again in a file that somebody may have changed.
 
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::str::FromStr;
 
@@ -101,18 +102,25 @@ impl AskedCell {
 /// The places of the asked cells in a document, from 0, if all of them still stand there and wait for an answer. Of
 /// several that wait in the same words and have no id, the first ones count.
 pub(super) fn waiting_places(asked: &[AskedCell], document: &Document) -> Option<Vec<usize>> {
-    let mut waiting = document.unanswered();
+    let mut waiting = VecDeque::from(document.unanswered());
+    let mut ids: HashMap<&str, usize> = HashMap::new();
+    if asked.iter().any(|asked| asked.id.is_some()) {
+        for cell in document.cells() {
+            // Of two cells with one id, the first is meant.
+            cell.id().map(|id| *ids.entry(id).or_insert(cell.ordinal()));
+        }
+    }
     let mut places = Vec::new();
     for asked in asked {
         let place = if asked.kind == CellKind::Output {
             waiting_output(asked, document)?
         } else {
-            let named = asked.named(document).map(Cell::ordinal);
+            let named = asked.id.as_deref().and_then(|id| ids.get(id).copied());
             let is_asked = |cell: &Cell<'_>| {
                 named.is_none_or(|named| named == cell.ordinal()) && asked.is_like(*cell)
             };
             let at = waiting.iter().position(is_asked)?;
-            waiting.remove(at).ordinal() - 1
+            waiting.remove(at)?.ordinal() - 1
         };
         places.push(place);
     }

@@ -8,9 +8,9 @@ use analects_formats::msgfile::{CellKind, CellsHash, Document};
 use jiff::Timestamp;
 
 use super::asked::{AskedCell, TextHash, waiting_places};
-use super::entry::{Header, lock_path};
+use super::entry::{Entry, Header, lock_path};
 use super::recover::EntryName;
-use super::{Journal, Note, RecordName, path_hash};
+use super::{ANSWERS, Journal, MESSAGES, Note, RecordName, path_hash};
 use crate::StoreError;
 use crate::error::to;
 
@@ -23,6 +23,8 @@ pub enum RecordKind {
     BrokenOff,
     /// A text that a verb took out of a cell.
     Text,
+    /// What is known of a cell that a program wrote, such as a file that was shown.
+    Other,
 }
 
 /// A record that is about a file.
@@ -97,18 +99,21 @@ impl Journal {
     ) -> Vec<(String, Option<Timestamp>, Note)> {
         let own = path_hash(path);
         let mut found = Vec::new();
+        let mut notes = HashMap::new();
         for cell in document.unanswered() {
-            for note in self.notes_about(&TextHash::of(&cell.content())) {
+            let text = TextHash::of(&cell.content());
+            let folder = self.notes_folder(text);
+            let notes = notes.entry(folder).or_insert_with_key(|folder| self.notes_in(folder));
+            for note in notes.iter().filter(|note| note.text == text) {
                 let RecordName::Message(cells) = &note.record else { continue };
-                let Some(entry) = self.read_entry(&self.message_file(*cells)) else { continue };
-                let header = entry.header;
+                let Some((_, Entry { header, .. })) = self.find_message(*cells) else { continue };
                 let place = |asked: &AskedCell| Some(asked.find(document)?.ordinal() - 1);
                 let first = header.asked.first().and_then(place);
                 let is_same = header.asked.last().and_then(place) == Some(cell.ordinal() - 1);
                 let is_here = note.path == own
                     || first.is_some_and(|first| self.has_moved(&header, path, first, document));
                 if is_same && is_here {
-                    found.push((cell.name().into_owned(), header.at, note));
+                    found.push((cell.name().into_owned(), header.at, note.clone()));
                 }
             }
         }
@@ -134,7 +139,8 @@ impl Journal {
             if note.path == own || file.cells.contains_key(&note.text) {
                 let record = match &note.record {
                     RecordName::Message(cells) => {
-                        self.answer_record(self.message_file(*cells), document)
+                        let found = self.find_message(*cells);
+                        found.and_then(|(file, entry)| answer_record(file, entry, document))
                     }
                     RecordName::Text(id) => self.text_record(self.text_file(id), document),
                 };
@@ -146,8 +152,9 @@ impl Journal {
             let is_about = |question| file.cells.contains_key(&question);
             name.path == own || name.question.is_some_and(is_about)
         };
-        for entry in self.unlocked_entries(is_wanted) {
-            records.extend(self.answer_record(entry, document));
+        for file in self.unlocked_entries(is_wanted) {
+            let entry = self.read_entry(&file);
+            records.extend(entry.and_then(|entry| answer_record(file, entry, document)));
         }
         records.retain(|record| record.cell.is_some() || record.path == path.to_string_lossy());
         for record in &mut records {
@@ -156,28 +163,6 @@ impl Journal {
         records.sort_by(|one, other| (other.at, &other.file).cmp(&(one.at, &one.file)));
         records.dedup_by(|one, other| one.file == other.file);
         records
-    }
-
-    fn answer_record(&self, file: PathBuf, document: &Document) -> Option<JournalRecord> {
-        let entry = self.read_entry(&file)?;
-        let kind = match entry.message {
-            Some(_) => RecordKind::Answer,
-            None => RecordKind::BrokenOff,
-        };
-        let (header, message) = entry.into_message()?;
-        let cell = header.asked.last().and_then(|asked| asked.find(document));
-        Some(JournalRecord {
-            cell: cell.map(|cell| cell.name().into_owned()),
-            kind,
-            at: header.at,
-            text: message.text(),
-            path: header.path.clone(),
-            stands_in: None,
-            message: Some(message),
-            header: Some(header),
-            file,
-            note: None,
-        })
     }
 
     fn text_record(&self, file: PathBuf, document: &Document) -> Option<JournalRecord> {
@@ -214,7 +199,7 @@ impl Journal {
     pub fn forget(&self, record: &JournalRecord) -> Result<(), StoreError> {
         self.erase(&record.file)?;
         let Some(own) = &record.note else { return Ok(()) };
-        for note in self.notes_about(&own.text) {
+        for note in self.notes_in(&self.notes_folder(own.text)) {
             if note.record == own.record {
                 self.erase(&self.note_file(&note))?;
             }
@@ -226,8 +211,10 @@ impl Journal {
     pub fn forget_before(&self, time: Timestamp) -> Result<usize, StoreError> {
         let mut files = self.vfs.list(&self.folder.join("texts")).unwrap_or_default();
         files.extend(self.unlocked_entries(|_| true));
-        for folder in self.vfs.list(&self.folder.join("messages")).unwrap_or_default() {
-            files.extend(self.vfs.list(&folder).unwrap_or_default());
+        for folder in [MESSAGES, ANSWERS] {
+            for folder in self.vfs.list(&self.folder.join(folder)).unwrap_or_default() {
+                files.extend(self.vfs.list(&folder).unwrap_or_default());
+            }
         }
         let mut count = 0;
         for file in files {
@@ -238,11 +225,11 @@ impl Journal {
             }
         }
         for note in self.notes() {
-            let file = match &note.record {
-                RecordName::Message(cells) => self.message_file(*cells),
-                RecordName::Text(id) => self.text_file(id),
+            let is_there = match &note.record {
+                RecordName::Message(cells) => self.find_message(*cells).is_some(),
+                RecordName::Text(id) => self.vfs.facts(&self.text_file(id)).is_ok(),
             };
-            if self.vfs.facts(&file).is_err() {
+            if !is_there {
                 self.erase(&self.note_file(&note))?;
             }
         }
@@ -292,4 +279,26 @@ impl FileWords {
         }
         words
     }
+}
+
+fn answer_record(file: PathBuf, entry: Entry, document: &Document) -> Option<JournalRecord> {
+    let kind = match entry.message {
+        _ if entry.header.asked.is_empty() => RecordKind::Other,
+        Some(_) => RecordKind::Answer,
+        None => RecordKind::BrokenOff,
+    };
+    let (header, message) = entry.into_message()?;
+    let cell = header.asked.last().and_then(|asked| asked.find(document));
+    Some(JournalRecord {
+        cell: cell.map(|cell| cell.name().into_owned()),
+        kind,
+        at: header.at,
+        text: message.text(),
+        path: header.path.clone(),
+        stands_in: None,
+        message: Some(message),
+        header: Some(header),
+        file,
+        note: None,
+    })
 }

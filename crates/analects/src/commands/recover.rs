@@ -134,8 +134,7 @@ fn list(args: &Args, path: &Path, records: &[Named]) -> Result<(), Failure> {
         let rows: Vec<Row<'_>> = records.iter().map(row).collect();
         return ui::print_json(&rows);
     }
-    let missing: Vec<&Named> =
-        records.iter().filter(|named| named.record.stands_in.is_none()).collect();
+    let missing: Vec<&Named> = records.iter().filter(|named| is_listed(&named.record)).collect();
     if missing.is_empty() {
         let known = records.len();
         ui::remark(&format!(
@@ -148,6 +147,11 @@ fn list(args: &Args, path: &Path, records: &[Named]) -> Result<(), Failure> {
     }
     let rows: Vec<[String; 4]> = missing.into_iter().map(columns).collect();
     ui::print_rows(rows)
+}
+
+/// Whether a record is something that a person may miss in the file.
+fn is_listed(record: &JournalRecord) -> bool {
+    record.stands_in.is_none() && record.kind != RecordKind::Other
 }
 
 fn row(named: &Named) -> Row<'_> {
@@ -181,6 +185,7 @@ fn kind(kind: RecordKind) -> &'static str {
         RecordKind::Answer => "answer",
         RecordKind::BrokenOff => "interrupted",
         RecordKind::Text => "text",
+        RecordKind::Other => "details",
     }
 }
 
@@ -215,6 +220,10 @@ fn put_back(
         cells.push(match record.kind {
             RecordKind::Text => put_text_back(&mut file, record)?,
             RecordKind::Answer | RecordKind::BrokenOff => put_answer_back(&mut file, record)?,
+            RecordKind::Other => {
+                let message = format!("{name} is no answer, and cannot be brought back");
+                return Err(Failure::input(message));
+            }
         });
     }
     if args.json {
