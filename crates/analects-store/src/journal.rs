@@ -207,10 +207,10 @@ impl KnownMessages for Journal {
 }
 
 /// All that a journal knows of messages, whether a request needs it or not.
-#[derive(Debug, Clone, Copy)]
-pub struct AllDetails<'j>(pub &'j Journal);
+#[derive(Debug, Clone)]
+pub struct AllDetails(pub Journal);
 
-impl KnownMessages for AllDetails<'_> {
+impl KnownMessages for AllDetails {
     fn get(&self, cells: CellsHash) -> Option<Message> {
         self.0.find_message(cells)?.1.message
     }

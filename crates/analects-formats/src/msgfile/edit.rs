@@ -62,10 +62,10 @@ impl Splice {
 
 impl Document {
     /// The id that a new cell gets: one more than every number that an id starts with, and than the places of
-    /// cells without an id, by which they are named. The empty cell whose place it takes does not count.
+    /// cells without an id, by which they are named. Empty cells do not count.
     pub fn next_id(&self) -> String {
-        let last = self.cells().next_back().filter(|cell| cell.id().is_none() && !cell.is_ready());
-        let is_loose = |cell: &Cell<'_>| cell.id().is_none();
+        let is_loose = |cell: &Cell<'_>| cell.is_named_by_place();
+        let last = self.cells().next_back().filter(is_loose);
         let before = || self.cells().rev().skip(1).find(is_loose).map(|cell| cell.at);
         let loose = last.map(|cell| cell.at).or_else(|| *self.last_loose.get_or_init(before));
         self.number_behind(loose).to_string()
@@ -73,9 +73,8 @@ impl Document {
 
     /// The number of a new cell if the cells at these places, in order, get other names.
     pub(super) fn number_without(&self, places: &[usize]) -> u64 {
-        let is_named = |cell: &Cell<'_>| cell.id().is_none() && !cell.is_ready();
         let is_other = |cell: &Cell<'_>| places.binary_search(&cell.at).is_err();
-        let loose = self.cells().rev().find(|cell| is_named(cell) && is_other(cell));
+        let loose = self.cells().rev().find(|cell| is_other(cell) && cell.is_named_by_place());
         self.number_behind(loose.map(|cell| cell.at))
     }
 
@@ -160,6 +159,11 @@ impl Document {
 }
 
 impl Cell<'_> {
+    /// Whether it has no id and says something, so that people name it by its place.
+    fn is_named_by_place(self) -> bool {
+        self.id().is_none() && !(self.title().is_empty() && self.body().is_empty())
+    }
+
     /// Whether this is the [ready cell](Document::ready_cell) of its file.
     pub fn is_ready(self) -> bool {
         self.ordinal() == self.document.scan.cells.len()

@@ -4,22 +4,21 @@ mod folder;
 mod output;
 mod report;
 
-use std::collections::HashMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use analects_core::Message;
 use analects_formats::chatmd::Dialect;
 use analects_formats::frame::{self, Conversion, FORMATS, Format, HEAD, Known, Target};
-use analects_formats::msgfile::CellsHash;
 use analects_formats::{ReadOptions, WriteOptions};
+use analects_store::{AllDetails, Journal};
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
 
 use crate::failure::{Failure, words};
 use crate::piped::open_regular;
+use crate::surroundings::Surroundings;
 use crate::ui;
 use output::{Output, Taken};
 use report::Report;
@@ -294,7 +293,7 @@ impl Job<'_> {
             name: source.name.clone(),
             full,
             zone: zone.clone(),
-            known: full.then(journal_messages),
+            known: if full { Some(journal_messages()?) } else { None },
         };
         let dialect = self.dialect.unwrap_or_default();
         let write = WriteOptions { name: output.name(), dialect, zone, full };
@@ -310,10 +309,10 @@ impl Job<'_> {
     }
 }
 
-/// What the journal holds of answers: nothing yet.
-fn journal_messages() -> Known {
-    let messages: HashMap<CellsHash, Message> = HashMap::new();
-    Known(Rc::new(messages))
+/// What the journal holds of answers.
+fn journal_messages() -> Result<Known, Failure> {
+    let places = Surroundings::of_process()?.places;
+    Ok(Known(Rc::new(AllDetails(Journal::of(&places)))))
 }
 
 fn unknown(name: &str) -> Failure {

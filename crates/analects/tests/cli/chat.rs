@@ -38,8 +38,10 @@ fn a_conversation_goes_on_in_its_file() {
         assert!(second.contains(said), "{second}");
     }
     let file = sandbox.read("talk.msg.md");
-    assert!(file.starts_with(&typed), "what was there is still there");
-    assert_eq!(file.matches("[agent]").count(), 1, "{file}");
+    // The question has got an id, and nothing else has changed.
+    let sealed = typed.replace("# %%\n\nAnd eight?", "# %% [^3]\n\n[^3]: [markdown]\n\nAnd eight?");
+    assert!(file.starts_with(&sealed), "{file}");
+    assert_eq!(file.matches("  tiny:").count(), 1, "{file}");
     let decoded = sandbox.messages("talk.msg.md");
     assert_eq!(decoded.problems, []);
     let usage = decoded.messages[1].usage.clone().unwrap();
@@ -123,12 +125,11 @@ fn thinking_is_kept_beside_the_answer() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "really?"]).assert_answer("Yes.\n");
     let file = sandbox.read("a.msg.md");
-    assert!(file.contains("[tiny] reasoning=1") && file.contains("[tiny] part=3"), "{file}");
-    assert!(file.contains("let me see"), "{file}");
+    assert!(file.contains("# %%% [^2.think]\n\n[^2.think]: [tiny]\n\nlet me see\n"), "{file}");
 }
 
 #[test]
-fn what_no_cell_can_say_is_kept_at_the_end_of_the_file() {
+fn what_no_cell_can_say_is_kept_in_the_journal() {
     let chunk = r#"{"choices":[],"service_tier":"flex","odd":12345678901234567890123}"#;
     let script = |text: &str| {
         let mut script = answer(&[text]);
@@ -139,15 +140,14 @@ fn what_no_cell_can_say_is_kept_at_the_end_of_the_file() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "1"]).assert_answer("one\n");
     sandbox.run(&["chat", "a.msg.md", "2"]).assert_answer("two\n");
-    let decoded = sandbox.messages("a.msg.md");
     assert_eq!(sandbox.texts("a.msg.md"), ["1", "one", "2", "two"]);
-    for answer in [&decoded.messages[1], &decoded.messages[3]] {
-        let odd = answer.extra.get("odd").map(|raw| raw.as_str().to_string());
-        assert_eq!(odd.as_deref(), Some("12345678901234567890123"));
-    }
     let file = sandbox.read("a.msg.md");
-    assert_eq!(file.matches("[residue]").count(), 1, "{file}");
-    assert!(file.find("[residue]").unwrap() > file.find("two").unwrap(), "{file}");
+    assert!(!file.contains("12345678901234567890123") && !file.contains('{'), "{file}");
+    // The file alone has no more than its words; with the journal, everything is there.
+    let alone = sandbox.run(&["convert", "a.msg.md", "--to", "transcript", "--lossy"]);
+    assert!(!alone.stdout.contains("12345678901234567890123"), "{}", alone.stdout);
+    let full = sandbox.run(&["convert", "a.msg.md", "--to", "transcript", "--full", "--lossy"]);
+    assert_eq!(full.stdout.matches("12345678901234567890123").count(), 2, "{}", full.stdout);
 }
 
 #[test]

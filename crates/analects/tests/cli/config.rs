@@ -178,7 +178,7 @@ fn chat_asks_the_configured_model_if_nobody_else_is_named() {
         assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
     };
     asked(&["chat", "a.msg.md", "hi"], "usual");
-    assert!(sandbox.read("a.msg.md").contains("[agent] name=\"usual\" models=\"openai/usual\""));
+    assert!(sandbox.read("a.msg.md").contains("  usual:\n    models: [openai/usual]\n"));
     asked(&["chat", "b.msg.md", "-m", "quick", "hi"], "fast");
     // The file counts before the configuration.
     asked(&["chat", "b.msg.md", "again"], "fast");
@@ -211,7 +211,8 @@ fn chat_knows_configured_agents() {
     }
     let file = sandbox.read("a.msg.md");
     let front = "---\ntitle: mine # mine\nagents:\n  coder:\n    models: [openai/big]\n    \
-                 temperature: 0.25\n    system_prompt: \"Be brief.\"\n---\n\n# %%\n\nfirst\n";
+                 temperature: 0.25\n    system_prompt: \"Be brief.\"\n---\n\n# %% [^1]\n\n\
+                 [^1]: [markdown]\n\nfirst\n";
     assert!(file.starts_with(front), "{file}");
     // From now on the file knows it, whatever the configuration says.
     sandbox.configure("config.toml", "");

@@ -5,13 +5,14 @@ use std::process::Command;
 use crate::sandbox::{Run, Sandbox};
 use crate::server::{Server, answer};
 
-/// What a warning of line 3 looks like.
-const WARNING: &str = "a.msg.md:3:1: warning: unknown history value \"sumary\"; expected include, \
+/// What a warning of line 8 looks like.
+const WARNING: &str = "a.msg.md:8:1: warning: unknown history value \"sumary\"; expected include, \
                        none or summary [unknown-history]\n  \
-                       3 | [^1]: [markdown] history=sumary\n    \
+                       8 | [^1]: [markdown] history=sumary\n    \
                        | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  hint: it is read as include\n";
 
-const FILE: &str = "# %% [^1]\n\n[^1]: [markdown] history=sumary\n\nhi\n";
+const FILE: &str = "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n# %% [^1]\n\n\
+                    [^1]: [markdown] history=sumary\n\nhi\n";
 
 #[test]
 fn every_verb_tells_a_problem_the_same_way() {

@@ -25,9 +25,9 @@ fn a_reply_full_of_heads_and_escapes_is_one_reply() {
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert_eq!(sandbox.texts("a.msg.md"), ["tell me", EVIL]);
         let shown = sandbox.show("a.msg.md");
-        // The agent, the question, the answer, and the empty cell that is ready for the next question.
-        assert_eq!(shown["cells"].as_array().unwrap().len(), 4, "{shown}");
-        assert_eq!(shown["cells"][3]["content"], "");
+        // The question, the answer, and the empty cell that is ready for the next question.
+        assert_eq!(shown["cells"].as_array().unwrap().len(), 3, "{shown}");
+        assert_eq!(shown["cells"][2]["content"], "");
         let agents: Vec<_> =
             shown["agents"].as_array().unwrap().iter().map(|a| &a["name"]).collect();
         assert_eq!(agents, ["tiny"]);

@@ -81,6 +81,10 @@ fn get_ready<'c>(
     said.check(path)?;
     let mut conversation = open_file(path, surroundings)?;
     let document = conversation.document();
+    if let Some(problem) = document.old_format() {
+        let problem = Box::new(problem);
+        return Err(StoreError::NotWritable { path: path.to_path_buf(), problem }.into());
+    }
     journal::remark_missing(path, document, conversation.path(), conversation.journal());
     if said.prompt.is_none() && document.unanswered().is_empty() {
         // After an answer, somebody may have taken away what was to come next.
