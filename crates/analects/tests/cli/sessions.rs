@@ -169,7 +169,8 @@ fn a_message_file_goes_into_the_store_and_out_again() {
     assert_eq!((run.code, &json(&run.stdout)["messages"]), (Some(0), &2.into()), "{}", run.stderr);
     assert_eq!(sandbox.read("a.msg.md"), text, "the file is only read");
     assert_eq!(tail(&sandbox, "last"), ["What is six times seven?", "Forty-two."]);
-    assert_eq!(sandbox.run(&["session", "export", "last", "-o", "b.msg.md"]).code, Some(0));
+    let run = sandbox.run(&["session", "export", "last", "-o", "b.msg.md", "--full"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
     let strip = |name: &str| -> Vec<_> {
         let messages = sandbox.messages(name).messages.into_iter();
         messages.map(|message| (message.id, message.parent_id, message.body)).collect()
@@ -177,6 +178,12 @@ fn a_message_file_goes_into_the_store_and_out_again() {
     assert_eq!(strip("b.msg.md"), strip("a.msg.md"));
     let again = sandbox.run(&["session", "export", "last", "-o", "b.msg.md"]);
     assert_eq!(again.code, Some(1), "{}", again.stderr);
+    // Without --full, a file for people has the same words.
+    let run = sandbox.run(&["session", "export", "last", "-o", "c.msg.md"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let readable = "# %% [^1]\n\n[^1]: [markdown]\n\nWhat is six times seven?\n\n\
+        # %%% [^2]\n\n[^2]: [quick] model=\"tiny\"\n\nForty-two.\n";
+    assert_eq!(sandbox.read("c.msg.md"), readable);
     sandbox.write("empty.msg.md", "");
     assert_eq!(sandbox.run(&["session", "import", "empty.msg.md"]).code, Some(1));
     assert_eq!(sandbox.run(&["session", "import", "missing.msg.md"]).code, Some(3));
