@@ -1,6 +1,7 @@
 //! An answer comes into its file in one step, below its question, when it is complete. Until then it is in the
 //! [`Journal`](crate::Journal), and nobody holds the lock of the file.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use analects_core::Message;
@@ -42,6 +43,7 @@ impl LockedFile {
         detail: AnswerDetail,
     ) -> Result<AnswerPlace, StoreError> {
         let is_error = answer.is_api_error_message;
+        let path = self.path().to_path_buf();
         let kept = if is_error { Ok(()) } else { entry.complete(answer) };
         let mut place = None;
         let mut is_settled = true;
@@ -51,8 +53,7 @@ impl LockedFile {
                 let Some(asked) = entry.places(document) else { return Splice::nothing() };
                 let placed = msgfile::put_answer(document, &asked, answer, detail, &mut OsIds);
                 // If it cannot be kept by its cells, its entry stays.
-                is_settled =
-                    is_error || entry.settle(answer, placed.hash, document.source()).is_ok();
+                is_settled = is_error || entry.settle(answer, placed.hash, &path).is_ok();
                 place = Some(placed.cell);
                 placed.splice
             });
@@ -77,6 +78,7 @@ impl LockedFile {
     /// Adds what came of answers that broke off, if their questions still wait.
     pub(crate) fn add_broken_off(&mut self) -> Result<(), StoreError> {
         let journal = self.journal().clone();
+        let path = self.path().to_path_buf();
         if !journal.has_entries(self.document(), self.path()) {
             return Ok(());
         }
@@ -91,8 +93,7 @@ impl LockedFile {
                 let detail = AnswerDetail::Usual;
                 let placed =
                     msgfile::put_answer(document, &asked, &broken.message, detail, &mut OsIds);
-                let settled = journal.settle_broken(&broken, placed.hash, document.source());
-                is_settled = settled.is_ok();
+                is_settled = journal.settle_broken(&broken, placed.hash, &path).is_ok();
                 cell = Some(placed.cell);
                 placed.splice
             })?;
@@ -107,7 +108,10 @@ impl LockedFile {
 
     /// Whether the file was there, and is not any more.
     fn is_gone(&self) -> bool {
-        let is_missing = || self.exists() && self.vfs().facts(self.path()).is_err();
+        let is_missing = || {
+            let facts = self.vfs().facts(self.path());
+            self.exists() && facts.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        };
         for _ in 0..MAX_LOOKS {
             if !is_missing() {
                 return false;

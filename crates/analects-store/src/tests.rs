@@ -11,6 +11,7 @@ mod new_sessions;
 #[cfg(target_os = "linux")]
 mod other_programs;
 mod sessions;
+mod turns;
 
 use std::fs;
 

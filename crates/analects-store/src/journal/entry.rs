@@ -12,7 +12,6 @@ use jiff::Timestamp;
 use super::asked::{AskedCell, TextHash, text_before, waiting_places};
 use super::{Journal, Note, RecordName, number, path_hash};
 use crate::error::to;
-use crate::fingerprint::fingerprint;
 use crate::places::create_private_folder;
 use crate::vfs::{Open, VfsFile};
 use crate::{OsIds, StoreError};
@@ -117,7 +116,7 @@ pub(super) struct Entry {
     pub header: Header,
     /// The whole message, if it came to its end.
     pub message: Option<Message>,
-    /// The fingerprint of the file that the message was about to be put into. It is kept by the hash of its cells then.
+    /// The state of the file that the message was about to be put into. It is kept by the hash of its cells then.
     pub settled: Option<String>,
     blocks: Vec<Block>,
 }
@@ -134,8 +133,8 @@ impl Entry {
             let string = |key: &str| record.get(key).and_then(Raw::as_string);
             if record.get("type").is_some() {
                 entry.message = Message::from_json(line).ok().or(entry.message);
-            } else if record.get(SETTLED).is_some() {
-                entry.settled = string(SETTLED);
+            } else if let Some(state) = string(SETTLED) {
+                entry.settled = Some(state);
             } else if let Some(text) = string("text") {
                 entry.blocks.push(Block::from_text(text));
             } else if let Some(thinking) = string("thinking") {
@@ -195,6 +194,8 @@ pub struct AnswerEntry {
     file: Box<dyn VfsFile>,
     /// How many bytes of whole lines the file holds.
     length: u64,
+    /// How many bytes it held before it was settled.
+    unsettled_length: Option<u64>,
     /// Pieces that are not in the file yet, each with what it is.
     pending: Vec<(&'static str, String)>,
     /// Whether the file holds something of the answer.
@@ -233,6 +234,7 @@ impl Journal {
             path,
             file,
             length: 0,
+            unsettled_length: None,
             pending: Vec::new(),
             holds_words: false,
             _lock: lock,
@@ -301,22 +303,26 @@ impl AnswerEntry {
         self.sync()
     }
 
-    /// Keeps the answer by the hash of the cells in which it is about to stand in the file, which holds these bytes.
+    /// Keeps the answer by the hash of the cells in which it is about to stand in this file.
     pub(crate) fn settle(
         &mut self,
         answer: &Message,
         cells: CellsHash,
-        source: &[u8],
+        path: &Path,
     ) -> Result<(), StoreError> {
         self.journal.settle(&self.header, answer, cells)?;
-        self.write(&settled_line(source))?;
+        self.unsettled_length.get_or_insert(self.length);
+        self.write(&self.journal.settled_line(path))?;
         self.sync()
     }
 
-    /// Notes that the answer did not come into the file after all.
+    /// Takes back that the answer was about to be put into the file. That needs no space on a disk that is full.
     pub(crate) fn unsettle(&mut self) {
-        // Without this line, the answer comes into the file if that does not change before.
-        let _ = self.write(&format!("{{\"{SETTLED}\":null}}\n"));
+        if let Some(length) = self.unsettled_length.take()
+            && self.file.truncate(length).is_ok()
+        {
+            self.length = length;
+        }
     }
 
     /// Ends the entry: the answer is in the file, or nothing came that is worth keeping.
@@ -338,20 +344,6 @@ impl AnswerEntry {
 
     fn sync(&self) -> Result<(), StoreError> {
         self.file.sync().map_err(to("sync", &self.path))
-    }
-}
-
-/// The line that says into which file an answer is about to be put.
-pub(super) fn settled_line(source: &[u8]) -> String {
-    format!("{{\"{SETTLED}\":\"{:016x}\"}}\n", fingerprint(source))
-}
-
-impl Entry {
-    /// Whether the answer was put into the file, or the file has changed since: then it may have been deleted there.
-    pub(super) fn may_have_been_placed(&self, document: &Document) -> bool {
-        let is_other =
-            |settled: &String| *settled != format!("{:016x}", fingerprint(document.source()));
-        self.settled.as_ref().is_some_and(is_other)
     }
 }
 
@@ -379,5 +371,18 @@ impl Journal {
             self.note(&Note { text, path, record, is_told: false })?;
         }
         self.keep_message(header, cells, answer)
+    }
+
+    /// The line of an answer that is about to be put into a file. While the file stays in this state, it is not there.
+    pub(super) fn settled_line(&self, path: &Path) -> String {
+        format!("{{\"{SETTLED}\":\"{}\"}}\n", self.state_of(path))
+    }
+
+    /// The state of a file: every write changes it.
+    pub(super) fn state_of(&self, path: &Path) -> String {
+        let Ok(facts) = self.vfs.facts(path) else { return String::new() };
+        let (device, number) = facts.identity;
+        let (seconds, nanos) = facts.modified;
+        format!("{device}-{number}-{}-{seconds}.{nanos}", facts.length)
     }
 }

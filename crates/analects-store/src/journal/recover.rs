@@ -7,7 +7,7 @@ use analects_core::{Assistant, Body, Message, StopReason};
 use analects_formats::msgfile::{CellsHash, Document};
 
 use super::asked::{text_before, waiting_places};
-use super::entry::{Header, lock_path, settled_line};
+use super::entry::{Header, lock_path};
 use super::{Journal, TextHash, path_hash};
 use crate::StoreError;
 use crate::error::to;
@@ -98,6 +98,8 @@ impl Journal {
                 Some(Fate::Place(broken)) => found.push(BrokenOff { _lock: Some(lock), ..*broken }),
                 Some(Fate::PutAway) => self.put_away(&file),
                 Some(Fate::Remove) => self.remove_entry(&file),
+                // One that was only begun.
+                None if self.is_empty(&file) => self.remove_entry(&file),
                 None => {}
             }
         }
@@ -108,7 +110,9 @@ impl Journal {
     fn fate(&self, file: PathBuf, document: &Document, path: &Path) -> Option<Fate> {
         let entry = self.read_entry(&file)?;
         let is_settled = entry.settled.is_some();
-        let may_have_been_placed = entry.may_have_been_placed(document);
+        // A file that was written to since may have had the answer, and somebody deleted it.
+        let state = self.state_of(path);
+        let may_have_been_placed = entry.settled.as_ref().is_some_and(|settled| *settled != state);
         let Some((mut header, message)) = entry.into_message() else {
             return Some(Fate::Remove);
         };
@@ -124,15 +128,15 @@ impl Journal {
         }
     }
 
-    /// Keeps an answer by the hash of the cells in which it is about to stand in the file, which holds these bytes.
+    /// Keeps an answer by the hash of the cells in which it is about to stand in this file.
     pub(crate) fn settle_broken(
         &self,
         broken: &BrokenOff,
         cells: CellsHash,
-        source: &[u8],
+        path: &Path,
     ) -> Result<(), StoreError> {
         self.settle(&broken.header, &broken.message, cells)?;
-        let line = format!("\n{}", settled_line(source));
+        let line = format!("\n{}", self.settled_line(path));
         let written = self.vfs.open(&broken.file, Open::Append).and_then(|mut file| {
             file.write_all(line.as_bytes())?;
             file.sync()
@@ -157,6 +161,10 @@ impl Journal {
         // What stays is looked at again the next time.
         let _ = self.vfs.remove(file);
         let _ = self.vfs.remove(&lock_path(file));
+    }
+
+    fn is_empty(&self, file: &Path) -> bool {
+        self.vfs.facts(file).is_ok_and(|facts| facts.is_file && facts.length == 0)
     }
 
     /// Whether somebody works on an entry.
