@@ -62,10 +62,10 @@ impl Splice {
 
 impl Document {
     /// The id that a new cell gets: one more than every number that an id starts with, and than the places of
-    /// cells without an id, by which they are named. Empty cells do not count.
+    /// cells without an id, by which they are named. The empty cell whose place it takes does not count.
     pub fn next_id(&self) -> String {
-        let is_loose = |cell: &Cell<'_>| cell.is_named_by_place();
-        let last = self.cells().next_back().filter(is_loose);
+        let last = self.cells().next_back().filter(|cell| cell.id().is_none() && !cell.is_ready());
+        let is_loose = |cell: &Cell<'_>| cell.id().is_none();
         let before = || self.cells().rev().skip(1).find(is_loose).map(|cell| cell.at);
         let loose = last.map(|cell| cell.at).or_else(|| *self.last_loose.get_or_init(before));
         self.number_behind(loose).to_string()

@@ -25,10 +25,10 @@ mod readable;
 use analects_core::{MessageId, SessionId};
 use uuid::Uuid;
 
-pub use added::{AddedMessages, add_messages, cell_names, cell_of, put_messages};
+pub use added::{AddedMessages, cell_names, cell_of, put_messages};
 pub use answers::{AnswerDetail, PlacedAnswer, put_answer};
 pub(crate) use details::{details_cell, details_lines};
-pub use encode::{add_residue, answer, encode};
+pub use encode::encode;
 pub use images::pictures_in;
 pub use known::{CellsHash, KnownMessages, messages_knowing};
 pub(crate) use lookup::{placed_messages, places, side_places};

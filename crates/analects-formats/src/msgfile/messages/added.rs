@@ -58,16 +58,6 @@ pub fn put_messages(
     Ok(AddedMessages { splice, kept })
 }
 
-/// The change that [`put_messages`] makes, alone.
-pub fn add_messages(
-    document: &Document,
-    session: &SessionId,
-    new: &[Message],
-    ids: &mut dyn Ids,
-) -> Result<Splice, ItemError> {
-    put_messages(document, session, new, ids).map(|added| added.splice)
-}
-
 /// The document in which all cells that messages mention have an id, and the messages with these names.
 fn with_mentions_sealed(
     document: &Document,

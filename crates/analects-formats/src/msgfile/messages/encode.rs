@@ -10,8 +10,7 @@ use super::derived_id;
 use super::describe::{Description, Style};
 use super::details::{details_cell, difference, line};
 use super::read::messages;
-use crate::msgfile::edit::leading_number;
-use crate::msgfile::{Document, NewCell, decode, frontmatter};
+use crate::msgfile::{NewCell, decode, frontmatter};
 
 /// How often the file is read back before all that still differs is written as JSON.
 const ROUNDS: usize = 3;
@@ -159,23 +158,6 @@ pub(super) fn push_cell(text: &mut String, cell: &NewCell) {
         text.push('\n');
     }
     text.push_str(&cell.to_text(1, "\n"));
-}
-
-/// The cells of an answer that is added to a file: its head is named `id`.
-pub fn answer(
-    document: &Document,
-    id: &str,
-    message: &Message,
-    ids: &mut dyn Ids,
-) -> (Vec<NewCell>, Option<String>) {
-    let mut writer = CellWriter::behind(document, ids, Style::Usual, HashMap::new());
-    writer.number = leading_number(id).unwrap_or(1) - 1;
-    (writer.cells(message).cells, None)
-}
-
-/// The file as it is: no answer has details of its own.
-pub fn add_residue(document: &Document, _: &str) -> Vec<u8> {
-    document.source().to_vec()
 }
 
 impl NewCell {

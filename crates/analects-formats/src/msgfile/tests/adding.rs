@@ -5,7 +5,7 @@ use analects_core::{
     Raw, SessionId, Summary, Tombstone, chain,
 };
 
-use crate::msgfile::{self, Document, add_messages, decode, messages};
+use crate::msgfile::{self, Document, decode, messages, put_messages};
 
 /// Ids that can be told apart.
 struct Numbers(u32);
@@ -28,7 +28,7 @@ fn session() -> SessionId {
 
 fn add(file: &str, new: &[Message]) -> Document {
     let document = decode(file.as_bytes().to_vec());
-    let splice = add_messages(&document, &session(), new, &mut Numbers(0)).unwrap();
+    let splice = put_messages(&document, &session(), new, &mut Numbers(0)).unwrap().splice;
     assert!(splice.is_append(document.source()), "the file only grows");
     let bytes = splice.apply(document.source());
     assert!(bytes.starts_with(file.as_bytes()), "nothing before it changes");
@@ -183,7 +183,8 @@ fn a_cell_that_a_compaction_names_gets_an_id() {
         .replace("# %%[^1]\n\n[^1]: [markdown]\n", "# %%\n")
         .replace("# %%[^3]\n\n[^3]: [markdown]\n", "# %% last \n");
     let document = decode(loose.clone());
-    let splice = add_messages(&document, &session(), &compaction(&loose), &mut Numbers(0)).unwrap();
+    let splice =
+        put_messages(&document, &session(), &compaction(&loose), &mut Numbers(0)).unwrap().splice;
     let text = String::from_utf8(splice.apply(document.source())).unwrap();
     let sealed = loose
         .replace("# %%\n", "# %% [^1]\n\n[^1]: [markdown]\n")
@@ -200,7 +201,8 @@ fn a_cell_whose_place_is_the_id_of_another_gets_one_of_its_own() {
     let loose = TALK.replace("# %%[^3]\n\n[^3]: [markdown]\n", "# %%\n");
     let loose = loose.replace("[^1]", "[^3]");
     let document = decode(loose.clone());
-    let splice = add_messages(&document, &session(), &compaction(&loose), &mut Numbers(0)).unwrap();
+    let splice =
+        put_messages(&document, &session(), &compaction(&loose), &mut Numbers(0)).unwrap().splice;
     let bytes = splice.apply(document.source());
     let text = String::from_utf8_lossy(&bytes);
     assert!(text.contains("kept_from=4") && text.contains("# %% [^4]"), "{text}");
@@ -211,7 +213,7 @@ fn a_cell_whose_place_is_the_id_of_another_gets_one_of_its_own() {
 fn what_no_cell_of_the_file_is_cannot_be_named() {
     let document = decode(TALK);
     let refused = |new: &[Message]| {
-        add_messages(&document, &session(), new, &mut Numbers(0)).unwrap_err().to_string()
+        put_messages(&document, &session(), new, &mut Numbers(0)).unwrap_err().to_string()
     };
     let mut new = compaction(TALK);
     let Body::CompactBoundary(boundary) = &mut new[1].body else { panic!() };
@@ -223,7 +225,7 @@ fn what_no_cell_of_the_file_is_cannot_be_named() {
     // Of two cells of one id, nothing can name the second.
     let twice = TALK.replace("[^3]", "[^1]");
     let error =
-        add_messages(&decode(twice.clone()), &session(), &compaction(&twice), &mut Numbers(0));
+        put_messages(&decode(twice.clone()), &session(), &compaction(&twice), &mut Numbers(0));
     assert!(error.unwrap_err().to_string().starts_with("two cells are called 1"));
 }
 

@@ -46,8 +46,8 @@ fn compacted(source: &str, kept: usize) -> String {
         Message::new("b", Body::CompactBoundary(boundary)),
         Message::new("c", Body::System(System { content: "Be brief.".into() })),
     ];
-    let source = add_messages(&document, &session(), &new, &mut CountingIds::default());
-    let text = String::from_utf8(source.unwrap().apply(document.source())).unwrap();
+    let source = put_messages(&document, &session(), &new, &mut CountingIds::default());
+    let text = String::from_utf8(source.unwrap().splice.apply(document.source())).unwrap();
     format!("{text}\n# %%\n\nlast question\n\n# %%% [^z]\n\n[^z]: [coder]\n\nlast answer\n")
 }
 
@@ -96,7 +96,8 @@ fn undone(source: &str) -> String {
         Message::new(format!("t{at}"), Body::Tombstone(body))
     };
     let new: Vec<Message> = targets.iter().enumerate().map(tombstone).collect();
-    let splice = add_messages(&document, &session(), &new, &mut CountingIds::default()).unwrap();
+    let splice =
+        put_messages(&document, &session(), &new, &mut CountingIds::default()).unwrap().splice;
     String::from_utf8(splice.apply(document.source())).unwrap()
 }
 

@@ -7,8 +7,7 @@ use analects_core::{
 
 use super::*;
 use crate::msgfile::{
-    AnswerDetail, Unseen, add_messages, hide, put_answer, put_messages, reveal, set_attributes,
-    unseen,
+    AnswerDetail, Unseen, hide, put_answer, put_messages, reveal, set_attributes, unseen,
 };
 
 fn thought(text: &str) -> Block {
@@ -155,7 +154,7 @@ fn events_have_letters() {
     let document = decode("# %%\n\nHi\n\n# %%% [^a7]\n\n[^a7]: [attachment] kind=\"x\"\n\nx\n");
     let new = [attachment("one"), attachment("two")];
     let ids = &mut CountingIds::default();
-    let splice = add_messages(&document, &SessionId::default(), &new, ids).unwrap();
+    let splice = put_messages(&document, &SessionId::default(), &new, ids).unwrap().splice;
     let document = document.with_source(splice.apply(document.source()));
     assert_eq!(names(&document), ["1", "a7", "a8", "a9"]);
     assert_eq!(document.next_id(), "2");
