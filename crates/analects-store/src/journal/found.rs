@@ -229,7 +229,8 @@ impl Journal {
                 RecordName::Message(cells) => self.find_message(*cells).is_some(),
                 RecordName::Text(id) => self.vfs.facts(&self.text_file(id)).is_ok(),
             };
-            if !is_there {
+            let is_file = self.vfs.facts(&self.note_file(&note)).is_ok_and(|facts| facts.is_file);
+            if is_file && !is_there {
                 self.erase(&self.note_file(&note))?;
             }
         }

@@ -252,7 +252,8 @@ fn write_result(result: &ToolResult, written: &mut Written) -> Option<NewCell> {
 
 fn write_binary(source: &Raw, image: bool, names: &mut PartNames<'_>) -> Option<NewCell> {
     let Some(Source::Base64 { media_type, data }) = Source::of(source) else { return None };
-    let bytes = base64::decode(&data)?;
+    // An empty one would read as damaged.
+    let bytes = base64::decode(&data).filter(|bytes| !bytes.is_empty())?;
     (media_type.starts_with("image/") == image).then_some(())?;
     let cell = NewCell::new(CellKind::Message, names.block(), "raw", base64::encode(&bytes));
     Some(cell.with("mime_type", media_type))

@@ -57,7 +57,7 @@ fn an_answer_is_known_by_its_cells_wherever_they_stand() {
 fn a_change_in_any_cell_of_an_answer_makes_the_cells_count() {
     let (file, known) = put("# %%\n\nWhat is a monad?\n", &[0]);
     for (old, new) in
-        [("A monoid.", "A monad."), ("surely", "perhaps"), ("[coder] ", "[coder] x=1 ")]
+        [("A monoid.", "A monad."), ("surely", "perhaps"), ("[coder]\n", "[coder] x=1\n")]
     {
         let changed = file.replacen(old, new, 1);
         assert_ne!(changed, file);

@@ -82,7 +82,7 @@ fn a_conversation_reads_as_if_it_had_been_held_in_the_file() {
         lines,
         [
             "[^1]: [markdown]",
-            "[^2.think]: [coder] reasoning=1",
+            "[^2.think]: [coder]",
             "[^2]: [coder] tokens=19/9",
             "[^2.n0000004]: [tool] name=\"weather\" call_id=\"toolu_1\"",
             "[^2.n0000004.1]: [tool] status=\"success\"",

@@ -80,7 +80,7 @@ fn a_conversation_with_tools_reads_well() {
     let file = check(&tool_talk());
     for piece in [
         "---\nid: \"0197\"\n---\n",
-        "# %%% [^2.think]\n\n[^2.think]: [coder] reasoning=1\n\nhm\n",
+        "# %%% [^2.think]\n\n[^2.think]: [coder]\n\nhm\n",
         "[^2]: [coder] input_tokens=12 output_tokens=9 cache_read_tokens=7 uuid=\"b\"\n",
         "hm\n\\# %%\n",
         "\n\nLet me look.\n\n# %%% [^2.n",

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use analects_core::Message;
+use analects_core::{Block, Content, Message, Thinking};
 use analects_formats::msgfile::{CellsHash, KnownMessages, NewCell};
 use jiff::Timestamp;
 
 use super::super::Disk;
 use super::super::answers::{ANSWER, Answering, FILE, QUESTION, answer, answering, disk_with};
 use super::files_in;
-use crate::{AnswerPlace, RecordKind, StoreError};
+use crate::{AllDetails, AnswerPlace, RecordKind, StoreError};
 
 const SECRET: &str = "hunter2";
 
@@ -132,7 +132,7 @@ fn without_a_journal_nothing_is_asked() {
     // One that fails later does not keep an answer from its file.
     let disk = disk_with(QUESTION);
     let answering = answering(&disk);
-    for folder in ["messages", "about"] {
+    for folder in ["messages", "answers", "about"] {
         fs::write(disk.places.state.join("journal").join(folder), "in the way").unwrap();
     }
     answering.finish(ANSWER).unwrap();
@@ -147,8 +147,15 @@ fn a_message_is_known_by_its_cells_in_every_file() {
     let message = Message { model: Some("m-1".into()), ..answer("told") };
     let (document, path) = disk.document(FILE);
     let cells = CellsHash::of(document.cells());
-    assert_eq!(disk.journal().get(cells), None);
+    let known = AllDetails(disk.journal());
+    assert_eq!(known.get(cells), None);
     disk.journal().keep(&path, cells, &message).unwrap();
     disk.journal().keep(&path, cells, &message).unwrap();
-    assert_eq!(disk.journal().get(cells), Some(message));
+    assert_eq!(known.get(cells), Some(message));
+    assert_eq!(disk.journal().get(cells), None, "no request needs it");
+    let thought = Thinking { signature: Some("seal".into()), ..Thinking::default() };
+    let sealed = Message::assistant("s", Content::Blocks(vec![Block::Thinking(thought)]));
+    let cells = CellsHash::of([]);
+    disk.journal().keep(&path, cells, &sealed).unwrap();
+    assert_eq!(disk.journal().get(cells), Some(sealed));
 }
