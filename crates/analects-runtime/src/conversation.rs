@@ -51,18 +51,10 @@ pub trait Conversation {
         Ok(())
     }
 
-    /// Takes a piece of the answer.
+    /// Keeps a piece of the answer, so that a kill does not cost it.
     fn push(&mut self, piece: AnswerPiece<'_>) {
         let _ = piece;
     }
-
-    /// Whether there is text that a call of [`Conversation::flush`] would bring to the disk.
-    fn is_waiting(&self) -> bool {
-        false
-    }
-
-    /// Brings the answer so far to the disk, as well as that can be done while it comes.
-    fn flush(&mut self) {}
 
     /// Adds the answer in its final form.
     fn finish(&mut self, answer: Message) -> Result<(), StoreError>;

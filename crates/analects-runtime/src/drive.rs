@@ -19,9 +19,6 @@ use crate::purse::{Purse, affordable, least_cost};
 use crate::turn::{Answered, Effect, Ending, Input, Planned, Turn};
 use crate::{Conversation, files, tools};
 
-/// How often a growing answer is brought to the disk.
-const FLUSH_EVERY: Duration = Duration::from_millis(100);
-
 /// Why no summary is made of a conversation of which a choice is sent.
 const CHOSEN: &str = "no summary is made while cells are chosen for one call";
 
@@ -313,33 +310,18 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
         Ok(Input::Answered(answered))
     }
 
-    /// Takes events until the stream ends, and brings the text to the disk ten times a second.
+    /// Takes events until the stream ends. Words are kept before they are shown, so that a kill costs nothing that
+    /// somebody has seen.
     async fn receive(&mut self, stream: &mut EventStream, fold: &mut Fold) -> End {
-        let mut flush_at = tokio::time::Instant::now();
         loop {
-            let waiting = self.conversation.is_waiting();
-            let next = async {
-                tokio::select! {
-                    event = stream.next() => Some(event),
-                    () = tokio::time::sleep_until(flush_at), if waiting => None,
-                }
-            };
-            let event = match self.stop.unless(next).await {
-                None => return End::Stopped,
-                Some(None) => {
-                    self.conversation.flush();
-                    flush_at = tokio::time::Instant::now() + FLUSH_EVERY;
-                    continue;
-                }
-                Some(Some(event)) => event,
-            };
+            let Some(event) = self.stop.unless(stream.next()).await else { return End::Stopped };
             match event {
                 None => return End::Complete,
                 Some(Err(error)) => return End::Failed(error),
                 Some(Ok(event)) => {
                     fold.push(&event);
-                    (self.watch)(Seen::Event(&event));
                     self.keep(&event);
+                    (self.watch)(Seen::Event(&event));
                 }
             }
         }

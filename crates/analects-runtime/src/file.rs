@@ -331,15 +331,6 @@ impl Conversation for FileConversation {
     fn push(&mut self, piece: AnswerPiece<'_>) {
         if let Some(entry) = &mut self.entry {
             entry.push(piece);
-        }
-    }
-
-    fn is_waiting(&self) -> bool {
-        self.entry.as_ref().is_some_and(AnswerEntry::is_waiting)
-    }
-
-    fn flush(&mut self) {
-        if let Some(entry) = &mut self.entry {
             entry.flush();
         }
     }
