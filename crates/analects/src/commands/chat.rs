@@ -171,7 +171,8 @@ pub fn run(args: Args) -> Result<(), Failure> {
         Some(file) => {
             let prompt = said.prompt.clone();
             let done = chat_in_file(call, &file, said);
-            done.map_err(|failure| still_waits(failure, &file, prompt.as_deref()))
+            let places = &surroundings.places;
+            done.map_err(|failure| still_waits(failure, &file, prompt.as_deref(), places))
         }
         None => chat_in_store(call, last, said),
     };

@@ -5,7 +5,7 @@ use std::path::Path;
 use analects_formats::msgfile::{self, AnswerDetail, Choice, Document, Kind};
 use analects_local::Serving;
 use analects_runtime::{Conversation, FileConversation};
-use analects_store::{AnswerPlace, StoreError, read_message_file};
+use analects_store::{AnswerPlace, Places, StoreError, read_message_file};
 use jiff::Timestamp;
 
 use super::asking::{Told, ask};
@@ -131,12 +131,7 @@ impl Ready<'_> {
         let told = Told { name, source };
         let done = ask(&who, call.manner, serving.as_ref(), &mut conversation, &told);
         if conversation.answer_place() == Some(&AnswerPlace::Journal) {
-            ui::remark(&format!(
-                "{}: the question was changed while it was being answered, so the answer is not in the file; \
-                 analects recover {} has it",
-                path.display(),
-                shell::path(path)
-            ));
+            ui::remark(&journal::kept_answer(path));
         }
         done.map_err(|failure| {
             let again = format!("analects chat {} asks it again", shell::path(path));
@@ -246,12 +241,18 @@ fn keep_prompt(
     Ok(failure.and_hint(&kept))
 }
 
-/// Says that a prompt that is in the file need not be given again: it would be said twice.
-pub fn still_waits(failure: Failure, path: &Path, prompt: Option<&str>) -> Failure {
+/// Says that a prompt that is in the file need not be given again: it would be said twice. Where the journal has its
+/// answer, it need not even be asked.
+pub fn still_waits(
+    failure: Failure,
+    path: &Path,
+    prompt: Option<&str>,
+    places: &Places,
+) -> Failure {
     let (Some(prompt), Ok(document)) = (prompt, read_message_file(path)) else { return failure };
     let waits = document.unanswered().last().is_some_and(|cell| cell.content() == prompt);
     let is_told = failure.hint.as_ref().is_some_and(|hint| hint.contains("analects chat "));
-    if !waits || is_told {
+    if !waits || is_told || journal::has_answer(path, &document, places) {
         return failure;
     }
     failure.and_hint(&format!("your prompt is kept: analects chat {} asks it", shell::path(path)))
