@@ -12,8 +12,8 @@ const DENY_VERSION: &str = "0.20.2";
 
 /// Programs that some tests need, with their Debian packages. Without one, these tests say that they are skipped.
 /// `strace` kills a process at each of its system calls; the others are editors that people use.
-const DEBIAN: [(&str, &str); 3] =
-    [("strace", "strace"), ("nvim", "neovim"), ("emacs", "emacs-nox")];
+const DEBIAN: [(&str, &str); 4] =
+    [("strace", "strace"), ("nvim", "neovim"), ("vim", "vim"), ("emacs", "emacs-nox")];
 
 /// Runs each part and prints a timed line for it; false if a part failed.
 pub fn run(root: &Path) -> bool {

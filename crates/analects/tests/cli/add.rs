@@ -4,7 +4,6 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::sandbox::{Run, Sandbox};
-use crate::server::{Server, Step, piece, stream_head};
 
 const AGENTS: &str = "---\nagents:\n  coder:\n    models: [openai/big]\n  poet:\n    \
                       models: [openai/rhyme]\n---\n\n";
@@ -375,39 +374,38 @@ fn programs_get_json() {
     assert_eq!((run.code, &json["error"]["kind"]), (Some(3), &json!("not_found")));
 }
 
-/// A file that another process writes to, which never ends by itself.
-fn busy(sandbox: &Sandbox) -> std::process::Child {
-    let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "one"]);
-    sandbox.wait_for("a.msg.md", "wait");
-    child
+/// The lock of the file, as somebody has it who writes to it.
+fn busy(sandbox: &Sandbox) -> std::fs::File {
+    sandbox.run(&["add", "a.msg.md", "one"]).assert_answer("1\n");
+    let locks = std::fs::read_dir(sandbox.path("home/state/locks")).unwrap();
+    let mut locks = locks.map(|entry| entry.unwrap().path());
+    let lock = locks.find(|path| path.extension().is_some_and(|end| end == "lock")).unwrap();
+    let file = std::fs::File::options().write(true).open(lock).unwrap();
+    file.lock().unwrap();
+    file
 }
 
 #[test]
 fn another_writer_is_waited_for() {
-    let server = Server::new(vec![vec![stream_head(), piece("wait"), Step::Hang]]);
-    let sandbox = Sandbox::new().with_server(&server.base_url);
-    let mut chat = busy(&sandbox);
+    let sandbox = Sandbox::new();
+    let lock = busy(&sandbox);
     let add = sandbox.spawn(&["add", "a.msg.md", "two"]);
-    chat.kill().unwrap();
-    chat.wait().unwrap();
+    drop(lock);
     let run: Run = add.wait_with_output().unwrap().into();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_eq!(sandbox.texts("a.msg.md"), ["one", "wait", "two"]);
+    assert_eq!(sandbox.texts("a.msg.md"), ["one", "two"]);
 }
 
 #[test]
 fn a_writer_that_does_not_end_is_waited_for_only_so_long() {
-    let server = Server::new(vec![vec![stream_head(), piece("wait"), Step::Hang]]);
-    let sandbox = Sandbox::new().with_server(&server.base_url);
-    let mut chat = busy(&sandbox);
+    let sandbox = Sandbox::new();
+    let _lock = busy(&sandbox);
     let start = std::time::Instant::now();
     let run = sandbox.run(&["add", "--json", "a.msg.md", "two"]);
     assert!(start.elapsed().as_secs() >= 10);
     let json: Value = serde_json::from_str(&run.stderr).unwrap();
     assert_eq!((run.code, &json["error"]["kind"]), (Some(4), &json!("locked")));
-    chat.kill().unwrap();
-    chat.wait().unwrap();
-    assert_eq!(sandbox.texts("a.msg.md"), ["one", "wait"]);
+    assert_eq!(sandbox.texts("a.msg.md"), ["one"]);
 }
 
 #[test]

@@ -1,211 +1,200 @@
-//! An editor without manners works on the file while answers stream into it: it reads, waits, and writes back
-//! what it read plus a line of its own, whatever happened meanwhile. Every line that it typed and every answer
-//! is there exactly once, and the file can be read at the end.
+//! Somebody saves the file at any moment of a turn: an older text or the current one, in every way in which programs
+//! save. Every line that they typed stays, and each answer is in the file once, or `recover` offers it.
 
-use std::collections::BTreeSet;
-use std::io::{Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::io::Write;
+use std::process::Command;
+use std::time::Duration;
 
-use crate::sandbox::{Sandbox, say};
+use serde_json::Value;
+
+use crate::sandbox::{Run, Sandbox};
 use crate::server::{Server, Step, done, piece, stream_head};
+use crate::watch::AGENT;
 
-const FILE: &str = "a.msg.md";
-const START: &str = "# %% [^1]\n\n[^1]: [markdown] history=\"none\"\n\nnotes:\n";
+pub const FILE: &str = "a.msg.md";
+const NOTES: &str = "\n# %% [^n]\n\n[^n]: [markdown] history=\"none\"\n\nnotes:\n";
 
-/// When a text is too old to be saved.
-const LATE: Duration = Duration::from_millis(450);
-/// A save that took longer than this, with the pause of one that empties the file first, came after the time for which an
-/// answer is guarded that nobody disturbed.
-const LATEST: Duration = Duration::from_millis(700);
-
-/// An editor that types lines below the notes.
-struct Editor {
-    path: PathBuf,
-    aside: PathBuf,
-    /// A sequence of numbers that look random and are the same in every run.
-    seed: u64,
-    typed: BTreeSet<String>,
-    given_up: usize,
-    late: usize,
-    held_up: usize,
+/// When the file is saved.
+#[derive(Debug, Clone, Copy)]
+pub enum Moment {
+    BeforeTheFirstWord,
+    InMidAnswer,
+    /// When the answer is in the file.
+    AfterTheAnswer,
+    /// So long after the start of the turn, wherever it is then.
+    After(Duration),
 }
 
-impl Editor {
-    fn number(&mut self, below: u64) -> u64 {
-        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (self.seed >> 33) % below
+pub const MOMENTS: [Moment; 3] =
+    [Moment::BeforeTheFirstWord, Moment::InMidAnswer, Moment::AfterTheAnswer];
+
+/// What is done to save a file that was opened.
+pub type Save = Box<dyn FnOnce(&Sandbox)>;
+
+/// A conversation of many turns, in each of which somebody saves the file.
+pub struct Talk {
+    pub sandbox: Sandbox,
+    server: Server,
+    turns: usize,
+    /// How many answers were saved over, and put back.
+    pub recovered: usize,
+}
+
+impl Talk {
+    pub fn new(turns: usize) -> Talk {
+        let sandbox = Sandbox::new();
+        let server = Server::new((0..turns).map(|turn| script(&sandbox, turn)).collect());
+        let sandbox = sandbox.with_server(&server.base_url);
+        sandbox.write(FILE, format!("{AGENT}{NOTES}"));
+        Talk { sandbox, server, turns: 0, recovered: 0 }
     }
 
-    fn pause(&mut self, at_most: u64) {
-        let milliseconds = self.number(at_most);
-        std::thread::sleep(Duration::from_millis(milliseconds));
-    }
-
-    /// Reads, waits, and writes back, in one of three ways. If a busy machine has held it up for much longer than it
-    /// wanted to wait, it reads again instead: nobody guards an answer for ever.
-    fn cycle(&mut self, round: usize) {
-        let read = Instant::now();
-        let text = std::fs::read_to_string(&self.path).unwrap();
-        // An editor would not open what another one is in the middle of writing.
-        let Some(at) = text.find("notes:\n").map(|at| at + "notes:\n".len()) else { return };
-        let line = format!("typed line {round:06}");
-        let text = format!("{}{line}\n{}", &text[..at], &text[at..]);
-        self.pause(300);
-        if read.elapsed() > LATE {
-            self.late += 1;
-            return;
-        }
-        let saved = match round % 3 {
-            0 => self.save_by_rename(&text),
-            1 => self.save_in_place(&text),
-            _ => self.save_by_emptying(&text),
-        };
-        // The machine may also hold it up while it saves, and then it saves what nobody guards any more.
-        self.held_up += usize::from(read.elapsed() > LATEST);
-        if saved || self.holds(&line) {
-            self.typed.insert(line);
-        } else {
-            self.given_up += 1;
-        }
-    }
-
-    fn save_by_rename(&self, text: &str) -> bool {
-        std::fs::write(&self.aside, text).unwrap();
-        std::fs::rename(&self.aside, &self.path).unwrap();
-        true
-    }
-
-    /// Whether the file that was written to still has its name: if the machine held the editor up between
-    /// opening and writing, it has written into a file that nobody can find.
-    fn save_in_place(&self, text: &str) -> bool {
-        let mut file = std::fs::File::options().write(true).open(&self.path).unwrap();
-        file.seek(SeekFrom::Start(0)).unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-        file.set_len(text.len() as u64).unwrap();
-        file.metadata().unwrap().nlink() > 0
-    }
-
-    fn save_by_emptying(&mut self, text: &str) -> bool {
-        let mut file = std::fs::File::create(&self.path).unwrap();
-        self.pause(300);
-        file.write_all(text.as_bytes()).unwrap();
-        file.metadata().unwrap().nlink() > 0
-    }
-
-    fn holds(&self, line: &str) -> bool {
-        let deadline = Instant::now() + Duration::from_secs(3);
-        while Instant::now() < deadline {
-            if std::fs::read_to_string(&self.path).unwrap().contains(line) {
-                return true;
+    /// Types a question, asks it, and lets somebody who has opened the file save it meanwhile, with a line below the
+    /// notes.
+    pub fn turn(&mut self, moment: Moment, open: &dyn Fn(&Sandbox, &str) -> Save) {
+        let (sandbox, turn) = (&self.sandbox, self.turns);
+        let what = format!("turn {turn}, {moment:?}");
+        sandbox.write(FILE, format!("{}\n# %%\n\nquestion {turn:04}\n", sandbox.read(FILE)));
+        let save = open(sandbox, &format!("typed line {turn:04}"));
+        let mut child = sandbox.spawn(&["chat", FILE]);
+        let gates = [format!("first {turn}"), format!("rest {turn}")];
+        let open_gates = |count| gates[..count].iter().for_each(|gate| sandbox.write(gate, ""));
+        match moment {
+            Moment::BeforeTheFirstWord => {
+                let question = format!("question {turn:04}");
+                while !self.server.request().contains(&question) {}
             }
-            std::thread::sleep(Duration::from_millis(10));
+            Moment::InMidAnswer => {
+                open_gates(1);
+                sandbox.wait_for_journal(&parts(turn)[0]);
+            }
+            Moment::AfterTheAnswer => {
+                open_gates(2);
+                child.wait().unwrap();
+            }
+            Moment::After(time) => {
+                open_gates(2);
+                std::thread::sleep(time);
+            }
         }
-        false
+        save(sandbox);
+        open_gates(2);
+        let mut run: Run = child.wait_with_output().unwrap().into();
+        // Whoever looks at the very moment when an editor has emptied the file sees nothing to ask.
+        if matches!(moment, Moment::After(_)) && run.stderr.contains("nothing to ask") {
+            run = sandbox.run(&["chat", FILE]);
+        }
+        assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
+        self.turns += 1;
+        self.check(&what);
+    }
+
+    /// Whatever was typed and answered is there once; an answer that is not there is offered, and put back.
+    #[track_caller]
+    fn check(&mut self, what: &str) {
+        let sandbox = &self.sandbox;
+        let answer = parts(self.turns - 1).concat();
+        let is_missing =
+            |record: &&Value| record["text"] == answer && record["stands_in"].is_null();
+        if let Some(missing) = sandbox.records(FILE).iter().find(is_missing) {
+            let name = missing["name"].as_str().unwrap();
+            let run = sandbox.run(&["recover", FILE, name]);
+            assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
+            self.recovered += 1;
+        }
+        let file = sandbox.read(FILE);
+        let texts = sandbox.texts(FILE);
+        for turn in 0..self.turns {
+            let answer = parts(turn).concat();
+            let count = |text: &str| texts.iter().filter(|other| *other == text).count();
+            assert_eq!(count(&format!("question {turn:04}")), 1, "{what}: {turn}: {file}");
+            assert_eq!(count(&answer), 1, "{what}: {turn}: {file}");
+            for words in [format!("typed line {turn:04}"), parts(turn)[1].clone()] {
+                assert_eq!(file.matches(&words).count(), 1, "{what}: {words}: {file}");
+            }
+        }
+        let run = sandbox.run(&["check", FILE]);
+        assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
+        let left = std::fs::read_dir(sandbox.path("")).unwrap();
+        let is_kept = |name: std::ffi::OsString| name.to_string_lossy().contains("kept");
+        assert!(!left.into_iter().any(|entry| is_kept(entry.unwrap().file_name())), "{what}");
     }
 }
 
-/// An answer of several lines, one of which looks like a head, in pieces.
-fn script(round: usize) -> (Vec<Step>, String) {
-    let lines: Vec<String> =
-        (0..12).map(|line| format!("answer {round:04} line {line}\n")).collect();
-    let text = format!("{}# %% no head[^1]\nend of answer {round:04}", lines.concat());
-    let mut steps = vec![stream_head()];
-    for part in text.split_inclusive('\n') {
-        steps.extend([piece(part), Step::Pause(60)]);
+/// The two parts of an answer, which come when there are files.
+fn parts(turn: usize) -> [String; 2] {
+    [format!("answer {turn:04}\n# %% no head[^1]\n"), format!("end of answer {turn:04}")]
+}
+
+fn script(sandbox: &Sandbox, turn: usize) -> Vec<Step> {
+    let gate = |name: &str| Step::Until(sandbox.path(&format!("{name} {turn}")));
+    let [first, rest] = parts(turn).map(|part| piece(&part));
+    vec![stream_head(), gate("first"), first, gate("rest"), rest, done()]
+}
+
+/// Saves what was read when the file was opened, or what is in it when it is saved.
+fn plain(is_older: bool, save: fn(&Sandbox, &str)) -> impl Fn(&Sandbox, &str) -> Save {
+    move |sandbox, line| {
+        let older = sandbox.read(FILE);
+        let line = line.to_string();
+        Box::new(move |sandbox| {
+            let text = if is_older { older } else { sandbox.read(FILE) };
+            save(sandbox, &text.replacen("notes:\n", &format!("notes:\n{line}\n"), 1))
+        })
     }
-    steps.push(done());
-    (steps, text)
+}
+
+fn by_rename(sandbox: &Sandbox, text: &str) {
+    sandbox.write("editor.tmp", text);
+    std::fs::rename(sandbox.path("editor.tmp"), sandbox.path(FILE)).unwrap();
+}
+
+fn by_emptying(sandbox: &Sandbox, text: &str) {
+    std::fs::write(sandbox.path(FILE), text).unwrap();
+}
+
+fn by_overwriting(sandbox: &Sandbox, text: &str) {
+    let mut file = std::fs::File::options().write(true).open(sandbox.path(FILE)).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file.set_len(text.len() as u64).unwrap();
+}
+
+fn with_sed(_: &Sandbox, line: &str) -> Save {
+    let script = format!("s/^notes:$/notes:\\n{line}/");
+    Box::new(move |sandbox| {
+        let sed = Command::new("sed").args(["-i", &script]).arg(sandbox.path(FILE)).status();
+        assert!(sed.unwrap().success());
+    })
 }
 
 #[test]
-fn an_editor_without_manners_and_answers_that_stream_lose_nothing() {
-    let rounds = if std::env::var_os("ANALECTS_TORTURE").is_some() { 200 } else { 20 };
-    let (scripts, texts): (Vec<_>, Vec<_>) = (0..rounds).map(script).unzip();
-    let server = Server::new(scripts);
-    let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.write(FILE, START);
-    assert_eq!(sandbox.run(&["add", FILE, "--id", "q", "begin"]).code, Some(0));
-    let over = AtomicBool::new(false);
-    let editor = std::thread::scope(|scope| {
-        let editing = scope.spawn(|| {
-            let (path, aside) = (sandbox.path(FILE), sandbox.path("editor.tmp"));
-            let mut editor = Editor {
-                path,
-                aside,
-                seed: 7,
-                typed: BTreeSet::new(),
-                given_up: 0,
-                late: 0,
-                held_up: 0,
-            };
-            for round in 0.. {
-                if over.load(Ordering::SeqCst) {
-                    break;
-                }
-                editor.cycle(round);
-                editor.pause(40);
+fn a_save_at_any_moment_of_a_turn_loses_nothing() {
+    let saves = [by_rename, by_emptying, by_overwriting];
+    let mut talk = Talk::new(MOMENTS.len() * (2 * saves.len() + 1));
+    for moment in MOMENTS {
+        for save in saves {
+            talk.turn(moment, &plain(true, save));
+            talk.turn(moment, &plain(false, save));
+        }
+        talk.turn(moment, &with_sed);
+    }
+    assert_eq!(talk.recovered, saves.len());
+}
+
+/// The same wherever the turn is, also in the middle of a write.
+#[test]
+fn saves_that_meet_a_write_lose_nothing() {
+    let turns = if std::env::var_os("ANALECTS_TORTURE").is_some() { 300 } else { 12 };
+    let mut step: u64 = 0;
+    for _ in 0..turns / 12 {
+        let mut talk = Talk::new(12);
+        for save in [by_rename, by_emptying, by_overwriting] {
+            for is_older in [true, false, true, false] {
+                // Moments all over the time that a turn takes, in steps that never repeat.
+                step += 1;
+                let moment = Moment::After(Duration::from_micros(step * 7_919 % 90_000));
+                talk.turn(moment, &plain(is_older, save));
             }
-            editor
-        });
-        let _over = SetAtLast(&over);
-        for round in 0..rounds {
-            let run =
-                sandbox.run(&["chat", FILE, "-m", "openai/tiny", &format!("question {round:04}")]);
-            assert_eq!(run.code, Some(0), "round {round}: {}", run.stderr);
         }
-        over.store(true, Ordering::SeqCst);
-        editing.join().unwrap()
-    });
-    say(&format!(
-        "{} lines typed, {} given up, {} too late, {} held up, {rounds} answers",
-        editor.typed.len(),
-        editor.given_up,
-        editor.late,
-        editor.held_up
-    ));
-    assert!(editor.typed.len() > rounds, "the editor hardly worked");
-    check(&sandbox, &editor, &texts);
-}
-
-/// Tells the editor that it may stop, also when something went wrong.
-struct SetAtLast<'a>(&'a AtomicBool);
-
-impl Drop for SetAtLast<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
     }
-}
-
-fn check(sandbox: &Sandbox, editor: &Editor, answers: &[String]) {
-    let file = sandbox.read(FILE);
-    let counted = |line: &str| file.matches(line).count();
-    let wrong: Vec<(&String, usize)> =
-        editor.typed.iter().map(|line| (line, counted(line))).filter(|(_, n)| *n != 1).collect();
-    assert_eq!(wrong, [], "typed lines that are not there once");
-    let texts = sandbox.texts(FILE);
-    let mut lost = 0;
-    for answer in answers {
-        let found = texts.iter().filter(|text| text.as_str() == answer).count();
-        let last = answer.lines().last().unwrap();
-        if (found, counted(last)) == (0, 0) && lost < editor.held_up {
-            lost += 1;
-            say(&format!("{last} was overwritten by a save that the machine held up"));
-            continue;
-        }
-        assert_eq!((found, counted(last)), (1, 1), "{last}: {file}");
-    }
-    // An editor that read a growing answer and saved it after its end took away what the end had added. All of its
-    // words are there, as was just seen; a slow machine makes this happen now and then.
-    let unfinished = counted("status=\"streaming\"");
-    say(&format!("{unfinished} answers were overwritten with their growing form"));
-    assert!(unfinished * 4 <= answers.len(), "{unfinished} answers: {file}");
-    let run = sandbox.run(&["check", FILE]);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let left = std::fs::read_dir(sandbox.path("")).unwrap();
-    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
-    let odd = left.iter().filter(|name| name.to_string_lossy().contains("analects-")).count();
-    assert_eq!(odd, 0, "{left:?}");
 }

@@ -1,11 +1,12 @@
-//! The set-ups of the guide in real editors: while an answer grows in the file, the editor shows it, and what is
-//! saved in the editor is answered.
-#![cfg(unix)]
+//! Real editors: the set-ups of the guide show an answer when it is in the file, and what is saved in the editor is
+//! answered. A save at any moment of a turn loses nothing.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use crate::sandbox::{Sandbox, skip};
-use crate::server::{Server, answer, in_halves};
+use crate::chaos::{FILE, MOMENTS, Save, Talk};
+use crate::sandbox::{Sandbox, skip, wait_until};
+use crate::server::{Server, answer};
+use crate::watch::{AGENT, Watching};
 
 const GUIDE: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/editors.md"));
@@ -16,43 +17,40 @@ fn block(language: &str) -> &'static str {
     rest.split_once("```\n").unwrap().0
 }
 
-/// A watched file that nobody has typed into, and an answer whose second half comes when the editor, which has seen the
-/// first one, writes a file `go`.
-fn begin() -> (Sandbox, Server, Child) {
-    let sandbox = Sandbox::new();
-    let script = in_halves("The first half\n", sandbox.path("go"), "and the second half.");
-    let server = Server::new(vec![script, answer(&["No more."])]);
-    let sandbox = sandbox.with_server(&server.base_url);
-    sandbox.write("a.msg.md", "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n");
-    let watching = sandbox.spawn(&["chat", "--watch", "a.msg.md"]);
-    (sandbox, server, watching)
+fn is_there(editor: &str) -> bool {
+    Command::new(editor).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// What the editor saw: it typed and saved a question, looked until both halves had come, and typed the next
-/// question into the empty cell that was ready then.
-fn check(sandbox: &Sandbox, mut watching: Child, editor: std::process::Output) {
-    watching.kill().unwrap();
-    watching.wait().unwrap();
+/// The editor with these arguments, in a folder of its own. If it asks whether to save a file that has changed, it is
+/// to save it.
+fn editor(sandbox: &Sandbox, program: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(args).current_dir(sandbox.path("")).env("HOME", sandbox.path("home"));
+    sandbox.write("yes", "y\n");
+    let yes = std::fs::File::open(sandbox.path("yes")).unwrap();
+    command.stdin(yes).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A watched file. The editor types and saves a question, looks until the answer has come, and types the next question
+/// into the empty cell that is ready then.
+fn watched(start: impl Fn(&Sandbox) -> Output) {
+    let server = Server::new(vec![answer(&["The whole answer."]), answer(&["No more."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write(FILE, AGENT);
+    let watching = Watching::start(&sandbox, &[]);
+    let editor = start(&sandbox);
     let said = String::from_utf8_lossy(&editor.stderr).into_owned();
-    assert!(editor.status.success(), "{said}\n{}", sandbox.read("a.msg.md"));
-    let said = ["Why?", "The first half\nand the second half.", "And then?", "No more."];
-    assert_eq!(sandbox.texts("a.msg.md"), said);
-    // The first cell was typed; the second one is the one that was ready, and now another one is.
-    let file = sandbox.read("a.msg.md");
-    assert!(file.ends_with("No more.\n\n# %%\n") && file.matches("# %%\n").count() == 3, "{file}");
-    let seen = sandbox.read("seen");
-    let (first, second) = seen.split_once("-----\n").unwrap();
-    assert!(first.contains("The first half") && !first.contains("second half"), "{first}");
-    assert!(second.contains("and the second half."), "{second}");
+    assert!(editor.status.success(), "{said}\n{}", sandbox.read(FILE));
+    assert_eq!(watching.stop().stderr, "");
+    assert_eq!(sandbox.texts(FILE), ["Why?", "The whole answer.", "And then?", "No more."]);
 }
 
 #[test]
-fn neovim_shows_the_answer_while_it_grows() {
-    let test = "neovim_shows_the_answer_while_it_grows";
-    if Command::new("nvim").arg("--version").output().is_err() {
-        return skip(test, "no nvim");
+fn neovim_shows_the_answer() {
+    if !is_there("nvim") {
+        return skip("neovim_shows_the_answer", "no nvim");
     }
-    let (sandbox, _server, watching) = begin();
     let drive = r##"
 vim.cmd("edit a.msg.md")
 local last = vim.api.nvim_buf_line_count(0)
@@ -60,42 +58,30 @@ vim.api.nvim_buf_set_lines(0, last, last, false, { "", "# %%", "", "Why?" })
 vim.cmd("silent write")
 local function text() return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), "\n") end
 local function wait_for(what)
-  if not vim.wait(20000, function() return text():find(what, 1, true) ~= nil end, 50) then
+  if not vim.wait(60000, function() return text():find(what, 1, true) ~= nil end, 50) then
     io.stderr:write(what .. " never came: " .. text())
     vim.cmd("cquit")
   end
-  return text()
 end
-local first = wait_for("The first half")
-io.open("go", "w"):close()
-local second = wait_for("and the second half.\n\n# %%")
+wait_for("The whole answer.\n\n# %%")
 local keys = vim.api.nvim_replace_termcodes("\\qAnd then?<Esc>", true, false, true)
 vim.api.nvim_feedkeys(keys, "mx", false)
 vim.cmd("silent write")
 wait_for("No more.\n\n# %%")
-local out = io.open("seen", "w")
-out:write(first .. "\n-----\n" .. second)
-out:close()
 vim.cmd("qall!")
 "##;
-    sandbox.write("init.lua", format!("{}\n{drive}", block("lua")));
-    let editor = Command::new("nvim")
-        .args(["--headless", "-n", "-u", "NONE", "-c", "luafile init.lua"])
-        .current_dir(sandbox.path(""))
-        .env("HOME", sandbox.path("home"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    check(&sandbox, watching, editor);
+    watched(|sandbox| {
+        sandbox.write("init.lua", format!("{}\n{drive}", block("lua")));
+        let args = ["--headless", "-n", "-u", "NONE", "-c", "luafile init.lua"];
+        editor(sandbox, "nvim", &args).output().unwrap()
+    });
 }
 
 #[test]
-fn emacs_shows_the_answer_while_it_grows() {
-    let test = "emacs_shows_the_answer_while_it_grows";
-    if Command::new("emacs").arg("--version").output().is_err() {
-        return skip(test, "no emacs");
+fn emacs_shows_the_answer() {
+    if !is_there("emacs") {
+        return skip("emacs_shows_the_answer", "no emacs");
     }
-    let (sandbox, _server, watching) = begin();
     let drive = r##"
 (setq make-backup-files nil auto-save-default nil create-lockfiles nil)
 (find-file "a.msg.md")
@@ -103,30 +89,97 @@ fn emacs_shows_the_answer_while_it_grows() {
 (insert "\n# %%\n\nWhy?\n")
 (save-buffer)
 (defun wait-for (what)
-  (let ((tries 400))
+  (let ((tries 1200))
     (while (and (> tries 0) (not (string-search what (buffer-string))))
       (setq tries (1- tries))
       (sleep-for 0.05))
     (unless (string-search what (buffer-string))
-      (error "%s never came: %s" what (buffer-string)))
-    (buffer-string)))
-(let* ((first (prog1 (wait-for "The first half") (write-region "" nil "go")))
-       (second (wait-for "and the second half.\n\n# %%\n")))
-  (goto-char (point-max))
-  (insert "\nAnd then?\n")
-  (save-buffer)
-  (wait-for "No more.\n\n# %%\n")
-  (with-temp-file "seen" (insert first "\n-----\n" second)))
+      (error "%s never came: %s" what (buffer-string)))))
+(wait-for "The whole answer.\n\n# %%\n")
+(goto-char (point-max))
+(insert "\nAnd then?\n")
+(save-buffer)
+(wait-for "No more.\n\n# %%\n")
 "##;
-    sandbox.write("init.el", format!("{}\n{drive}", block("elisp")));
-    let editor = Command::new("emacs")
-        .args(["--batch", "--quick", "--load", "init.el"])
-        .current_dir(sandbox.path(""))
-        .env("HOME", sandbox.path("home"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    check(&sandbox, watching, editor);
+    watched(|sandbox| {
+        sandbox.write("init.el", format!("{}\n{drive}", block("elisp")));
+        let args = ["--batch", "--quick", "--load", "init.el"];
+        editor(sandbox, "emacs", &args).output().unwrap()
+    });
+}
+
+/// What Vim and Neovim do: they wait for a file `save` with the file open, and save it with a line below the notes,
+/// whatever is in it by then, or after they have read it again.
+fn vim_script(line: &str, is_older: bool) -> String {
+    let read_again = if is_older { "" } else { "edit!" };
+    format!(
+        "call writefile([], 'open')\nwhile !filereadable('save') | sleep 5m | endwhile\n{read_again}\n\
+         call append(match(getline(1, '$'), '^notes:$') + 1, '{line}')\nwrite!\nqall!\n"
+    )
+}
+
+/// The same for Emacs, whose person answers that the file is to be saved all the same.
+fn emacs_script(line: &str, is_older: bool) -> String {
+    let read_again = if is_older { "(set-visited-file-modtime)" } else { "(revert-buffer t t t)" };
+    format!(
+        "(setq create-lockfiles nil)\n(find-file \"{FILE}\")\n(write-region \"\" nil \"open\")\n\
+         (while (not (file-exists-p \"save\")) (sleep-for 0.005))\n{read_again}\n\
+         (goto-char (point-min))\n(search-forward \"notes:\\n\")\n(insert \"{line}\\n\")\n(save-buffer)\n"
+    )
+}
+
+/// Opens the file in an editor with a script, which saves it.
+fn open(sandbox: &Sandbox, program: &str, args: &[&str], script: String) -> Save {
+    sandbox.write("script", script);
+    let child = editor(sandbox, program, args).spawn().unwrap();
+    wait_until(&format!("the file, open in {program}"), || sandbox.path("open").exists());
+    Box::new(move |sandbox| {
+        sandbox.write("save", "");
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        for name in ["open", "save"] {
+            std::fs::remove_file(sandbox.path(name)).unwrap();
+        }
+    })
+}
+
+/// Saves an older text and the current one at every moment of a turn; under torture, all editors do so 300 times.
+fn saves_at_every_moment(program: &str, args: &[&str], script: fn(&str, bool) -> String) {
+    if !is_there(program) {
+        return skip(&format!("editors::saves: {program}"), "it is not there");
+    }
+    let rounds = if std::env::var_os("ANALECTS_TORTURE").is_some() { 17 } else { 1 };
+    for _ in 0..rounds {
+        let mut talk = Talk::new(2 * MOMENTS.len());
+        for moment in MOMENTS {
+            for is_older in [true, false] {
+                let open = |sandbox: &Sandbox, line: &str| {
+                    open(sandbox, program, args, script(line, is_older))
+                };
+                talk.turn(moment, &open);
+            }
+        }
+        assert_eq!(talk.recovered, 1);
+    }
+}
+
+#[test]
+fn vim_that_writes_into_the_file_loses_nothing() {
+    let set = "set backupcopy=yes writebackup";
+    let args = ["-N", "-u", "NONE", "-i", "NONE", "-n", "-es", "-c", set, "-S", "script", FILE];
+    saves_at_every_moment("vim", &args, vim_script);
+}
+
+#[test]
+fn neovim_that_puts_another_file_in_its_place_loses_nothing() {
+    let set = "set backupcopy=no writebackup";
+    let args = ["-u", "NONE", "-i", "NONE", "-n", "-es", "-c", set, "-S", "script", FILE];
+    saves_at_every_moment("nvim", &args, vim_script);
+}
+
+#[test]
+fn emacs_loses_nothing() {
+    saves_at_every_moment("emacs", &["--batch", "--quick", "--load", "script"], emacs_script);
 }
 
 #[test]

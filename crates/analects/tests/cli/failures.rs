@@ -1,7 +1,7 @@
 //! Wrong use and bad luck: one clear line, a hint, the documented exit code, and nothing lost.
 
 use crate::sandbox::Sandbox;
-use crate::server::{Server, Step, answer, error, piece, stream_head};
+use crate::server::{Server, answer, error};
 
 #[test]
 fn no_model() {
@@ -183,20 +183,6 @@ fn what_the_provider_says_is_passed_on() {
     assert!(stderr.contains("Incorrect API key provided"), "{stderr}");
     assert!(sandbox.read("a.msg.md").contains("Incorrect API key provided"));
     assert!(!stderr.contains("sk-very-secret") && !sandbox.read("a.msg.md").contains("sk-very"));
-}
-
-#[test]
-fn a_second_writer_is_turned_away() {
-    let server = Server::new(vec![vec![stream_head(), piece("wait"), Step::Hang]]);
-    let sandbox = Sandbox::new().with_server(&server.base_url);
-    let mut child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "one"]);
-    sandbox.wait_for("a.msg.md", "wait");
-    let run = sandbox.run(&["chat", "a.msg.md", "two"]);
-    assert_eq!(run.code, Some(4), "{}", run.stderr);
-    assert!(run.stderr.contains("another analects is writing to this file"), "{}", run.stderr);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert_eq!(sandbox.texts("a.msg.md"), ["one", "wait"]);
 }
 
 #[test]

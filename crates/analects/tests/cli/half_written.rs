@@ -2,16 +2,16 @@
 //! it, or refuses with exit code 4 and changes nothing. No byte is lost, theirs or ours.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use crate::sandbox::{Run, Sandbox, say};
+use crate::sandbox::{Run, Sandbox, read_until, say};
 use crate::server::{Server, answer, in_halves};
-use crate::watching::Watching;
+use crate::watch::Watching;
 
 const FILE: &str = "a.msg.md";
 const START: &str = "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n\n# %% [^1]\n\n[^1]: [markdown]\n\none\n";
@@ -160,24 +160,23 @@ fn an_answer_waits_for_a_program_that_began_to_write_meanwhile() {
         let sandbox = sandbox.with_server(&server.base_url);
         sandbox.write(FILE, START);
         let mut child = sandbox.spawn(&["chat", FILE, "Why?"]);
-        sandbox.wait_for(FILE, "The first half\n");
+        sandbox.wait_for_journal("The first half\n");
         let writer = Writer::start(&sandbox, style);
         sandbox.write("go", "");
         // Everything has been printed, so that only the file is left to write.
-        let mut printed = Vec::new();
-        let mut stdout = child.stdout.take().unwrap();
-        while !printed.ends_with(b"second.") {
-            let mut byte = [0];
-            stdout.read_exact(&mut byte).unwrap();
-            printed.extend(byte);
-        }
+        read_until(child.stdout.as_mut().unwrap(), "second.");
         writer.end();
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(0), "{stderr}");
         let text = sandbox.read(FILE);
         assert_eq!(text.matches("second, and its end").count(), 1, "{text}");
-        assert_eq!(text.matches("The first half\nand the second.").count(), 1, "{text}");
+        // Whoever writes the file anew takes the question away, and the answer is kept.
+        let answer = "The first half\nand the second.";
+        let records = sandbox.records(FILE);
+        assert_eq!(records.iter().filter(|record| record["text"] == answer).count(), 1);
+        let is_there = text.matches(answer).count() == 1;
+        assert_eq!(is_there, matches!(style, Style::Append), "{text}");
     }
 }
 

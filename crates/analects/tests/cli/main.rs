@@ -27,6 +27,7 @@ mod diagnostics;
 mod disk;
 mod dry_runs;
 mod editing;
+#[cfg(target_os = "linux")]
 mod editors;
 mod examples;
 mod expected;
@@ -71,6 +72,7 @@ mod syscalls;
 mod terminal;
 mod told;
 mod unseen;
+mod watch;
 mod watching;
 mod ways;
 #[cfg(target_os = "linux")]

@@ -113,8 +113,8 @@ fn an_answer_ends_its_line_before_an_error() {
     let server = Server::new(vec![vec![stream_head(), piece("half"), gate, done()]]);
     let sandbox = sandbox.with_server(&server.base_url);
     let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"]);
-    sandbox.wait_for("a.msg.md", "half");
-    // Now the file cannot be replaced by its final form.
+    sandbox.wait_for_journal("half");
+    // Now the answer cannot come into its file.
     std::fs::remove_file(sandbox.path("a.msg.md")).unwrap();
     std::fs::create_dir(sandbox.path("a.msg.md")).unwrap();
     sandbox.write("go", "");

@@ -126,12 +126,62 @@ impl Sandbox {
     /// Waits until a file holds a text: there is no event for that, so it looks again and again.
     #[track_caller]
     pub fn wait_for(&self, name: &str, text: &str) {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while !std::fs::read_to_string(self.path(name)).unwrap_or_default().contains(text) {
-            assert!(Instant::now() < deadline, "{text:?} never came to {name}");
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        let read = || std::fs::read_to_string(self.path(name)).unwrap_or_default();
+        wait_until(&format!("{text:?} in {name}"), || read().contains(text));
     }
+
+    /// Waits until the journal holds these words of an answer that is not in its file yet.
+    #[track_caller]
+    pub fn wait_for_journal(&self, text: &str) {
+        wait_until(&format!("{text:?} in the journal"), || self.journal().contains(text));
+    }
+
+    /// The words that came so far of answers that are not in their files yet.
+    pub fn journal(&self) -> String {
+        let Ok(entries) = std::fs::read_dir(self.path("home/state/journal/asked")) else {
+            return String::new();
+        };
+        let files = entries.map(|entry| std::fs::read(entry.unwrap().path()).unwrap_or_default());
+        let mut words = String::new();
+        for file in files {
+            for line in String::from_utf8_lossy(&file).lines() {
+                let record: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+                words.push_str(record["text"].as_str().unwrap_or_default());
+            }
+        }
+        words
+    }
+
+    /// What `recover --json` lists for a file.
+    #[track_caller]
+    pub fn records(&self, name: &str) -> Vec<serde_json::Value> {
+        let run = self.run(&["recover", name, "--json"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        serde_json::from_str(&run.stdout).unwrap()
+    }
+}
+
+/// Waits until something is so, and gives up after a time that no machine needs.
+#[track_caller]
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what} never came");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Reads what a command prints until it has printed a text; gives all of that.
+#[track_caller]
+pub fn read_until(printed: &mut impl std::io::Read, text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut byte = [0];
+    while !bytes.ends_with(text.as_bytes()) {
+        let count = printed.read(&mut byte).unwrap();
+        assert_eq!(count, 1, "{text:?} was never printed: {}", String::from_utf8_lossy(&bytes));
+        bytes.extend(byte);
+    }
+    String::from_utf8(bytes).unwrap()
 }
 
 impl From<Output> for Run {

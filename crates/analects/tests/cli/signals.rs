@@ -4,13 +4,14 @@
 
 use std::io::Read;
 use std::process::{Child, Command, Output};
+use std::time::Duration;
 
 use crate::interactive::PROMPT;
 use crate::keys::in_shell;
 use crate::pseudo_terminal::{press, shell};
 use crate::sandbox::Sandbox;
-use crate::server::{Server, Step, in_halves, piece, stream_head};
-use crate::watching::{Watching, sandbox_with};
+use crate::server::{Server, Step, done, in_halves, piece, stream_head};
+use crate::watch::{Watching, sandbox_with};
 
 const SIGNALS: [(&str, i32); 2] = [("TERM", 143), ("HUP", 129)];
 
@@ -88,15 +89,15 @@ fn a_watch_ends_in_an_answer_and_between_two() {
         let watching = Watching::start(&sandbox, &[]);
         let file = sandbox.read("a.msg.md");
         sandbox.write("a.msg.md", format!("{file}\n# %%\n\nquestion?\n"));
-        let output = end(watching.into_child(), signal);
-        assert_ended(&output, code, "analects: interrupted; what came so far is kept\n");
+        sandbox.wait_for_journal(HALF);
+        let run = watching.end(signal);
+        let said = "analects: interrupted; what came so far is kept\n";
+        assert_eq!((run.code, &*run.stderr), (Some(code), said));
         assert_eq!(sandbox.texts("a.msg.md"), ["question?", HALF]);
-        assert!(sandbox.read("a.msg.md").contains("stop_reason=\"interrupted\""));
 
-        let idle = Watching::start(&sandbox, &[]).into_child();
-        send(&idle, signal);
-        let output = idle.wait_with_output().unwrap();
-        assert_ended(&output, code, &format!("analects: ended by SIG{signal}\n"));
+        let run = Watching::start(&sandbox, &[]).end(signal);
+        let said = format!("analects: ended by SIG{signal}\n");
+        assert_eq!((run.code, run.stderr), (Some(code), said));
     }
 }
 
@@ -134,4 +135,35 @@ fn nohup_keeps_its_promise() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(sandbox.texts("a.msg.md"), ["tell me", "half of\nan answer"]);
+}
+
+/// A process that is stopped, as by Ctrl-Z, hears nothing, however much is sent to it.
+#[test]
+fn a_stop_that_is_longer_than_the_patience_costs_nothing_that_came_meanwhile() {
+    for begun in [&[piece("one\n")][..], &[]] {
+        let mut sandbox = Sandbox::new();
+        let go = Step::Until(sandbox.path("go"));
+        let rest = [go, piece("two\n"), piece("three\n"), done()];
+        let server = Server::new(vec![[&[stream_head()], begun, &rest].concat()]);
+        sandbox.set_server(&server.base_url);
+        let child =
+            sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "--timeout", "3", "go"]);
+        server.request();
+        if !begun.is_empty() {
+            sandbox.wait_for_journal("one\n");
+        }
+        let pid = child.id().to_string();
+        let signal = |name: &str| {
+            assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+        };
+        signal("-STOP");
+        sandbox.write("go", "");
+        std::thread::sleep(Duration::from_millis(4000));
+        signal("-CONT");
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), &*stderr), (Some(0), ""));
+        let text = if begun.is_empty() { "two\nthree\n" } else { "one\ntwo\nthree\n" };
+        assert_eq!(output.stdout, text.as_bytes());
+    }
 }
