@@ -9,8 +9,12 @@
 //! | `about` | empty files whose names say which records belong to which text and which path |
 //!
 //! Records are found by what stands in a file, so a file can be moved, copied, forked and checked out. The path is
-//! kept as a hint: it tells two files apart that hold the same words. Whoever asks holds a lock on the entry until the
-//! answer is in the file, so an entry without a lock is an answer that broke off.
+//! kept as a hint: it tells two files apart that hold the same words. Where nothing is left at that path, the text
+//! before the question does. Names of files tell what they are about, so that what others left here is not read.
+//!
+//! Whoever asks holds a lock on the entry until the answer is in the file, so an entry without a lock is an answer that
+//! broke off. Just before the answer is put into the file, the entry notes the state of that file: after a kill, an
+//! answer comes into a file in that state, and never into one from which somebody may have deleted it.
 //!
 //! Every file here is private. A record is on the disk before its message counts as kept.
 

@@ -181,12 +181,15 @@ impl Journal {
         if files.is_empty() {
             return Vec::new();
         }
-        files.sort();
         let mut cells = document.unanswered();
         cells.extend(document.cells().rfind(|cell| !cell.is_ready()));
         let texts: Vec<TextHash> = cells.iter().map(|cell| TextHash::of(&cell.content())).collect();
-        let entries = files.into_iter().map(|file| MaybeOurs::of(file, &texts, path));
-        entries.filter(|entry| self.is_ours(entry, document, path)).collect()
+        let own = path_hash(path);
+        let entries = files.into_iter().map(|file| MaybeOurs::of(file, &texts, &own));
+        let ours = entries.filter(|entry| self.is_ours(entry, document, path));
+        let mut ours: Vec<MaybeOurs> = ours.collect();
+        ours.sort_by(|one, other| one.file.cmp(&other.file));
+        ours
     }
 
     /// Whether an entry was made for this file, or for one with the same question that has moved.
@@ -255,9 +258,9 @@ struct MaybeOurs {
 }
 
 impl MaybeOurs {
-    fn of(file: PathBuf, waiting: &[TextHash], path: &Path) -> MaybeOurs {
+    fn of(file: PathBuf, waiting: &[TextHash], own: &str) -> MaybeOurs {
         let name = EntryName::of(&file);
         let is_asked = name.question.is_some_and(|question| waiting.contains(&question));
-        MaybeOurs { file, is_asked, is_own: name.path == path_hash(path) }
+        MaybeOurs { file, is_asked, is_own: name.path == own }
     }
 }

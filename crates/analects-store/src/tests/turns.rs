@@ -9,7 +9,7 @@ use analects_formats::msgfile::{Document, NewCell, decode_named};
 
 use super::answers::{Answering, READY};
 use crate::vfs::{Fault, Faulty, Memory, Unsynced, Vfs};
-use crate::{AnswerPlace, Journal, LockedFile, Places, StoreError};
+use crate::{AnswerPiece, AnswerPlace, Journal, LockedFile, Places, StoreError};
 
 const FILE: &str = "/disk/talk.msg.md";
 const BASE: &str = "# %%\n\nfirst\n\n# %%% [^2]\n\n[^2]: [quick]\n\nsecond\n";
@@ -247,36 +247,75 @@ fn a_power_cut_at_any_moment_keeps_what_was_acknowledged() {
     assert!(cuts > 500, "only {cuts} cuts");
 }
 
+/// Every fault once, and those that last also for good.
+fn faults() -> impl Iterator<Item = (Fault, bool)> {
+    let lasting = [Fault::Io, Fault::Full, Fault::Sync];
+    FAULTS.map(|fault| (fault, false)).into_iter().chain(lasting.map(|fault| (fault, true)))
+}
+
 #[test]
 fn every_operation_of_a_turn_may_fail() {
-    for large in SIZES {
-        for end in [End::Put, End::BreakOff] {
-            let mut hits = 0;
-            for at in 0.. {
-                let mut is_over = true;
-                for (fault, sticky) in FAULTS.into_iter().flat_map(|f| [(f, false), (f, true)]) {
-                    let memory = disk();
-                    let faulty = Faulty::new(Arc::new(memory.clone()), fault, at, sticky);
-                    let done = turn(faulty.clone(), large, end);
-                    is_over &= faulty.operations() <= at;
-                    hits += faulty.hits();
-                    let what = format!(
-                        "{fault:?} at {at}, sticky {sticky}, large {}, {end:?}",
-                        large == 0
-                    );
-                    if matches!(fault, Fault::Interrupted | Fault::Short) {
-                        assert!(done.error.is_none(), "{what}: waited out");
-                    }
-                    if let Some(error) = &done.error {
-                        assert!(error.to_string().contains("/disk"), "{what}: {error}");
-                    }
-                    check(&memory, &done, &what);
-                }
-                if is_over {
-                    break;
-                }
+    for (large, end) in [(SIZES[0], End::Put), (SIZES[1], End::Put), (SIZES[0], End::BreakOff)] {
+        let whole = Faulty::new(Arc::new(disk()), Fault::Io, usize::MAX, false);
+        turn(whole.clone(), large, end);
+        let mut hits = 0;
+        for (at, (fault, sticky)) in
+            (0..whole.operations()).flat_map(|at| faults().map(move |fault| (at, fault)))
+        {
+            let memory = disk();
+            let faulty = Faulty::new(Arc::new(memory.clone()), fault, at, sticky);
+            let done = turn(faulty.clone(), large, end);
+            hits += faulty.hits();
+            let what = format!("{fault:?} at {at}, sticky {sticky}, large {}, {end:?}", large == 0);
+            if matches!(fault, Fault::Interrupted | Fault::Short) {
+                assert!(done.error.is_none(), "{what}: waited out");
             }
-            assert!(hits > 100, "only {hits} of the faults did anything");
+            if let Some(error) = &done.error {
+                assert!(error.to_string().contains("/disk"), "{what}: {error}");
+            }
+            check(&memory, &done, &what);
         }
+        assert!(hits > 100, "only {hits} of the faults did anything");
     }
+}
+
+#[test]
+fn pieces_that_could_not_be_written_come_once_with_the_next_ones() {
+    let long = "words ".repeat(50);
+    for at in 0..60 {
+        let memory = disk();
+        let faulty = Faulty::new(Arc::new(memory.clone()), Fault::Full, at, false);
+        let Ok(mut file) = open(faulty, usize::MAX) else { continue };
+        let Ok(()) = append(&mut file, "prompt") else { continue };
+        let Ok(mut answering) = Answering::begin(file) else { continue };
+        answering.entry.push(AnswerPiece::Thinking("a thought"));
+        answering.hear(&long);
+        answering.hear("the end");
+        drop(answering);
+        drop(open(memory.clone(), usize::MAX).unwrap());
+        let text = String::from_utf8(memory.get(Path::new(FILE)).unwrap()).unwrap();
+        assert_eq!(text.matches("a thought").count(), 1, "full at {at}: {text}");
+        assert_eq!(text.matches(&format!("{long}the end")).count(), 1, "full at {at}: {text}");
+    }
+}
+
+#[test]
+fn what_others_left_in_the_journal_costs_one_look() {
+    let operations = |entries: usize| {
+        let memory = disk();
+        assert!(turn(memory.clone(), usize::MAX, End::BreakOff).error.is_none());
+        let folder = Path::new("/disk/state/journal/asked");
+        for number in 0..entries {
+            let name = format!("{number:032x}.{number:032x}.{number}.jsonl");
+            memory.put(&folder.join(name), b"of another file");
+        }
+        let faulty = Faulty::new(Arc::new(memory.clone()), Fault::Io, usize::MAX, false);
+        drop(open(faulty.clone(), usize::MAX).unwrap());
+        let journal = Journal::on(Arc::new(faulty.clone()), &places());
+        let document = document(&memory);
+        assert_eq!(journal.records(&document, Path::new(FILE)).len(), 1);
+        assert!(!journal.is_under_way(&document, Path::new(FILE)));
+        faulty.operations()
+    };
+    assert_eq!(operations(0), operations(500));
 }
