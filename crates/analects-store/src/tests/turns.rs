@@ -282,7 +282,8 @@ fn every_operation_of_a_turn_may_fail() {
 #[test]
 fn pieces_that_could_not_be_written_come_once_with_the_next_ones() {
     let long = "words ".repeat(50);
-    for at in 0..60 {
+    let mut retries = 0;
+    for at in 0..changes(usize::MAX, End::Put) * 3 {
         let memory = disk();
         let faulty = Faulty::new(Arc::new(memory.clone()), Fault::Full, at, false);
         let Ok(mut file) = open(faulty, usize::MAX) else { continue };
@@ -290,13 +291,16 @@ fn pieces_that_could_not_be_written_come_once_with_the_next_ones() {
         let Ok(mut answering) = Answering::begin(file) else { continue };
         answering.entry.push(AnswerPiece::Thinking("a thought"));
         answering.hear(&long);
+        retries += usize::from(answering.entry.is_waiting());
         answering.hear("the end");
+        answering.entry.flush();
         drop(answering);
         drop(open(memory.clone(), usize::MAX).unwrap());
         let text = String::from_utf8(memory.get(Path::new(FILE)).unwrap()).unwrap();
         assert_eq!(text.matches("a thought").count(), 1, "full at {at}: {text}");
         assert_eq!(text.matches(&format!("{long}the end")).count(), 1, "full at {at}: {text}");
     }
+    assert_eq!(retries, 1);
 }
 
 #[test]
