@@ -9,7 +9,7 @@ use analects_formats::msgfile::{Document, NewCell};
 
 use super::Disk;
 use super::answers::{ANSWER, Answering, FILE, QUESTION, READY, answer, answering, disk_with};
-use crate::{AnswerPiece, AnswerPlace, AskedCell, Journal, read_message_file};
+use crate::{AnswerPiece, AnswerPlace, AskedCell, Journal, LockedFile, read_message_file};
 
 /// A conversation that ends with a question.
 const TALK: &str = "# %%\n\nhello\n\n# %%% [^2]\n\n[^2]: [quick]\n\nhi\n\n# %%\n\nquestion\n";
@@ -322,6 +322,25 @@ fn what_came_of_an_answer_is_added_once() {
     drop(disk.ask(FILE));
     assert_eq!(disk.entries(), [] as [PathBuf; 0]);
     assert_eq!(disk.touch(FILE), ["question"]);
+}
+
+#[test]
+fn several_writers_at_once_add_it_once() {
+    for _ in 0..10 {
+        let disk = disk_with(QUESTION);
+        disk.break_off(FILE, "half");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let patience = std::time::Duration::from_secs(60);
+                    let file = LockedFile::open_within(&disk.path(FILE), &disk.places, patience);
+                    assert_eq!(file.unwrap().document().unanswered().len(), 0);
+                });
+            }
+        });
+        assert_eq!(disk.touch(FILE), ["question", "half"]);
+        assert_eq!(disk.entries(), [] as [PathBuf; 0]);
+    }
 }
 
 #[test]

@@ -53,6 +53,19 @@ fn what_is_forgotten_leaves_no_byte() {
     assert!(disk.records(FILE).is_empty());
     assert_eq!(files_in(&disk.places.state.join("journal")), [] as [PathBuf; 0]);
 
+    // An answer that was told of, and then came again in the same cells.
+    let disk = disk_with(QUESTION);
+    for _ in 0..2 {
+        disk.write(FILE, QUESTION);
+        disk.tell(FILE);
+        disk.ask(FILE).finish(SECRET).unwrap();
+    }
+    let (document, path) = disk.document(FILE);
+    for record in disk.journal().records(&document, &path) {
+        disk.journal().forget(&record).unwrap();
+    }
+    assert_eq!(files_in(&disk.places.state.join("journal")), [] as [PathBuf; 0]);
+
     let disk = disk_with_secrets();
     let time = |text: &str| -> Timestamp { text.parse().unwrap() };
     assert_eq!(disk.journal().forget_before(time("2026-11-17T00:00:00Z")).unwrap(), 0);
