@@ -75,7 +75,7 @@ impl LockedFile {
         kept.map(|()| AnswerPlace::Journal)
     }
 
-    /// Adds what came of answers that broke off, if their questions still wait.
+    /// Adds answers that broke off, if their questions still wait.
     pub(crate) fn add_broken_off(&mut self) -> Result<(), StoreError> {
         let journal = self.journal().clone();
         let path = self.path().to_path_buf();

@@ -145,7 +145,7 @@ impl Entry {
         Some(entry)
     }
 
-    /// The message, or what came of it; `None` if nothing came.
+    /// The message, or its beginning; `None` if nothing came.
     pub(super) fn into_message(self) -> Option<(Header, Message)> {
         let Entry { header, message, blocks, .. } = self;
         if let Some(message) = message {

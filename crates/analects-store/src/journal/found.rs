@@ -19,7 +19,7 @@ use crate::error::to;
 pub enum RecordKind {
     /// A whole answer.
     Answer,
-    /// What came of an answer that broke off.
+    /// The beginning of an answer that broke off.
     BrokenOff,
     /// A text that a verb took out of a cell.
     Text,

@@ -1,4 +1,4 @@
-//! Answers that broke off: the next change of their file brings in what came of them.
+//! Answers that broke off: the next change of their file adds them.
 
 use std::any::Any;
 use std::path::{Path, PathBuf};

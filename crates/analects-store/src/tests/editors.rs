@@ -112,7 +112,7 @@ enum Ours {
     Cell,
     /// An answer to what waits.
     Answer,
-    /// What came of an answer that broke off before.
+    /// An answer that broke off before.
     BrokenOff,
 }
 

@@ -298,7 +298,7 @@ fn an_edited_question_is_a_new_one() {
 }
 
 #[test]
-fn what_came_of_an_answer_is_added_once() {
+fn a_broken_off_answer_is_added_once() {
     let disk = disk_with(QUESTION);
     let mut entry = disk.ask(FILE);
     entry.entry.push(AnswerPiece::Thinking("let me "));
@@ -317,7 +317,7 @@ fn what_came_of_an_answer_is_added_once() {
     assert_eq!(words.iter().filter(|text| *text == "one two").count(), 1, "{words:?}");
     assert_eq!(words.iter().filter(|text| *text == "let me see").count(), 1, "{words:?}");
     assert_eq!(disk.entries(), [] as [PathBuf; 0]);
-    // An answer of which nothing came leaves nothing.
+    // An answer without a word leaves nothing.
     let disk = disk_with(QUESTION);
     drop(disk.ask(FILE));
     assert_eq!(disk.entries(), [] as [PathBuf; 0]);
