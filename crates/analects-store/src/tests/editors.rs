@@ -210,7 +210,7 @@ fn an_editor_may_save_at_any_moment_of_ours() {
 #[test]
 fn an_editor_may_save_at_any_moment_of_an_answer() {
     for (ours, large) in [(Ours::Answer, usize::MAX), (Ours::Answer, 0), (Ours::BrokenOff, 0)] {
-        let count = races(ours, large, &[3]);
+        let count = races(ours, large, &[8]);
         assert!(count > 100, "{ours:?}: only {count} races");
     }
 }
