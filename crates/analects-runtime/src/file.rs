@@ -199,7 +199,7 @@ impl FileConversation {
         if cells.is_empty() {
             cells.extend(document.cells().rfind(|cell| !cell.is_ready()));
         }
-        cells.into_iter().map(AskedCell::of).collect()
+        AskedCell::all(document, &cells)
     }
 
     /// What the file says, with what the journal knows of it.

@@ -62,7 +62,7 @@ pub fn set_attributes(document: &Document, changes: &[Attribute]) -> Result<Vec<
 
 /// A changed document, if all cells say what they said.
 fn checked(document: &Document, source: Vec<u8>) -> Result<Document, ItemError> {
-    let after = document.with_source(source);
+    let after = document.with_source_within_section(source);
     match reads_the_same(document, &after) {
         true => Ok(after),
         false => Err(would_change_others()),
@@ -221,7 +221,7 @@ pub(super) fn with_numbers(document: &Document, places: &[usize]) -> Result<Docu
     let cells = places.iter().filter_map(|at| document.cell_at(*at));
     let loose: Vec<Cell<'_>> = cells.filter(|cell| cell.id().is_none()).collect();
     if loose.is_empty() {
-        return Ok(document.with_source(document.source().to_vec()));
+        return Ok(document.with_source_within_section(document.source().to_vec()));
     }
     let mentioned: HashSet<String> = document.cells().flat_map(mentioned_by).collect();
     let mut number = document.number_without(places);
@@ -305,7 +305,7 @@ mod tests {
             decode_named("# %%\n\none\n\n# %%\n\ntwo\n\n# %% [^9]\n\nthree\n", "x.msg.md");
         let hide = |cell| Attribute { cell, key: "history", value: "none".into() };
         let source = set_attributes(&document, &[hide(2), hide(0), hide(1)]).unwrap();
-        let after = document.with_source(source);
+        let after = document.with_source_within_section(source);
         let names: Vec<_> = after.cells().map(|cell| cell.name().into_owned()).collect();
         assert_eq!(names, ["1", "2", "9"]);
         assert!(after.cells().all(|cell| cell.attribute("history").as_deref() == Some("none")));

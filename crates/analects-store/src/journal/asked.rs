@@ -52,6 +52,22 @@ impl AskedCell {
         AskedCell { id, text: TextHash::of(&cell.content()), kind: cell.kind() }
     }
 
+    /// Cells of a document as they are now. An id that an earlier cell has, too, names that one, so it does not count.
+    pub fn all(document: &Document, cells: &[Cell<'_>]) -> Vec<AskedCell> {
+        let mut ids: HashMap<&str, usize> = HashMap::new();
+        for cell in document.cells() {
+            if let Some(id) = cell.id() {
+                ids.entry(id).or_insert(cell.ordinal());
+            }
+        }
+        let asked = cells.iter().map(|cell| {
+            let asked = AskedCell::of(*cell);
+            let is_first = |id: &String| ids.get(id.as_str()) == Some(&cell.ordinal());
+            AskedCell { id: asked.id.clone().filter(is_first), ..asked }
+        });
+        asked.collect()
+    }
+
     /// The cell with the same id and the same text. Where either has no id, it is the only cell with this text.
     pub fn find<'d>(&self, document: &'d Document) -> Option<Cell<'d>> {
         if let Some(named) = self.named(document) {

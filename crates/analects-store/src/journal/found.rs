@@ -1,5 +1,6 @@
 //! What the journal holds for a file: to list it, to bring it back, and to forget it.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -98,6 +99,7 @@ impl Journal {
         path: &Path,
     ) -> Vec<(String, Option<Timestamp>, Note)> {
         let own = path_hash(path);
+        let words = OnceCell::new();
         let mut found = Vec::new();
         let mut notes = HashMap::new();
         for cell in document.unanswered() {
@@ -106,13 +108,19 @@ impl Journal {
             let notes = notes.entry(folder).or_insert_with_key(|folder| self.notes_in(folder));
             for note in notes.iter().filter(|note| note.text == text) {
                 let RecordName::Message(cells) = &note.record else { continue };
-                let Some((_, Entry { header, .. })) = self.find_message(*cells) else { continue };
+                let Some((_, entry)) = self.find_message(*cells) else { continue };
+                let Entry { header, message: Some(message), .. } = entry else { continue };
                 let place = |asked: &AskedCell| Some(asked.find(document)?.ordinal() - 1);
                 let first = header.asked.first().and_then(place);
                 let is_same = header.asked.last().and_then(place) == Some(cell.ordinal() - 1);
                 let is_here = note.path == own
                     || first.is_some_and(|first| self.has_moved(&header, path, first, document));
-                if is_same && is_here {
+                if !is_same || !is_here {
+                    continue;
+                }
+                // An answer that somebody hid, or moved, is there.
+                let words = words.get_or_init(|| FileWords::of(document));
+                if !words.outputs.contains_key(&TextHash::of(&message.text())) {
                     found.push((cell.name().into_owned(), header.at, note.clone()));
                 }
             }

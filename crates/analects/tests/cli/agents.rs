@@ -93,7 +93,7 @@ fn a_new_agent_takes_no_other_agents_name() {
     sandbox.run(&["chat", "a.msg.md", "-m", "openai/poet", "hi"]).assert_answer("1\n");
     assert!(server.request().contains("\"model\":\"poet\""));
     let file = sandbox.read("a.msg.md");
-    assert!(file.contains("[agent] name=\"poet-2\" models=\"openai/poet\""), "{file}");
+    assert!(file.contains("  poet-2:\n    models: [openai/poet]\n"), "{file}");
     sandbox.run(&["chat", "a.msg.md", "again"]).assert_answer("2\n");
     assert!(server.request().contains("\"model\":\"poet\""));
 }
@@ -162,7 +162,7 @@ fn a_model_makes_an_agent_of_the_name_that_is_wanted() {
     let run = ["chat", "a.msg.md", "-m", "openai/fifth", "--set-default-agent", "wise", "hi"];
     sandbox.run(&run).assert_answer("1\n");
     let file = sandbox.read("a.msg.md");
-    assert!(file.contains("[agent] name=\"wise\" models=\"openai/fifth\""), "{file}");
+    assert!(file.contains("  wise:\n    models: [openai/fifth]\n"), "{file}");
     assert!(file.contains("default_agent: wise"), "{file}");
     server.request();
     sandbox.run(&["chat", "a.msg.md", "again"]).assert_answer("2\n");
@@ -172,7 +172,7 @@ fn a_model_makes_an_agent_of_the_name_that_is_wanted() {
         let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/x", "--agent", name, "hi"]);
         assert_eq!(run.code, Some(3), "{name}: {}", run.stderr);
     }
-    assert_eq!(sandbox.read("a.msg.md").matches("[agent]").count(), 3);
+    assert_eq!(sandbox.read("a.msg.md").matches("models").count(), 3);
 }
 
 /// The names and authors of the cells of a file that say something, in their order.

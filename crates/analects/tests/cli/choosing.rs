@@ -145,15 +145,15 @@ fn a_model_gets_one_agent_with_the_settings_of_its_first_call() {
     assert_eq!((&request["temperature"], &request["model"]), (&0.25.into(), &"tiny".into()));
     assert!(request.to_string().contains(":77"), "{request}");
     let file = sandbox.read("a.msg.md");
-    assert!(file.contains("[agent] name=\"tiny\" models=\"openai/tiny\""), "{file}");
-    assert!(file.contains("temperature=0.25") && file.contains("max_output_tokens=77"), "{file}");
+    assert!(file.contains("  tiny:\n    models: [openai/tiny]\n"), "{file}");
+    assert!(file.contains("temperature: 0.25") && file.contains("max_output_tokens: 77"), "{file}");
     // For an agent that is there, they count for this call alone.
     let args = ["chat", "a.msg.md", "-m", "openai/tiny", "--temperature", "0.5", "two"];
     sandbox.run(&args).assert_answer("fine\n");
     assert!(server.request().contains("\"temperature\":0.5"));
     sandbox.run(&["chat", "a.msg.md", "three"]).assert_answer("fine\n");
     assert!(server.request().contains("\"temperature\":0.25"));
-    assert_eq!(sandbox.read("a.msg.md").matches("[agent]").count(), 1);
+    assert_eq!(sandbox.read("a.msg.md").matches("  tiny:").count(), 1);
 }
 
 #[test]
@@ -244,7 +244,8 @@ fn a_plain_file_becomes_a_message_file_only_by_force() {
     sandbox.run(&[&args[..], &["--force"]].concat()).assert_answer("fine\n");
     let file = sandbox.read("notes.md");
     let start = format!(
-        "---\r\nmessage_section: Discussion\r\n---\r\n\r\n{notes}\r\n## Discussion\r\n\r\n### %%"
+        "---\r\nmessage_section: Discussion\r\nagents:\r\n  tiny:\r\n    models: [openai/tiny]\r\n---\r\n\r\n\
+         {notes}\r\n## Discussion\r\n\r\n### %%"
     );
     assert!(file.starts_with(&start), "{file:?}");
     assert!(!server.request().contains("Mine"));
@@ -326,10 +327,10 @@ fn a_range_without_an_end_ends_before_what_is_said_now() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "first"]).assert_answer("one\n");
     let before = sandbox.read("a.msg.md");
-    let run = sandbox.run(&["chat", "a.msg.md", "-e", "4", "more"]);
+    let run = sandbox.run(&["chat", "a.msg.md", "-e", "3", "more"]);
     assert_eq!((run.code, sandbox.read("a.msg.md")), (Some(1), before), "{}", run.stderr);
     assert!(run.stderr.contains("is empty"), "{}", run.stderr);
-    let run = sandbox.run(&["chat", "a.msg.md", "-e", "3-", "go on"]);
+    let run = sandbox.run(&["chat", "a.msg.md", "-e", "2-", "go on"]);
     assert_eq!((run.code, &*run.stdout), (Some(0), "two\n"), "{}", run.stderr);
     server.request();
     let request = server.request();

@@ -93,14 +93,14 @@ fn problems_of_the_file_are_told_with_their_place() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     // A warning, and a line that deserves a hint only.
     sandbox
-        .write("talk.msg.md", "# %% [^1]\n\n[^1]: [markdown] history=sumary\n\nhi\n\n#%% there\n");
+        .write("talk.msg.md", "---\nagents: {tiny: {models: openai/tiny}}\n---\n# %% [^1]\n\n[^1]: [markdown] history=sumary\n\nhi\n\n#%% there\n");
     let run = sandbox.run(&["chat", "talk.msg.md", "-m", "openai/tiny"]);
     assert_eq!((run.code, &*run.stdout), (Some(0), "ok\n"));
     let (first, rest) = run.stderr.split_once('\n').unwrap();
-    assert!(first.starts_with("talk.msg.md:3:1: warning: unknown history value"), "{first}");
+    assert!(first.starts_with("talk.msg.md:6:1: warning: unknown history value"), "{first}");
     assert_eq!(
         rest,
-        "  3 | [^1]: [markdown] history=sumary\n    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  \
+        "  6 | [^1]: [markdown] history=sumary\n    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  \
          hint: it is read as include\n"
     );
     assert!(sandbox.run(&["show", "talk.msg.md"]).stderr.contains("near-head"));

@@ -45,7 +45,7 @@ pub fn put_messages(
     let made = new_cells(&sealed, session, &named, ids);
     let after = placed(&sealed, &made.cells).apply(sealed.source());
     let splice = Splice::between(document.source(), &after);
-    let read = messages_of_cells(&document.with_source(after), session, &made.heads);
+    let read = messages_of_cells(&document.with_source_within_section(after), session, &made.heads);
     let mut kept = Vec::new();
     for (message, read) in new.iter().zip(read) {
         if let Some((read, hash)) = read
@@ -69,7 +69,7 @@ fn with_mentions_sealed(
         new.iter().flat_map(|message| mentions(&message.body)).collect();
     named.retain(|mention| !own.contains(mention.id));
     if named.is_empty() {
-        return Ok((document.with_source(document.source().to_vec()), new.to_vec()));
+        return Ok((document.with_source_within_section(document.source().to_vec()), new.to_vec()));
     }
     let (sealed, renamed) = with_named_sealed(document, session, &named)?;
     let rename = |message: &Message| {

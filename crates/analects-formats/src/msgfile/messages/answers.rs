@@ -69,7 +69,7 @@ pub fn put_answer(
     };
     let after = splice.apply(base.source());
     let splice = Splice::between(document.source(), &after);
-    let after = document.with_source(after);
+    let after = document.with_source_within_section(after);
     let read = messages_of_cells(&after, &SessionId::default(), std::slice::from_ref(&name));
     let (hash, is_partial) = match read.into_iter().flatten().next() {
         Some((read, hash)) => (hash, is_partial(answer, &read)),
@@ -78,10 +78,12 @@ pub fn put_answer(
     PlacedAnswer { splice, cell: name, hash, is_partial }
 }
 
-/// The cell that an answer stands behind: the last one of the file, but for prompts at its end that somebody typed
-/// meanwhile, or that wait for another answer.
+/// The cell that an answer stands behind: the last one above prompts that wait for another answer, such as those that
+/// somebody typed meanwhile.
 fn last_before_answer<'d>(document: &'d Document, asked: &[usize]) -> Option<Cell<'d>> {
     let last_asked = *asked.last()?;
-    let mut cells = document.cells().rev();
-    cells.find(|cell| cell.at <= last_asked || !(cell.is_prompt() || cell.is_ready()))
+    let is_other = |cell: &Cell<'_>| cell.at > last_asked && !asked.contains(&cell.at);
+    let waiting = document.unanswered().into_iter().find(is_other);
+    let end = waiting.map_or(document.cells().len(), |cell| cell.at);
+    document.cells().take(end).rfind(|cell| !cell.is_ready())
 }

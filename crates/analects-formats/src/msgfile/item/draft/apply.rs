@@ -39,7 +39,7 @@ fn refused(refusal: Refusal) -> ItemError {
 /// Makes a change above the cells, all of which must read as before.
 fn above(document: &Document, splice: &Splice) -> Result<Vec<u8>, ItemError> {
     let source = splice.apply(document.source());
-    let after = document.with_source(source);
+    let after = document.with_source_within_section(source);
     let shift = splice.bytes.len() as isize - splice.at.len() as isize;
     if !moved(&document.scan.cells, &after.scan.cells, shift) {
         return Err(would_change_others());
@@ -89,7 +89,7 @@ fn insert_all(document: &Document, behind: usize, cells: &[NewCell]) -> Result<V
     let level = document.new_cell_level();
     let mut source = document.source().to_vec();
     for (behind, cell) in (behind..).zip(cells) {
-        let document = document.with_source(source);
+        let document = document.with_source_within_section(source);
         let cell = NewCell { level: cell.level.or(Some(level)), ..cell.clone() };
         source = insert(&document, &placed(&document), behind, &cell)?;
     }
@@ -127,7 +127,7 @@ fn insert(
     let blank = if ends_blank(document, before) { "" } else { line_end };
     let text = format!("{blank}{}{line_end}", cell.to_text(1, line_end));
     let splice = Splice { at: Span::new(at, at), bytes: text.into_bytes() };
-    let after = document.with_source(splice.apply(document.source()));
+    let after = document.with_source_within_section(splice.apply(document.source()));
     let (old, new) = (&document.scan.cells, &after.scan.cells);
     let (first, rest) = (behind + 1, splice.bytes.len() as isize);
     let is_right = new.len() == old.len() + 1
@@ -183,12 +183,15 @@ fn would_change_others() -> ItemError {
 fn check_places(placed: &[Placed<'_>], behind: usize) -> Result<(), ItemError> {
     let ids: HashSet<&str> = placed.iter().filter_map(|placed| placed.cell.id()).collect();
     let mut by_place: HashSet<&str> = HashSet::new();
-    for below in placed[behind + 1..].iter().filter(|below| below.cell.id().is_none()) {
+    let all_below = placed.get(behind + 1..).unwrap_or_default();
+    for below in all_below.iter().filter(|below| below.cell.id().is_none()) {
         by_place.insert(&below.name);
     }
     by_place.retain(|name| !ids.contains(name));
     let used = placed.iter().find_map(|placed| {
-        let of = placed.name.rsplit_once('.').map(|(of, _)| of);
+        // A call belongs to a reply of its number, and never to what a person typed at that place.
+        let of = placed.name.rsplit_once('.').filter(|_| placed.role != Role::Call);
+        let of = of.map(|(of, _)| of);
         let names = [of, placed.get("part"), placed.get("parent")];
         names.into_iter().flatten().find(|name| by_place.contains(name))
     });
