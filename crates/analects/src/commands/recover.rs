@@ -108,11 +108,24 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 struct Named {
     name: String,
     record: JournalRecord,
+    /// The same answer, kept for other cells in which it stood.
+    twins: Vec<JournalRecord>,
+}
+
+impl Named {
+    fn is_same(&self, other: &JournalRecord) -> bool {
+        let own = &self.record;
+        own.kind == other.kind && own.at == other.at && own.text == other.text
+    }
 }
 
 fn named(records: Vec<JournalRecord>) -> Vec<Named> {
     let mut all: Vec<Named> = Vec::new();
     for record in records {
+        if let Some(same) = all.iter_mut().find(|named| named.is_same(&record)) {
+            same.twins.push(record);
+            continue;
+        }
         let cell = record.cell.clone().unwrap_or_default();
         let before = all
             .iter()
@@ -124,7 +137,7 @@ fn named(records: Vec<JournalRecord>) -> Vec<Named> {
             None if before == 0 && !cell.is_empty() => cell,
             None => format!("{cell}@{}", before + 1),
         };
-        all.push(Named { name, record });
+        all.push(Named { name, record, twins: Vec::new() });
     }
     all
 }
@@ -212,7 +225,7 @@ fn put_back(
     let chosen = chosen(args, records)?;
     let mut file = writing::open(path, &surroundings.places)?;
     let mut cells = Vec::new();
-    for Named { name, record } in chosen {
+    for Named { name, record, .. } in chosen {
         if let Some(cell) = &record.stands_in {
             let message = format!("{name} is in the file already, as cell {cell}");
             return Err(Failure::input(message));
@@ -252,7 +265,10 @@ fn put_answer_back(file: &mut LockedFile, record: &JournalRecord) -> Result<Stri
         cell = placed.cell;
         Ok::<Splice, analects_store::StoreError>(placed.splice)
     })?;
-    journal.forget(record)?;
+    // A whole answer stays in the journal: somebody may save over it once more.
+    if record.kind == RecordKind::BrokenOff {
+        journal.forget(record)?;
+    }
     Ok(cell)
 }
 
@@ -279,7 +295,9 @@ fn forget(args: &Args, journal: &Journal, records: &[Named]) -> Result<(), Failu
     let all = || records.iter().collect::<Vec<_>>();
     let forgotten = if args.cells.is_empty() { all() } else { chosen(args, records)? };
     for named in &forgotten {
-        journal.forget(&named.record)?;
+        for record in named.twins.iter().chain([&named.record]) {
+            journal.forget(record)?;
+        }
     }
     say_forgotten(args, forgotten.len())
 }
