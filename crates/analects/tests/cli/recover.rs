@@ -1,0 +1,64 @@
+//! `recover`: lists what the journal holds for a file, brings it back, and erases it.
+#![cfg(unix)]
+
+use crate::journal::{FILE, QUESTION, answered, assert_whole, holds, killed, told};
+use crate::watch::AGENT;
+
+#[test]
+fn recover_lists_what_the_file_does_not_hold_and_puts_it_back() {
+    let (sandbox, _server) = answered(&["Two."]);
+    let run = sandbox.run(&["recover", FILE]);
+    let nothing = "a.msg.md: nothing to recover; the journal holds 1 record that is in the file\n";
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (Some(0), "", nothing));
+    let question = format!("{AGENT}{QUESTION}");
+    sandbox.write(FILE, &question);
+    told(&sandbox, &["chat", FILE]);
+    sandbox.write(FILE, &question);
+    let run = sandbox.run(&["recover", FILE]);
+    let rows: Vec<Vec<&str>> =
+        run.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    // The newest first: name, time, kind, first words.
+    assert_eq!((rows[0][0], &rows[0][2..]), ("q", &["answer", "Two."][..]));
+    assert_eq!((rows[1][0], &rows[1][2..]), ("q@2", &["answer", "One."][..]));
+    let records = sandbox.records(FILE);
+    let names: Vec<_> = records.iter().map(|record| (&record["name"], &record["cell"])).collect();
+    assert_eq!(names, [(&"q".into(), &"q".into()), (&"q@2".into(), &"q".into())]);
+    let run = sandbox.run(&["recover", FILE, "q@7"]);
+    let unknown = "analects: the journal holds nothing that is called q@7\n\
+                   hint: analects recover a.msg.md lists what there is\n";
+    run.assert_failure(3, unknown);
+    assert_eq!(sandbox.read(FILE), question);
+    let put_back = sandbox.run(&["recover", FILE, "q@2", "--json"]);
+    let cells: Vec<String> = serde_json::from_str(&put_back.stdout).unwrap();
+    assert_whole(&sandbox, FILE, &["Why?", "One."]);
+    let run = sandbox.run(&["recover", FILE, &cells[0]]);
+    assert!(run.code == Some(1) && run.stderr.contains("in the file already"), "{}", run.stderr);
+    // The other one has no place below its question any more.
+    told(&sandbox, &["recover", FILE, "q"]);
+    assert_whole(&sandbox, FILE, &["Why?", "One.", "Two."]);
+    // Whoever saves over them once more loses nothing either.
+    sandbox.write(FILE, &question);
+    assert_eq!(sandbox.records(FILE).len(), 2);
+}
+
+#[test]
+fn what_is_forgotten_is_nowhere_in_the_state_folder() {
+    for forget in [&["recover", FILE, "--forget"][..], &["recover", "--forget", "--older", "0h"]] {
+        let (sandbox, _server) = answered(&["hunter2"]);
+        let state = sandbox.path("home/state");
+        told(&sandbox, &["chat", FILE, "which word?"]);
+        sandbox.write(FILE, format!("{AGENT}{QUESTION}"));
+        assert!(holds(&state, "hunter2") && holds(&state, "One."));
+        assert!(told(&sandbox, forget).contains("2 records are forgotten"), "{forget:?}");
+        assert!(!holds(&state, "hunter2") && !holds(&state, "One."), "{forget:?}");
+        assert!(sandbox.records(FILE).is_empty());
+        assert_eq!(told(&sandbox, &["check", FILE]), "");
+    }
+    // One alone, and what broke off.
+    let (sandbox, _server) = killed();
+    assert!(holds(&sandbox.path("home/state"), "half"));
+    told(&sandbox, &["recover", FILE, "--forget", "q"]);
+    assert!(!holds(&sandbox.path("home/state"), "half"));
+    told(&sandbox, &["add", FILE, "next"]);
+    assert_eq!(sandbox.texts(FILE), ["Why?", "next"]);
+}
