@@ -319,7 +319,7 @@ fn a_question_that_shares_its_id_with_another_is_answered_where_it_stands() {
                 + answered
                 + &question("4", "", "q2")
                 + &note("n2"),
-            "n1:- q1:- old:coder q2:- n2:- 1:coder",
+            "n1:- q1:- old:coder q2:- 1:coder n2:-",
         ),
     ];
     for (cells, expected) in cases {

@@ -140,6 +140,6 @@ fn empty_cells_are_nobodys_question() {
     sandbox.write("a.msg.md", format!("{AGENT}\n# %%\n\nq1\n\n# %%\n\n# %%\n"));
     sandbox.run(&["chat", "a.msg.md"]).assert_answer("one\n");
     let shown = sandbox.show("a.msg.md");
-    assert_eq!(shown["cells"][2]["parent"], "1", "{shown}");
+    assert_eq!(shown["cells"][1]["parent"], "1", "{shown}");
     assert_eq!(shown["cells"][0]["outputs"].as_array().unwrap().len(), 1, "{shown}");
 }

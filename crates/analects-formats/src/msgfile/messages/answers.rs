@@ -8,7 +8,7 @@ use super::cells::CellWriter;
 use super::known::{CellsHash, is_partial};
 use super::lookup::messages_of_cells;
 use crate::msgfile::attributes::with_numbers;
-use crate::msgfile::{Cell, Document, Splice, answer_behind, append_answer};
+use crate::msgfile::{Cell, CellKind, Document, Splice, answer_behind, append_answer};
 
 /// How much of what a provider tells of an answer stands in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -78,12 +78,13 @@ pub fn put_answer(
     PlacedAnswer { splice, cell: name, hash, is_partial }
 }
 
-/// The cell that an answer stands behind: the last one above prompts that wait for another answer, such as those that
-/// somebody typed meanwhile.
+/// The cell that an answer stands behind: its question, or what came back below that, as on another branch, up to the
+/// next prompt that waits for another answer.
 fn last_before_answer<'d>(document: &'d Document, asked: &[usize]) -> Option<Cell<'d>> {
     let last_asked = *asked.last()?;
     let is_other = |cell: &Cell<'_>| cell.at > last_asked && !asked.contains(&cell.at);
     let waiting = document.unanswered().into_iter().find(is_other);
     let end = waiting.map_or(document.cells().len(), |cell| cell.at);
-    document.cells().take(end).rfind(|cell| !cell.is_ready())
+    let mut before = document.cells().take(end);
+    before.rfind(|cell| cell.at <= last_asked || cell.kind() == CellKind::Output)
 }
