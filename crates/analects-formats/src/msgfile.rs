@@ -55,8 +55,8 @@ pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
 pub use line::is_same_text;
 pub use messages::{
     AddedMessages, AnswerDetail, CellsHash, KnownMessages, LeftBehind, PlacedAnswer, cell_names,
-    cell_of, encode, encode_readable, message_problems, messages, messages_knowing, pictures_in,
-    put_answer, put_messages, session_of,
+    cell_of, encode, encode_readable, hashes_of_cells, message_problems, messages,
+    messages_knowing, pictures_in, put_answer, put_messages, session_of,
 };
 pub use meta::Meta;
 pub use scan::Section;

@@ -1,11 +1,11 @@
 //! What the journal holds for a file: to list it, to bring it back, and to forget it.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use analects_core::{Message, Raw, RawMap};
-use analects_formats::msgfile::{CellKind, CellsHash, Document};
+use analects_formats::msgfile::{CellKind, CellsHash, Document, hashes_of_cells};
 use jiff::Timestamp;
 
 use super::asked::{AskedCell, TextHash, waiting_places};
@@ -120,7 +120,7 @@ impl Journal {
                 }
                 // An answer that somebody hid, or moved, is there.
                 let words = words.get_or_init(|| FileWords::of(document));
-                if !words.outputs.contains_key(&TextHash::of(&message.text())) {
+                if self.cell_with(words, &message.text(), Some(*cells)).is_none() {
                     found.push((cell.name().into_owned(), header.at, note.clone()));
                 }
             }
@@ -144,7 +144,7 @@ impl Journal {
         let own = path_hash(path);
         let mut records = Vec::new();
         for note in self.notes() {
-            if note.path == own || file.cells.contains_key(&note.text) {
+            if note.path == own || file.cells.contains(&note.text) {
                 let record = match &note.record {
                     RecordName::Message(cells) => {
                         let found = self.find_message(*cells);
@@ -157,7 +157,7 @@ impl Journal {
             }
         }
         let is_wanted = |name: &EntryName| {
-            let is_about = |question| file.cells.contains_key(&question);
+            let is_about = |question| file.cells.contains(&question);
             name.path == own || name.question.is_some_and(is_about)
         };
         for file in self.unlocked_entries(is_wanted) {
@@ -166,11 +166,25 @@ impl Journal {
         }
         records.retain(|record| record.cell.is_some() || record.path == path.to_string_lossy());
         for record in &mut records {
-            record.stands_in = file.outputs.get(&TextHash::of(&record.text)).cloned();
+            let hash = match record.note.as_ref().map(|note| &note.record) {
+                Some(RecordName::Message(hash)) => Some(*hash),
+                _ => None,
+            };
+            record.stands_in = self.cell_with(&file, &record.text, hash);
         }
         records.sort_by(|one, other| (other.at, &other.file).cmp(&(one.at, &one.file)));
         records.dedup_by(|one, other| one.file == other.file);
         records
+    }
+
+    /// The cell of a file that says what a record says: the very one that it was kept for, or one that somebody has
+    /// changed since. One that another record was kept for does not count: two answers may say the same.
+    fn cell_with(&self, file: &FileWords, text: &str, hash: Option<CellsHash>) -> Option<String> {
+        let cells = file.outputs.get(&TextHash::of(text))?;
+        let own = cells.iter().find(|(_, of)| of.is_some() && *of == hash);
+        let is_free = |of: Option<CellsHash>| of.is_none_or(|of| self.find_message(of).is_none());
+        let own = own.or_else(|| cells.iter().find(|(_, of)| is_free(*of)));
+        own.map(|(name, _)| name.clone())
     }
 
     fn text_record(&self, file: PathBuf, document: &Document) -> Option<JournalRecord> {
@@ -269,22 +283,24 @@ impl Journal {
 
 /// What stands in a file, by its hash.
 struct FileWords {
-    /// The names of cells.
-    cells: HashMap<TextHash, String>,
-    /// The names of cells that came back from somebody.
-    outputs: HashMap<TextHash, String>,
+    /// The texts of all cells.
+    cells: HashSet<TextHash>,
+    /// The cells that came back from somebody, each with the hash of its message's cells.
+    outputs: HashMap<TextHash, Vec<(String, Option<CellsHash>)>>,
 }
 
 impl FileWords {
     fn of(document: &Document) -> FileWords {
-        let mut words = FileWords { cells: HashMap::new(), outputs: HashMap::new() };
+        let hashes = hashes_of_cells(document);
+        let mut words = FileWords { cells: HashSet::new(), outputs: HashMap::new() };
         for cell in document.cells().filter(|cell| !cell.is_ready()) {
             let text = TextHash::of(&cell.content());
-            let name = cell.name().into_owned();
+            words.cells.insert(text);
             if cell.kind() == CellKind::Output {
-                words.outputs.insert(text, name.clone());
+                let name = cell.name().into_owned();
+                let hash = hashes.get(&name).copied();
+                words.outputs.entry(text).or_default().push((name, hash));
             }
-            words.cells.insert(text, name);
         }
         words
     }

@@ -362,3 +362,20 @@ fn an_answer_to_a_result_is_added_once() {
     }
     assert_eq!(disk.touch(FILE), ["question", "answer", "more"]);
 }
+
+#[test]
+fn of_two_answers_in_the_same_words_the_one_that_is_gone_is_missed() {
+    let disk = disk_with("# %%\n\none?\n");
+    disk.ask(FILE).finish("Yes.").unwrap();
+    disk.write(FILE, &format!("{}\ntwo?\n", disk.text(FILE)));
+    disk.ask(FILE).finish("Yes.").unwrap();
+    let text = disk.text(FILE);
+    let both = disk.missing(FILE);
+    assert_eq!(both, [""; 0]);
+    disk.write(FILE, &text[..text.rfind("# %%% ").unwrap()]);
+    assert_eq!(disk.missing(FILE), ["3"]);
+    let (document, path) = disk.document(FILE);
+    let records = disk.journal().records(&document, &path);
+    assert_eq!(records.iter().filter(|record| record.stands_in.is_none()).count(), 1);
+    assert_eq!(records.len(), 2);
+}

@@ -7,7 +7,7 @@ use analects_core::{Message, MessageId, SessionId};
 use super::draft::{Draft, close};
 use super::known::CellsHash;
 use super::read::reader_of;
-use crate::msgfile::Document;
+use crate::msgfile::{CellKind, Document};
 
 /// What the messages and the calls of a document are called in it.
 #[derive(Debug, Default)]
@@ -75,4 +75,11 @@ pub(super) fn messages_of_cells(
         }));
     }
     found
+}
+
+/// The hash of the cells of each message that is no person's, by the name of the cell that says what is known of it.
+pub fn hashes_of_cells(document: &Document) -> HashMap<String, CellsHash> {
+    let reader = reader_of(document, &SessionId::default(), document.cells());
+    let drafts = reader.messages.iter().filter(|draft| draft.cell.kind() == CellKind::Output);
+    drafts.map(|draft| (draft.name.to_string(), draft.hash())).collect()
 }
