@@ -52,6 +52,7 @@ mod output;
 mod outside_edits;
 #[cfg(target_os = "linux")]
 mod pictures;
+#[cfg(target_os = "linux")]
 mod power;
 mod pseudo_terminal;
 mod ready;

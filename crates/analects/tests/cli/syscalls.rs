@@ -1,12 +1,15 @@
 //! SIGKILL at every system call of a save, and at random moments: the file is the old one or the new
 //! one, or, for a large one that grows in place, the old one and a beginning of the new cell that
-//! `check` reports and the next write completes.
+//! `check` reports and the next write completes. At every system call of a turn: what was printed of the
+//! answer is in the file after the next verb that writes to it.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use crate::sandbox::{Sandbox, skip};
+use crate::sandbox::{Sandbox, say, skip};
+use crate::server::{Server, answer};
+use crate::watch::AGENT;
 
 /// The calls that touch files; a kill at any other is a kill at the one before.
 const CALLS: [&str; 22] = [
@@ -211,4 +214,69 @@ fn kills_at_random_moments_leave_the_old_file_or_the_new_one() {
         check(&sandbox, &before, large, &format!("kill {kill}"));
     }
     assert!(dead > 0, "every process was faster than its kill");
+}
+
+const PROMPT: &str = "Tell me all.";
+const TURN: [&str; 3] = ["chat", "a.msg.md", PROMPT];
+const PIECES: [&str; 3] = ["The first line,\n", "# %% the second,\n", "and the last."];
+
+/// A file without a question, and a server that answers one.
+fn turn() -> (Sandbox, Server) {
+    let server = Server::new(vec![answer(&PIECES)]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", AGENT);
+    (sandbox, server)
+}
+
+/// Kills a turn at a system call, and lets the next verb write; whether it was still alive, and what of it is in the
+/// file.
+fn kill_a_turn(call: &str, when: usize) -> (bool, Vec<String>) {
+    let (sandbox, server) = turn();
+    let output = run_killed(&sandbox, call, when, &TURN);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let what = format!("{call} number {when}, after {printed:?}");
+    let is_asked = server.request_within(Duration::from_millis(5)).is_some();
+    let before = sandbox.texts("a.msg.md");
+    let whole = PIECES.concat();
+    let possible: [&[&str]; 3] = [&[], &[PROMPT], &[PROMPT, &whole]];
+    assert!(possible[usize::from(is_asked)..].iter().any(|it| *it == before), "{what}: {before:?}");
+    let run = sandbox.run(&["add", "a.msg.md", "after"]);
+    assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
+    let mut texts = sandbox.texts("a.msg.md");
+    assert_eq!(texts.pop().as_deref(), Some("after"), "{what}: {texts:?}");
+    assert!(texts.starts_with(&before) && texts.len() <= 2, "{what}: {texts:?}");
+    assert!(texts.first().is_none_or(|text| text == PROMPT), "{what}: {texts:?}");
+    let came = texts.get(1).map(String::as_str).unwrap_or_default();
+    assert!(came.starts_with(printed.trim_end()) && whole.starts_with(came), "{what}: {came:?}");
+    let check = sandbox.run(&["check", "a.msg.md"]);
+    assert_eq!(
+        (check.code, check.stderr.lines().count()),
+        (Some(0), 1),
+        "{what}: {}",
+        check.stderr
+    );
+    let litter = std::fs::read_dir(sandbox.path("")).unwrap().count();
+    assert_eq!(litter, 3, "{what}: something was left behind");
+    (!output.status.success(), texts)
+}
+
+#[test]
+fn every_system_call_of_a_turn_may_be_the_last() {
+    let (sandbox, _server) = turn();
+    let Some(counts) = counts(&sandbox, &TURN) else {
+        return skip("syscalls::turn", "strace is not there, or may not trace");
+    };
+    // Where there is no time for all: a few of each kind that changes something.
+    let is_torture = std::env::var_os("ANALECTS_TORTURE").is_some();
+    let kinds = ["write", "fdatasync", "fsync", "linkat", "renameat2", "unlink"];
+    let mut kills = Vec::new();
+    for (call, count) in counts.into_iter().filter(|(call, _)| is_torture || kinds.contains(call)) {
+        let step = if is_torture { 1 } else { count.div_ceil(6) };
+        kills.extend((1..=count).step_by(step).map(|when| kill_a_turn(call, when)));
+    }
+    let dead = kills.iter().filter(|(is_dead, _)| *is_dead).count();
+    let left = |count| kills.iter().filter(|(_, texts)| texts.len() == count).count();
+    let [nothing, prompts, answers] = [left(0), left(1), left(2)];
+    say(&format!("{dead} kills: {nothing} left nothing, {prompts} a prompt, {answers} an answer"));
+    assert!(dead > 10 && nothing > 0 && answers > 0 && (prompts > 0 || !is_torture));
 }
