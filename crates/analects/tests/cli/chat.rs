@@ -146,6 +146,10 @@ fn what_no_cell_can_say_is_kept_in_the_journal() {
     // The file alone has no more than its words; with the journal, everything is there.
     let alone = sandbox.run(&["convert", "a.msg.md", "--to", "transcript", "--lossy"]);
     assert!(!alone.stdout.contains("12345678901234567890123"), "{}", alone.stdout);
+    let other_machine = Sandbox::new();
+    other_machine.write("a.msg.md", &file);
+    let there = other_machine.run(&["convert", "a.msg.md", "--to", "transcript", "--lossy"]);
+    assert_eq!(there.stdout, alone.stdout, "the same bytes everywhere");
     let full = sandbox.run(&["convert", "a.msg.md", "--to", "transcript", "--full", "--lossy"]);
     assert_eq!(full.stdout.matches("12345678901234567890123").count(), 2, "{}", full.stdout);
 }
