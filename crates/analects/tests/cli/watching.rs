@@ -165,11 +165,11 @@ fn an_older_text_saved_over_an_answer_is_told_once_and_asks_nothing() {
     sandbox.wait_for("a.msg.md", "\ntwo\n");
     let request = server.request();
     assert!(request.contains("one") && request.contains("second?"), "{request}");
+    let run = watching.stop();
+    assert_eq!(run.stderr.matches(told).count(), 1, "{}", run.stderr);
     // Whoever wants another answer asks for it.
     sandbox.write("a.msg.md", &early);
     assert_eq!(sandbox.run(&["chat", "a.msg.md"]).stdout, "three\n");
-    let run = watching.stop();
-    assert_eq!(run.stderr.matches(told).count(), 1, "{}", run.stderr);
 }
 
 #[test]

@@ -174,10 +174,8 @@ impl Watch<'_> {
             }
             return Ok(Looked::Nothing);
         }
-        if is_old {
-            return Ok(Looked::Nothing);
-        }
-        if !self.is_new(&document) {
+        // Somebody may have saved over an answer that has just come, so this is told in any case.
+        if !self.is_new(&document) || is_old {
             return Ok(Looked::Nothing);
         }
         let done = take_turn(self.call, self.path, Said::default());
