@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 
 use analects_core::{
-    Assistant, Block, Body, Content, History, Ids, Message, MessageId, Raw, RawMap, Text, Tree,
-    User,
+    Assistant, Block, Body, Content, History, Ids, Message, MessageId, Raw, RawMap, Text,
+    ToolResult, ToolUse, Tree, User,
 };
 use serde::Serialize;
 
@@ -262,6 +262,12 @@ fn readable_block(block: &Block, left_behind: &mut LeftBehind) -> Option<Block> 
     let (text, extra): (&mut Text, &mut RawMap) = match &mut block {
         Block::Text(text) => (&mut text.text, &mut text.extra),
         Block::Thinking(thinking) => (&mut thinking.thinking, &mut thinking.extra),
+        Block::ToolUse(ToolUse { extra, .. }) | Block::ToolResult(ToolResult { extra, .. }) => {
+            // Arguments that are no JSON are in the cell, as they are.
+            let is_said = usize::from(extra.get("malformed_input").is_some());
+            left_behind.provider_details += extra.len() - is_said;
+            return Some(block);
+        }
         _ => return Some(block),
     };
     *text = Text::Plain(text.as_str().into_owned());
