@@ -10,7 +10,7 @@ use analects_formats::msgfile::{CellsHash, Document};
 use jiff::Timestamp;
 
 use super::asked::{AskedCell, TextHash, text_before, waiting_places};
-use super::{Journal, Note, RecordName, number, path_hash};
+use super::{ANSWERS, Journal, MESSAGES, Note, RecordName, number, path_hash};
 use crate::error::to;
 use crate::places::create_private_folder;
 use crate::vfs::{Open, VfsFile};
@@ -28,6 +28,8 @@ pub(super) struct Header {
     pub asked: Vec<AskedCell>,
     /// The text of the cell before them.
     pub before: Option<TextHash>,
+    /// What the file system calls the file.
+    pub identity: Option<String>,
 }
 
 impl Header {
@@ -39,6 +41,7 @@ impl Header {
             model: message.model.clone(),
             asked: Vec::new(),
             before: None,
+            identity: None,
         }
     }
 
@@ -49,8 +52,13 @@ impl Header {
         record.push("path", Raw::string(&self.path));
         let at = self.at.map(|at| at.to_string());
         let before = self.before.map(|before| before.to_string());
-        let known =
-            [("at", &at), ("author", &self.author), ("model", &self.model), ("before", &before)];
+        let known = [
+            ("at", &at),
+            ("author", &self.author),
+            ("model", &self.model),
+            ("before", &before),
+            ("identity", &self.identity),
+        ];
         for (key, value) in known {
             if let Some(value) = value {
                 record.push(key, Raw::string(value));
@@ -74,6 +82,7 @@ impl Header {
             model: string("model"),
             asked: asked.iter().map(AskedCell::from_raw).collect::<Option<_>>()?,
             before: string("before").and_then(|before| before.parse().ok()),
+            identity: string("identity"),
         })
     }
 
@@ -205,6 +214,22 @@ pub struct AnswerEntry {
 }
 
 impl Journal {
+    /// What the file system calls the file at a path, whatever its name.
+    pub(super) fn identity_of(&self, path: &Path) -> Option<String> {
+        let (device, number) = self.vfs.facts(path).ok()?.identity;
+        Some(format!("{device}:{number}"))
+    }
+
+    /// Makes sure that answers can be kept, before anything is spent on one.
+    pub fn check_writable(&self) -> Result<(), StoreError> {
+        for folder in ["asked", MESSAGES, ANSWERS, "about", "texts"] {
+            let folder = self.folder.join(folder);
+            create_private_folder(&*self.vfs, &folder)?;
+            self.vfs.list(&folder).map_err(to("use this folder", &folder))?;
+        }
+        Ok(())
+    }
+
     /// Begins the entry of an answer to these cells. `base` has its author, its model and its time.
     pub(crate) fn begin(
         &self,
@@ -215,7 +240,8 @@ impl Journal {
     ) -> Result<AnswerEntry, StoreError> {
         let places = waiting_places(&asked, document).unwrap_or_default();
         let before = places.first().and_then(|first| text_before(*first, document));
-        let header = Header { asked, before, ..Header::without_question(path, base) };
+        let identity = self.identity_of(path);
+        let header = Header { asked, before, identity, ..Header::without_question(path, base) };
         let folder = self.asked_folder();
         create_private_folder(&*self.vfs, &folder)?;
         let id = OsIds.uuid(header.at.unwrap_or_default());

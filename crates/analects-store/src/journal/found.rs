@@ -69,6 +69,11 @@ pub struct MissingAnswer {
 }
 
 impl Journal {
+    /// Whether a record is still where it was found.
+    pub fn holds(&self, record: &JournalRecord) -> bool {
+        self.vfs.facts(&record.file).is_ok()
+    }
+
     /// The cells whose answers are missing and that nobody was told of.
     pub fn missing(&self, document: &Document, path: &Path) -> Vec<MissingAnswer> {
         let mut missing: Vec<MissingAnswer> = Vec::new();
@@ -87,9 +92,11 @@ impl Journal {
         missing
     }
 
-    /// The names of cells that wait for an answer although the journal holds one.
+    /// The names of cells that wait for an answer although they had one in this file.
     pub fn answered_before(&self, document: &Document, path: &Path) -> Vec<String> {
-        self.answers_to_waiting(document, path).into_iter().map(|(cell, ..)| cell).collect()
+        let answers = self.answers_to_waiting(document, path).into_iter();
+        let own = path_hash(path);
+        answers.filter(|(_, _, note)| note.path == own).map(|(cell, ..)| cell).collect()
     }
 
     /// The names of waiting cells, with the answers that they had.

@@ -86,6 +86,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn open(path: &Path, surroundings: &Surroundings) -> Result<FileConversation, Failure> {
     let conversation = FileConversation::open(path, &surroundings.places)?;
     writing::remark_kept(path, conversation.kept());
+    writing::remark_recovered(path, conversation.recovered());
     Ok(conversation)
 }
 

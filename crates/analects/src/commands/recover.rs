@@ -91,10 +91,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return say_forgotten(args, count);
     }
     let Some(path) = &args.file else { return Ok(()) };
-    let document = read_message_file(path)?;
+    journal.check_writable()?;
+    let document = match read_message_file(path) {
+        // What the journal holds for a file that is gone can still be seen and forgotten.
+        Err(error) if error.is_not_found() => msgfile::decode_named(*b"", &path.to_string_lossy()),
+        read => read?,
+    };
     let real = real_path(&Disk, path)?;
-    let records = named(journal.records(&document, &real));
+    let records = named(journal.records(&document, &real), &real);
     if args.forget {
+        if journal.is_under_way(&document, &real) {
+            ui::remark("an answer is on its way, and is kept when it comes: forget it then");
+        }
         return forget(args, &journal, &records);
     }
     if args.cells.is_empty() {
@@ -110,6 +118,8 @@ struct Named {
     record: JournalRecord,
     /// The same answer, kept for other cells in which it stood.
     twins: Vec<JournalRecord>,
+    /// Whether it came from this file, and not from another one in which the same was asked.
+    is_own: bool,
 }
 
 impl Named {
@@ -119,7 +129,11 @@ impl Named {
     }
 }
 
-fn named(records: Vec<JournalRecord>) -> Vec<Named> {
+fn named(mut records: Vec<JournalRecord>, path: &Path) -> Vec<Named> {
+    let is_own = |record: &JournalRecord| {
+        record.path == path.to_string_lossy() || !Path::new(&record.path).exists()
+    };
+    records.sort_by_key(|record| !is_own(record));
     let mut all: Vec<Named> = Vec::new();
     for record in records {
         if let Some(same) = all.iter_mut().find(|named| named.is_same(&record)) {
@@ -137,7 +151,7 @@ fn named(records: Vec<JournalRecord>) -> Vec<Named> {
             None if before == 0 && !cell.is_empty() => cell,
             None => format!("{cell}@{}", before + 1),
         };
-        all.push(Named { name, record, twins: Vec::new() });
+        all.push(Named { name, is_own: is_own(&record), record, twins: Vec::new() });
     }
     all
 }
@@ -184,7 +198,10 @@ fn columns(named: &Named) -> [String; 4] {
     let record = &named.record;
     let time = record.at.and_then(|at| at.round(jiff::Unit::Second).ok());
     let first: String = record.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let first = first.chars().take(FIRST_WORDS).collect();
+    let mut first: String = first.chars().take(FIRST_WORDS).collect();
+    if !named.is_own {
+        first.push_str(&format!("  (of {})", record.path));
+    }
     [
         named.name.clone(),
         time.map(|at| at.to_string()).unwrap_or_default(),
@@ -224,8 +241,21 @@ fn put_back(
 ) -> Result<(), Failure> {
     let chosen = chosen(args, records)?;
     let mut file = writing::open(path, &surroundings.places)?;
+    // An answer that broke off comes in with any change, and so with this one.
+    let mut come_in: Vec<String> =
+        file.recovered().iter().map(|recovered| recovered.cell.clone()).collect();
+    let journal = file.journal().clone();
+    let now = named(journal.records(file.document(), file.path()), file.path());
     let mut cells = Vec::new();
-    for Named { name, record, .. } in chosen {
+    for before in chosen {
+        let is_held = journal.holds(&before.record);
+        if !is_held && !come_in.is_empty() {
+            cells.push(come_in.remove(0));
+            continue;
+        }
+        // What found no place has another name by now.
+        let found = now.iter().find(|named| !is_held && named.is_same(&before.record));
+        let Named { name, record, .. } = found.unwrap_or(before);
         if let Some(cell) = &record.stands_in {
             let message = format!("{name} is in the file already, as cell {cell}");
             return Err(Failure::input(message));
@@ -261,7 +291,10 @@ fn put_answer_back(file: &mut LockedFile, record: &JournalRecord) -> Result<Stri
         let asked = asked.unwrap_or_default();
         let detail = AnswerDetail::Usual;
         let placed = msgfile::put_answer(document, &asked, &message, detail, &mut OsIds);
-        journal.settle_record(record, placed.hash)?;
+        // A copy at the end is found by its words.
+        if !asked.is_empty() {
+            journal.settle_record(record, placed.hash)?;
+        }
         cell = placed.cell;
         Ok::<Splice, analects_store::StoreError>(placed.splice)
     })?;
@@ -292,7 +325,7 @@ fn put_text_back(file: &mut LockedFile, record: &JournalRecord) -> Result<String
 
 /// Erases what was named, or all.
 fn forget(args: &Args, journal: &Journal, records: &[Named]) -> Result<(), Failure> {
-    let all = || records.iter().collect::<Vec<_>>();
+    let all = || records.iter().filter(|named| named.is_own).collect::<Vec<_>>();
     let forgotten = if args.cells.is_empty() { all() } else { chosen(args, records)? };
     for named in &forgotten {
         for record in named.twins.iter().chain([&named.record]) {
@@ -307,6 +340,11 @@ fn say_forgotten(args: &Args, count: usize) -> Result<(), Failure> {
         return ui::print_json(&serde_json::json!({ "forgotten": count }));
     }
     ui::remark(&format!("{count} {} forgotten", words_for(count)));
+    if count == 0 && args.file.is_some() {
+        ui::remark(
+            "if the file had another name, name that one; --forget --older 0h forgets everything",
+        );
+    }
     Ok(())
 }
 

@@ -62,3 +62,48 @@ fn what_is_forgotten_is_nowhere_in_the_state_folder() {
     told(&sandbox, &["add", FILE, "next"]);
     assert_eq!(sandbox.texts(FILE), ["Why?", "next"]);
 }
+
+#[test]
+fn an_answer_that_broke_off_is_brought_back_once() {
+    let (sandbox, _server) = killed();
+    let run = sandbox.run(&["recover", FILE, "q"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(sandbox.texts(FILE), ["Why?", "half"]);
+    let cells = sandbox.show(FILE)["cells"].clone();
+    assert_eq!(cells[1]["id"], run.stdout.trim_end(), "{cells}");
+}
+
+#[test]
+fn an_answer_that_was_edited_is_brought_back_once() {
+    let (sandbox, _server) = answered(&[]);
+    sandbox.write(FILE, sandbox.read(FILE).replace("One.", "Three."));
+    told(&sandbox, &["recover", FILE, "q"]);
+    assert_eq!(sandbox.texts(FILE), ["Why?", "Three.", "One."]);
+    assert!(sandbox.read(FILE).contains("history=\"none\""), "{}", sandbox.read(FILE));
+    assert!(told(&sandbox, &["recover", FILE]).contains("nothing to recover"));
+}
+
+#[test]
+fn another_file_with_the_same_question_keeps_its_records_and_its_answers() {
+    let (sandbox, _server) = answered(&["Two."]);
+    sandbox.write("b.msg.md", format!("{AGENT}{QUESTION}"));
+    told(&sandbox, &["chat", "b.msg.md"]);
+    assert!(told(&sandbox, &["recover", "b.msg.md", "--forget"]).contains("1 record is forgotten"));
+    let names: Vec<_> = sandbox.records(FILE).iter().map(|it| it["text"].clone()).collect();
+    assert_eq!(names, ["One."]);
+    // A file that is gone can be forgotten, too.
+    std::fs::remove_file(sandbox.path(FILE)).unwrap();
+    assert!(told(&sandbox, &["recover", FILE, "--forget"]).contains("1 record is forgotten"));
+    assert!(!holds(&sandbox.path("home/state"), "One."));
+}
+
+#[test]
+fn what_broke_off_in_a_file_that_moved_does_not_go_into_another_one() {
+    let (sandbox, _server) = killed();
+    std::fs::rename(sandbox.path(FILE), sandbox.path("moved.msg.md")).unwrap();
+    sandbox.write("b.msg.md", format!("{AGENT}{QUESTION}"));
+    told(&sandbox, &["add", "b.msg.md", "next"]);
+    assert_eq!(sandbox.texts("b.msg.md"), ["Why?", "next"]);
+    told(&sandbox, &["add", "moved.msg.md", "next"]);
+    assert_eq!(sandbox.texts("moved.msg.md"), ["Why?", "half", "next"]);
+}

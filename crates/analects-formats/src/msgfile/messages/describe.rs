@@ -39,7 +39,10 @@ impl Description {
         let mut description = Description { attributes: Vec::new() };
         let is_answer = matches!(message.body, Body::Assistant(_));
         let history = Some(message.history).filter(|history| *history != History::Include);
-        description.add("history", history.map(History::as_str));
+        // The word that people write.
+        let word =
+            |history: History| if history == History::Exclude { "none" } else { history.as_str() };
+        description.add("history", history.map(word));
         if style != Style::Exact && message.history == History::Summary {
             description.add("summary", message.extra.get("summary").and_then(Raw::as_string));
         }

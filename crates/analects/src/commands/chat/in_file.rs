@@ -85,6 +85,7 @@ fn get_ready<'c>(
         let problem = Box::new(problem);
         return Err(StoreError::NotWritable { path: path.to_path_buf(), problem }.into());
     }
+    conversation.journal().check_writable()?;
     journal::remark_missing(path, document, conversation.path(), conversation.journal());
     if said.prompt.is_none() && document.unanswered().is_empty() {
         // After an answer, somebody may have taken away what was to come next.

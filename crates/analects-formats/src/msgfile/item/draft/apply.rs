@@ -189,9 +189,9 @@ fn check_places(placed: &[Placed<'_>], behind: usize) -> Result<(), ItemError> {
     }
     by_place.retain(|name| !ids.contains(name));
     let used = placed.iter().find_map(|placed| {
-        // A call belongs to a reply of its number, and never to what a person typed at that place.
-        let of = placed.name.rsplit_once('.').filter(|_| placed.role != Role::Call);
-        let of = of.map(|(of, _)| of);
+        // A model's call belongs to a reply of its number, and never to what a person typed at that place.
+        let is_models = placed.role == Role::Call && placed.get("call_id").is_some();
+        let of = placed.name.rsplit_once('.').filter(|_| !is_models).map(|(of, _)| of);
         let names = [of, placed.get("part"), placed.get("parent")];
         names.into_iter().flatten().find(|name| by_place.contains(name))
     });
