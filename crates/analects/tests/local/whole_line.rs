@@ -72,13 +72,13 @@ fn messages(machine: &Machine) -> Vec<Message> {
     decoded.messages.into_iter().filter(|message| !message.text().is_empty()).collect()
 }
 
-/// An answer that came in pieces, to the terminal and to the file at the same time.
+/// An answer that came to the terminal in pieces, and to the file in one step, behind its agent and its question.
 fn check_streamed(shown: &Shown, answer: &str) {
     assert!(shown.seen.trim_end().ends_with(answer.trim_end()), "{:?}: {answer:?}", shown.seen);
     let grew = |sizes: Vec<u64>| sizes.windows(2).filter(|pair| pair[0] < pair[1]).count();
     let (terminal, file): (Vec<u64>, Vec<u64>) = shown.steps.iter().copied().unzip();
     assert!(grew(terminal) > 1, "the terminal got all of it at once: {:?}", shown.steps);
-    assert!(grew(file) > 1, "the file got all of it at once: {:?}", shown.steps);
+    assert!(grew(file) <= 3, "the file got it in pieces: {:?}", shown.steps);
 }
 
 fn json(machine: &Machine, args: &[&str]) -> Value {
