@@ -114,7 +114,7 @@ impl Draft {
     ///
     /// let mut draft = Draft::new(decode("# %% [^a]\n\n[^a]: [agent] models=\"gpt-5\" name=\"quick\"\n"));
     /// draft.add_message_text("Hello".into(), None, None, None, None)?;
-    /// assert!(draft.document().source().ends_with(b"\n# %% [^2]\n\n[^2]: [markdown]\n\nHello\n"));
+    /// assert!(draft.document().source().ends_with(b"\n# %% [^1]\n\n[^1]: [markdown]\n\nHello\n"));
     /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
     /// ```
     pub fn document(&self) -> &Document {
