@@ -200,7 +200,8 @@ impl Journal {
         let Some(read) = self.read_entry(&entry.file) else { return false };
         let places = waiting_places(&read.header.asked, document).unwrap_or_default();
         let first = places.first();
-        first.is_some_and(|first| self.has_surely_moved(&read.header, path, *first, document))
+        self.can_be_told(&read.header, path)
+            && first.is_some_and(|first| self.has_moved(&read.header, path, *first, document))
     }
 
     /// Whether what was noted for another path counts for the file at this one: the other leads here, or nowhere any
@@ -219,18 +220,11 @@ impl Journal {
         leads_here && text_before(first, document) == header.before
     }
 
-    /// Whether it is surely that file: where nothing stands before the question, many files may begin with the same
-    /// words, and it must be the one that the file system knows.
-    pub(super) fn has_surely_moved(
-        &self,
-        header: &Header,
-        path: &Path,
-        first: usize,
-        document: &Document,
-    ) -> bool {
+    /// Whether the file at this path can be told from others that begin with the same question: something stands before
+    /// the question, or the file system knows it as the same file.
+    fn can_be_told(&self, header: &Header, path: &Path) -> bool {
         let is_same = || header.identity.is_some() && self.identity_of(path) == header.identity;
-        let is_sure = header.before.is_some() || is_same();
-        is_sure && self.has_moved(header, path, first, document)
+        header.before.is_some() || is_same()
     }
 
     /// The entries of answers that nobody works on, of those with a name that is wanted.
