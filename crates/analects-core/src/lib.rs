@@ -15,7 +15,8 @@
 //!    [`fold`](fold()) makes a message of them. [`ModelFacts`] are what is known about a model.
 //! 5. [`sendable`](sendable()) mends the turns of a request that every API would refuse;
 //!    [`validate`](validate()) says where a body on its way to a provider breaks that API's rules.
-//! 6. [`Problem`] and [`Span`] say what is wrong and where; [`Ids`] gives names to new things.
+//! 6. [`verbs`] are what a person does to a conversation: rewind, drop, restore, edit, fork, compact.
+//! 7. [`Problem`] and [`Span`] say what is wrong and where; [`Ids`] gives names to new things.
 //!
 //! ```
 //! use analects_core::{Body, Json, Message};
@@ -60,6 +61,7 @@ pub mod testing;
 mod text;
 mod usage;
 mod validate;
+pub mod verbs;
 mod words;
 
 pub use agent::Agent;
