@@ -46,8 +46,6 @@ mod freshness;
 mod normalize;
 mod plan;
 mod prompt;
-#[cfg(any(test, feature = "testing"))]
-pub mod testing;
 mod tokens;
 
 pub use compact::{

@@ -10,7 +10,7 @@ mod traps;
 use analects_core::*;
 
 use super::*;
-use crate::testing::{call, result};
+use analects_testkit::conversations::{call, result};
 
 /// Links messages to a chain.
 fn linked(mut messages: Vec<Message>) -> Vec<Message> {

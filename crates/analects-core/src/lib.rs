@@ -13,8 +13,7 @@
 //!    branches of a conversation. [`SessionState`] is what else is known about it.
 //! 4. [`Request`] is what is asked of a model; [`StreamEvent`]s are what comes back, and
 //!    [`fold`](fold()) makes a message of them. [`ModelFacts`] are what is known about a model.
-//! 5. [`sendable`](sendable()) mends the turns of a request that every API would refuse;
-//!    [`validate`](validate()) says where a body on its way to a provider breaks that API's rules.
+//! 5. [`sendable`](sendable()) mends the turns of a request that every API would refuse.
 //! 6. [`verbs`] are what a person does to a conversation: rewind, drop, restore, edit, fork, compact.
 //! 7. [`Problem`] and [`Span`] say what is wrong and where; [`Ids`] gives names to new things.
 //!
@@ -56,11 +55,8 @@ mod raw;
 mod request;
 mod sendable;
 mod state;
-#[cfg(any(test, feature = "testing"))]
-pub mod testing;
 mod text;
 mod usage;
-mod validate;
 pub mod verbs;
 mod words;
 
@@ -92,8 +88,4 @@ pub use sendable::{Sendable, sendable};
 pub use state::{Rebuilding, SessionState};
 pub use text::Text;
 pub use usage::TokenUsage;
-pub use validate::{Rules, Violation, validate};
 pub use words::{AttachmentKind, CompactTrigger, History, Role, StopReason, UserSource};
-
-#[cfg(test)]
-mod tests;

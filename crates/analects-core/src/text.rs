@@ -227,11 +227,6 @@ impl Json for Text {
 /// The length of `\ud83d`.
 const ESCAPE: usize = 6;
 
-/// Whether a JSON text holds half of a surrogate pair.
-pub(crate) fn has_lone_surrogate(json: &str) -> bool {
-    json.contains("\\u") && Pieces(json).any(|piece| matches!(piece, Piece::Lone(_)))
-}
-
 /// Splits the inside of a literal at its lone surrogates.
 struct Pieces<'a>(&'a str);
 

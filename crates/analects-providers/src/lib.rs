@@ -64,8 +64,6 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod anthropic;
-#[cfg(test)]
-mod any_request;
 mod catalogue;
 mod decoder;
 mod error;

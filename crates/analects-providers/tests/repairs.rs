@@ -2,10 +2,9 @@
 //! that it would refuse.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use analects_core::{
-    Block, Content, Json, Raw, RawMap, Request, Role, Rules, ToolChoice, ToolSpec, Turn, validate,
-};
+use analects_core::{Block, Content, Json, Raw, RawMap, Request, Role, ToolChoice, ToolSpec, Turn};
 use analects_providers::{Api, encode};
+use analects_testkit::{Rules, validate};
 
 const APIS: [(Api, Rules, &str, &str); 4] = [
     (Api::AnthropicMessages, Rules::Anthropic, "claude-sonnet-4-5", "messages"),

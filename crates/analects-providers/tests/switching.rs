@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 
 use analects_core::{
-    Block, Body, Content, Message, Raw, RawMap, Request, Role, Rules, ToolResult, ToolSpec, Turn,
-    fold, validate,
+    Block, Body, Content, Message, Raw, RawMap, Request, Role, ToolResult, ToolSpec, Turn, fold,
 };
 use analects_providers::{Api, decoder, encode, recognise};
+use analects_testkit::{Rules, validate};
 
 const APIS: [(Api, Rules, &str); 4] = [
     (Api::AnthropicMessages, Rules::Anthropic, "claude-sonnet-4-5"),

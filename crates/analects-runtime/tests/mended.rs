@@ -2,9 +2,10 @@
 //! was mended.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use analects_core::{CountingIds, Message, Request, Rules, chain, validate};
+use analects_core::{CountingIds, Message, Request, chain};
 use analects_formats::transcript::{check, decode};
 use analects_providers::{Api, encode};
+use analects_testkit::{Rules, validate};
 
 const APIS: [(Api, Rules, &str); 4] = [
     (Api::AnthropicMessages, Rules::Anthropic, "claude-sonnet-4-5"),

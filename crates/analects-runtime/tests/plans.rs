@@ -5,12 +5,13 @@
 use std::net::TcpListener;
 
 use analects_client::{Client, Options, Surroundings, resolve};
-use analects_context::testing::{history, orderly};
 use analects_context::{Budget, Compaction, Counter, Plan, Planner};
-use analects_core::{Agent, CompactTrigger, Message, Request, Role, Rules, Turn, chain, validate};
+use analects_core::{Agent, CompactTrigger, Message, Request, Role, Turn, chain};
 use analects_providers::{Api, encode};
 use analects_runtime::{Asked, Conversation, FileConversation, drive};
 use analects_store::Places;
+use analects_testkit::conversations::{history, orderly};
+use analects_testkit::{Rules, validate};
 use proptest::prelude::*;
 
 const APIS: [(Api, Rules, &str); 4] = [
@@ -103,7 +104,7 @@ async fn a_conversation_that_cannot_fit_is_not_sent_and_says_so_with_numbers() {
         Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| base_url.clone()));
     let model = resolve("openai/tiny", &surroundings).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let places = Places { data: folder.path().join("data"), state: folder.path().join("state") };
+    let places = Places::in_folder(folder.path());
     let agent = Agent {
         context_window: Some(100),
         max_output_tokens: 20,

@@ -51,7 +51,7 @@ async fn stop_at(
     enough: impl Fn(&StreamEvent) -> bool,
     or: impl Future<Output = ()>,
 ) -> Outcome {
-    let places = Places { data: folder.join("data"), state: folder.join("state") };
+    let places = Places::in_folder(folder);
     let surroundings = Surroundings::read(|name| (name == variable).then(|| base_url.clone()));
     let model = resolve(name, &surroundings).unwrap();
     let agent = Agent::of_model("tiny", name);

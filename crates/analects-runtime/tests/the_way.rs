@@ -80,7 +80,7 @@ async fn the_way_from_a_file_to_an_answer_in_it() {
     assert_eq!(folded.message.text(), "Forty-two.");
 
     // message → disk: spliced into the file, or appended to a transcript
-    let places = Places { data: folder.path().join("data"), state: folder.path().join("state") };
+    let places = Places::in_folder(folder.path());
     let mut file = LockedFile::open(&path, &places).unwrap();
     let reply = NewCell::reply("2", "quick", folded.message.text()).describe(&folded.message);
     let splice = |document: &Document| append(document, &reply);

@@ -33,7 +33,7 @@ pub struct FileGrants {
 /// use jiff::Timestamp;
 ///
 /// # let folder = tempfile::tempdir()?;
-/// # let places = Places { data: folder.path().join("data"), state: folder.path().join("state") };
+/// # let places = Places::in_folder(folder.path());
 /// let notes = folder.path().join("notes.txt");
 /// std::fs::write(&notes, "ebb at noon")?;
 /// let grants = FileGrants::of(&places);

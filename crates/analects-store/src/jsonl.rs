@@ -101,9 +101,8 @@ impl JsonlStore {
         JsonlStore { limit, ..self }
     }
 
-    /// Sets how far a file grows beyond its index.
-    #[cfg(test)]
-    pub(crate) fn with_stride(self, stride: u64) -> JsonlStore {
+    /// Sets how many bytes a file grows beyond its index before the index follows.
+    pub fn with_stride(self, stride: u64) -> JsonlStore {
         JsonlStore { stride, ..self }
     }
 

@@ -48,8 +48,6 @@
 //!   on Linux only.
 
 mod answers;
-#[cfg(any(test, feature = "testing"))]
-pub mod conformance;
 mod error;
 mod file_state;
 mod fingerprint;
@@ -91,6 +89,3 @@ pub use sessions::{
     TranscriptStore, find, load, message_names, tail,
 };
 pub use transcript::Transcript;
-
-#[cfg(test)]
-mod tests;

@@ -199,15 +199,13 @@ impl LockedFile {
         Ok(file)
     }
 
-    /// Lets files from another length on grow in place.
-    #[cfg(test)]
-    pub(crate) fn with_large(self, large: usize) -> LockedFile {
+    /// Sets the length in bytes from which on a file grows in place.
+    pub fn with_large(self, large: usize) -> LockedFile {
         LockedFile { large, ..self }
     }
 
-    /// Lets changes wait for other programs for another time.
-    #[cfg(test)]
-    pub(crate) fn with_patience(self, patience: Duration) -> LockedFile {
+    /// Sets how long changes wait for other programs that have the file open.
+    pub fn with_patience(self, patience: Duration) -> LockedFile {
         LockedFile { patience, ..self }
     }
 

@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// use analects_store::{MessageFile, Places};
 ///
 /// let folder = tempfile::tempdir()?;
-/// let places = Places { data: folder.path().join("data"), state: folder.path().join("state") };
+/// let places = Places::in_folder(folder.path());
 /// let path = folder.path().join("talk.msg.md");
 ///
 /// let mut file = MessageFile::load(&path, &places)?;
@@ -79,7 +79,7 @@ impl MessageFile {
     /// ```
     /// # use analects_store::{MessageFile, Places};
     /// # let folder = tempfile::tempdir()?;
-    /// # let places = Places { data: folder.path().join("data"), state: folder.path().join("state") };
+    /// # let places = Places::in_folder(folder.path());
     /// let path = folder.path().join("talk.msg.md");
     /// let mut file = MessageFile::load(&path, &places)?;
     /// std::fs::write(&path, "# %%\n\nTyped by hand\n")?;
@@ -99,7 +99,7 @@ impl MessageFile {
     /// ```
     /// # use analects_store::{MessageFile, Places};
     /// # let folder = tempfile::tempdir()?;
-    /// # let places = Places { data: folder.path().join("data"), state: folder.path().join("state") };
+    /// # let places = Places::in_folder(folder.path());
     /// let path = folder.path().join("talk.msg.md");
     /// assert_eq!(MessageFile::load(&path, &places)?.path(), path);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -120,7 +120,7 @@ impl MessageFile {
     /// ```
     /// # use analects_store::{MessageFile, Places};
     /// # let folder = tempfile::tempdir()?;
-    /// # let places = Places { data: folder.path().join("data"), state: folder.path().join("state") };
+    /// # let places = Places::in_folder(folder.path());
     /// # let path = folder.path().join("talk.msg.md");
     /// std::fs::write(&path, "---\nagents:\n  coder:\n    models: [openai/gpt-5]\n---\n")?;
     /// let mut ours = MessageFile::load(&path, &places)?;

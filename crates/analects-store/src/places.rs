@@ -20,6 +20,12 @@ pub struct Places {
 }
 
 impl Places {
+    /// Both in one folder, as `data` and `state`: for programs that keep everything in one place.
+    pub fn in_folder(folder: impl AsRef<Path>) -> Places {
+        let folder = folder.as_ref();
+        Places { data: folder.join("data"), state: folder.join("state") }
+    }
+
     /// The short name of a project: a readable part, and a hash that tells apart two projects of the same
     /// name. At most 53 bytes, all of them letters, digits and `-`.
     pub fn project(project: &Path) -> String {

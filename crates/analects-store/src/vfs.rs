@@ -1,16 +1,12 @@
 //! The one door to the disk. Everything that the store reads or writes goes through [`Vfs`], so that
 //! tests can make any step fail, and can cut the power after any step.
 //!
-//! [`Disk`] is the real one. With the feature `testing` there are two more: `Faulty` makes the n-th
-//! operation fail, and `Memory` forgets at a power cut what was not synced.
+//! [`Disk`] is the real one. `analects-testkit` has one that fails at the n-th operation, and one that forgets
+//! at a power cut what was not synced.
 
 mod disk;
-#[cfg(any(test, feature = "testing"))]
-mod faulty;
 #[cfg(target_os = "linux")]
 mod linux;
-#[cfg(any(test, feature = "testing"))]
-mod memory;
 #[cfg(not(target_os = "linux"))]
 mod portable;
 
@@ -22,10 +18,6 @@ use std::path::{Path, PathBuf};
 pub use analects_lease::Lease;
 pub use disk::Disk;
 pub(crate) use disk::{is_made_up, open_plain_file};
-#[cfg(any(test, feature = "testing"))]
-pub use faulty::{Fault, Faulty};
-#[cfg(any(test, feature = "testing"))]
-pub use memory::{Memory, Unsynced};
 
 /// A file system, as far as the store needs one.
 pub trait Vfs: fmt::Debug + Send + Sync {
@@ -193,6 +185,6 @@ impl dyn VfsFile + '_ {
 const PIECE: usize = 1 << 16;
 
 /// The folder of a file.
-pub(crate) fn folder_of(path: &Path) -> &Path {
+pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

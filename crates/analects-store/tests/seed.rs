@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 fn store() -> (TempDir, JsonlStore) {
     let folder = tempfile::tempdir().unwrap();
-    let places = Places { data: folder.path().join("data"), state: folder.path().join("state") };
+    let places = Places::in_folder(folder.path());
     let store = JsonlStore::new(&places);
     (folder, store)
 }

@@ -8,6 +8,9 @@ use super::{File, Finding};
 pub const PURE: &[&str] =
     &["analects-core", "analects-formats", "analects-context", "analects-providers"];
 
+/// What tests share. Dev-dependencies alone may name it.
+pub const TESTKIT: &str = "analects-testkit";
+
 /// The line that makes clippy deny, in a pure crate, what clippy.toml lists.
 pub const DENY_LINE: &str =
     "#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]";
@@ -46,6 +49,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "analects-runtime",
         ],
     ),
+    // For tests: it stands below no crate that ships, so no other line may name it.
+    (TESTKIT, &["analects-core", "analects-formats", "analects-store"]),
     ("analects-fuzz", PURE),
     ("xtask", &[]),
 ];
@@ -128,7 +133,10 @@ pub fn check_edges(tree: &str) -> Vec<Finding> {
             found.extend(unplaced(name));
         } else if members.contains(&name) && !may_depend(from, name) {
             let message = format!("{from} depends on {name}, which the plan does not have");
-            let hint = "let the crate above both bring them together";
+            let hint = match name {
+                TESTKIT => "name it among the dev-dependencies",
+                _ => "let the crate above both bring them together",
+            };
             found.push(Finding::failure(&manifest(from), 1, message, hint));
         }
     }

@@ -276,6 +276,19 @@ fn siblings_do_not_know_each_other() {
 }
 
 #[test]
+fn no_crate_that_ships_depends_on_the_testkit() {
+    let testkit = "0analects-testkit v0.1.0 (/x)\n1analects-core v0.1.0 (/x)\n";
+    check(purity::check_edges(testkit), &[]);
+    let bad = format!("{testkit}\n0analects v0.1.0 (/x)\n1analects-testkit v0.1.0 (/x)\n");
+    check(
+        purity::check_edges(&bad),
+        &[
+            "crates/analects/Cargo.toml:1: analects depends on analects-testkit, which the plan does not have",
+        ],
+    );
+}
+
+#[test]
 fn every_pure_crate_asks_clippy_to_deny() {
     let good: Vec<File> = purity::PURE
         .iter()

@@ -140,7 +140,11 @@ fn an_agent_at_work_for_long_loses_its_earliest_steps() {
 fn pictures_in_old_results_give_way() {
     let picture = Block::ToolResult(ToolResult {
         tool_use_id: "c".into(),
-        content: vec![crate::testing::png(1000, 1000), Block::from_text("a picture")].into(),
+        content: vec![
+            analects_testkit::conversations::png(1000, 1000),
+            Block::from_text("a picture"),
+        ]
+        .into(),
         ..ToolResult::default()
     });
     let messages = linked(vec![

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{history, orderly};
+use analects_testkit::conversations::{history, orderly};
 
 fn budget() -> impl Strategy<Value = u64> {
     prop_oneof![0..200_u64, 200..4000_u64, Just(1_000_000)]
@@ -135,7 +135,7 @@ proptest! {
 
     #[test]
     fn any_record_at_all_can_be_planned(
-        messages in proptest::collection::vec(analects_core::testing::message(), 0..8),
+        messages in proptest::collection::vec(analects_testkit::values::message(), 0..8),
         window in budget(),
     ) {
         let plan = plan_within(&linked(messages), window);

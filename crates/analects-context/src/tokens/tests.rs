@@ -3,7 +3,7 @@
 use analects_core::*;
 
 use super::*;
-use crate::testing::{png, result};
+use analects_testkit::conversations::{png, result};
 
 #[test]
 fn a_sum_is_as_sure_as_the_least_sure_of_its_parts() {

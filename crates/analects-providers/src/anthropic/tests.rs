@@ -4,13 +4,12 @@
 
 use analects_core::{
     Block, Content, Document, Image, Json, Problem, Raw, RawMap, RedactedThinking, Request, Role,
-    Rules, Severity, Source, TextBlock, Thinking, ToolChoice, ToolResult, ToolSpec, ToolUse, Turn,
-    validate,
+    Severity, Source, TextBlock, Thinking, ToolChoice, ToolResult, ToolSpec, ToolUse, Turn,
 };
+use analects_testkit::{Rules, validate};
 
 use crate::{Api, Auth, HttpRequest, Method};
 
-mod any;
 mod repairs;
 
 const MODEL: &str = "claude-sonnet-4-5";

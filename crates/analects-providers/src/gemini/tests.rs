@@ -1,7 +1,6 @@
 //! Gemini's answers, written by hand after its documentation: whole, cut, in pieces, and broken.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod any;
 mod encoding;
 mod errors;
 

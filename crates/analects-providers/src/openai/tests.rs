@@ -9,8 +9,6 @@ use analects_core::{
 
 use crate::{Api, decoder};
 
-mod any;
-
 fn body(request: &Request) -> String {
     String::from_utf8(crate::encode(Api::OpenAiChat, request).body).unwrap()
 }

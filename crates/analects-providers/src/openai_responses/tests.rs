@@ -11,8 +11,6 @@ use proptest::prelude::*;
 
 use crate::{Api, HttpRequest, Quirks, SystemRole, decoder};
 
-mod any;
-
 const API: Api = Api::OpenAiResponses;
 
 fn sent(request: &Request) -> HttpRequest {

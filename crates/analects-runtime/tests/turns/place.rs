@@ -53,7 +53,7 @@ impl Place {
 
     fn places(&self) -> Places {
         let root = self.folder.path();
-        Places { data: root.join("data"), state: root.join("state") }
+        Places::in_folder(root)
     }
 
     pub fn grants(&self) -> FileGrants {

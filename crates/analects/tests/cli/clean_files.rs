@@ -1,7 +1,7 @@
 //! Ten turns with servers that send everything that the providers usually send: the file holds what was said, and
 //! the journal how it travelled.
 
-use analects_core::{Rules, validate};
+use analects_testkit::{Rules, validate};
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;

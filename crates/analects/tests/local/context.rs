@@ -137,7 +137,7 @@ fn what_is_sent_is_normalised_and_counted_as_the_server_counts() {
     let plan = asked.plan(&chain(&decoded.messages), &Default::default(), Precision::Exact);
     let request = plan.ready().unwrap().clone();
     let body = model.encode(&request).body;
-    assert_eq!(analects_core::validate(analects_core::Rules::OpenAiChat, &body), []);
+    assert_eq!(analects_testkit::validate(analects_testkit::Rules::OpenAiChat, &body), []);
     let roles: Vec<&str> = request.turns.iter().map(|turn| turn.role.as_str()).collect();
     assert_eq!(roles, ["user", "assistant", "user"], "{request:?}");
     let system = request.system.as_ref().unwrap().as_str().into_owned();

@@ -1,10 +1,10 @@
 //! A conversation that is written and read back is the same, apart from what was said to be lost.
 
-use analects_core::testing::message;
 use analects_core::{
     Assistant, CompactBoundary, CompactTrigger, Image, RawMap, Source, StopReason,
 };
 use analects_core::{System, ToolResult, User};
+use analects_testkit::values::message;
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::sample::select;

@@ -1,9 +1,9 @@
 //! Whatever has no place is said to be lost, by message and name.
 
-use analects_core::testing::message;
 use analects_core::{
     Assistant, CompactBoundary, StopReason, Summary, Thinking, ToolResult, ToolUse, User,
 };
+use analects_testkit::values::message;
 
 use super::*;
 

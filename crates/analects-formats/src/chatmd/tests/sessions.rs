@@ -1,6 +1,6 @@
 //! The plugin's own JSON: the same values come out, and nothing is lost in silence.
 
-use analects_core::testing::{json, message};
+use analects_testkit::values::{json, message};
 use proptest::collection::vec;
 use proptest::sample::select;
 use serde_json::{Value, json};

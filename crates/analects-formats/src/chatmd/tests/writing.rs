@@ -136,7 +136,7 @@ proptest! {
         title in proptest::option::of(generate::text()),
         tags in proptest::collection::vec(generate::text(), 0..3),
         preamble in proptest::option::of(generate::text()),
-        extra in analects_core::testing::raw_map(),
+        extra in analects_testkit::values::raw_map(),
     ) {
         let some = |text: Option<String>| text.filter(|text| !text.is_empty());
         let session = Session {

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use analects_core::RawMap;
-use analects_core::testing::message;
+use analects_testkit::values::message;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Law one over JSON: whatever a file of requests says, the same values come out, also by way of a message
 //! file.
 
-use analects_core::testing::json;
+use analects_testkit::values::json;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -1,10 +1,10 @@
 //! A readable file has the words of a conversation, in the same order on every branch.
 
-use analects_core::testing::message;
 use analects_core::{
     Block, Content, History, Json, Message, RedactedThinking, SessionId, Text, Thinking, ToolUse,
     Tree,
 };
+use analects_testkit::values::message;
 
 use super::round_trips::{hostile, tool_talk};
 use super::*;

@@ -1,10 +1,10 @@
 //! Any conversation becomes a message file and comes back as it was.
 
-use analects_core::testing::message;
 use analects_core::{
     Assistant, Block, Content, Json, Message, Raw, RawMap, SessionId, Text, Thinking, TokenUsage,
     ToolResult, ToolUse, User,
 };
+use analects_testkit::values::message;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! The head of a record says what the record itself would say.
 
-use analects_core::testing as generate;
 use analects_core::{Json, Link, Message};
+use analects_testkit::values as generate;
 use proptest::prelude::*;
 
 use crate::transcript::{Envelope, Names};

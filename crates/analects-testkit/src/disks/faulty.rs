@@ -1,0 +1,293 @@
+//! A file system whose n-th operation fails, once or from then on, or is preceded by what somebody
+//! else does.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use analects_store::vfs::{Facts, Lease, Open, Vfs, VfsFile, VfsLock};
+
+/// How an operation fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The disk cannot read or write (`EIO`).
+    Io,
+    /// The disk is full (`ENOSPC`); what needs no space works.
+    Full,
+    /// A signal came first (`EINTR`).
+    Interrupted,
+    /// A write writes only half of what it should.
+    Short,
+    /// A sync fails, and what it should have made safe may be lost.
+    Sync,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Fault; 5] =
+        [Fault::Io, Fault::Full, Fault::Interrupted, Fault::Short, Fault::Sync];
+}
+
+/// What an operation does to the disk, as far as faults tell operations apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Look,
+    Write,
+    Change,
+    Sync,
+}
+
+/// Wraps another file system, counts the operations, and makes one of them fail.
+#[derive(Debug, Clone)]
+pub struct Faulty {
+    inner: Arc<dyn Vfs>,
+    plan: Arc<Mutex<Plan>>,
+    somebody_else: Option<SomebodyElse>,
+}
+
+/// What happens before each operation, which is given by its number.
+#[derive(Clone)]
+struct SomebodyElse(Arc<Mutex<dyn FnMut(usize) + Send>>);
+
+impl fmt::Debug for SomebodyElse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SomebodyElse")
+    }
+}
+
+#[derive(Debug)]
+struct Plan {
+    fault: Fault,
+    at: usize,
+    sticky: bool,
+    done: usize,
+    hits: usize,
+}
+
+impl Faulty {
+    /// Lets the operation number `at`, counted from 0, fail; if `sticky`, all later ones too.
+    pub fn new(inner: Arc<dyn Vfs>, fault: Fault, at: usize, sticky: bool) -> Faulty {
+        let plan = Plan { fault, at, sticky, done: 0, hits: 0 };
+        Faulty { inner, plan: Arc::new(Mutex::new(plan)), somebody_else: None }
+    }
+
+    /// Lets nothing fail, and calls `act` with its number before each operation.
+    pub fn beside(inner: Arc<dyn Vfs>, act: impl FnMut(usize) + Send + 'static) -> Faulty {
+        let faulty = Faulty::new(inner, Fault::Io, usize::MAX, false);
+        Faulty { somebody_else: Some(SomebodyElse(Arc::new(Mutex::new(act)))), ..faulty }
+    }
+
+    /// How many operations there were.
+    pub fn operations(&self) -> usize {
+        self.plan().done
+    }
+
+    /// How many of them failed.
+    pub fn hits(&self) -> usize {
+        self.plan().hits
+    }
+
+    fn plan(&self) -> MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts an operation. An error is what it fails with; `true` means that a write is cut short.
+    fn step(&self, step: Step) -> io::Result<bool> {
+        let mut plan = self.plan();
+        let number = plan.done;
+        plan.done += 1;
+        if let Some(SomebodyElse(act)) = &self.somebody_else {
+            (act.lock().unwrap_or_else(PoisonError::into_inner))(number);
+        }
+        let due = number == plan.at || (plan.sticky && number > plan.at);
+        let applies = match plan.fault {
+            Fault::Io => true,
+            Fault::Full => matches!(step, Step::Write | Step::Change),
+            Fault::Interrupted | Fault::Short => step == Step::Write,
+            Fault::Sync => step == Step::Sync,
+        };
+        if !due || !applies {
+            return Ok(false);
+        }
+        plan.hits += 1;
+        match plan.fault {
+            Fault::Short => Ok(true),
+            // A signal that comes for ever would be waited out for ever.
+            Fault::Interrupted if plan.hits > 3 => Ok(false),
+            Fault::Interrupted => Err(io::ErrorKind::Interrupted.into()),
+            Fault::Full => Err(io::ErrorKind::StorageFull.into()),
+            Fault::Io | Fault::Sync => Err(io::Error::other("input/output error")),
+        }
+    }
+
+    fn wrap(&self, file: Box<dyn VfsFile>) -> Box<dyn VfsFile> {
+        Box::new(FaultyFile { file, vfs: self.clone() })
+    }
+}
+
+impl Vfs for Faulty {
+    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn VfsFile>> {
+        self.step(if how == Open::Private { Step::Change } else { Step::Look })?;
+        Ok(self.wrap(self.inner.open(path, how)?))
+    }
+
+    fn draft(&self, folder: &Path) -> io::Result<Box<dyn VfsFile>> {
+        self.step(Step::Change)?;
+        Ok(self.wrap(self.inner.draft(folder)?))
+    }
+
+    fn facts(&self, path: &Path) -> io::Result<Facts> {
+        self.step(Step::Look)?;
+        self.inner.facts(path)
+    }
+
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        self.step(Step::Look)?;
+        self.inner.real_path(path)
+    }
+
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        self.step(Step::Look)?;
+        self.inner.read_link(path)
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        self.step(Step::Look)?;
+        self.inner.list(folder)
+    }
+
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        self.step(Step::Change)?;
+        self.inner.create_folder(path)
+    }
+
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        self.step(Step::Change)?;
+        self.inner.exchange(one, other)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step(Step::Change)?;
+        self.inner.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.step(Step::Look)?;
+        self.inner.remove(path)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        self.step(Step::Sync)?;
+        self.inner.sync_folder(folder)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        self.step(Step::Look)?;
+        self.inner.remove_folder(path)
+    }
+
+    fn open_lock(&self, path: &Path) -> io::Result<Box<dyn VfsLock>> {
+        self.step(Step::Change)?;
+        Ok(Box::new(FaultyLock { lock: self.inner.open_lock(path)?, vfs: self.clone() }))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
+        self.step(Step::Change)?;
+        self.inner.lock(path)
+    }
+}
+
+#[derive(Debug)]
+struct FaultyLock {
+    lock: Box<dyn VfsLock>,
+    vfs: Faulty,
+}
+
+impl VfsLock for FaultyLock {
+    fn try_lock(&mut self) -> io::Result<bool> {
+        self.vfs.step(Step::Look)?;
+        self.lock.try_lock()
+    }
+
+    fn unlock(&mut self) -> io::Result<()> {
+        self.vfs.step(Step::Look)?;
+        self.lock.unlock()
+    }
+}
+
+#[derive(Debug)]
+struct FaultyFile {
+    file: Box<dyn VfsFile>,
+    vfs: Faulty,
+}
+
+impl VfsFile for FaultyFile {
+    fn facts(&self) -> io::Result<Facts> {
+        self.vfs.step(Step::Look)?;
+        self.file.facts()
+    }
+
+    fn read_from(&mut self, offset: u64) -> io::Result<Vec<u8>> {
+        self.vfs.step(Step::Look)?;
+        self.file.read_from(offset)
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.vfs.step(Step::Look)?;
+        self.file.read_at(offset, buffer)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.vfs.step(Step::Write) {
+            Ok(false) => self.file.write(bytes),
+            Ok(true) => self.file.write(&bytes[..bytes.len().div_ceil(2)]),
+            Err(error) => {
+                // A write that fails may have written a part, which nobody is told of.
+                if error.kind() == io::ErrorKind::StorageFull {
+                    self.file.write(&bytes[..bytes.len() / 2])?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.vfs.step(Step::Look)?;
+        self.file.truncate(length)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.vfs.step(Step::Sync)?;
+        self.file.sync()
+    }
+
+    fn adopt(&self, original: &Path) -> io::Result<()> {
+        self.vfs.step(Step::Change)?;
+        self.file.adopt(original)
+    }
+
+    fn lease(&mut self) -> io::Result<Lease> {
+        self.vfs.step(Step::Look)?;
+        self.file.lease()
+    }
+
+    fn release(&mut self) {
+        self.file.release();
+    }
+
+    fn try_lock(&mut self) -> io::Result<bool> {
+        self.vfs.step(Step::Look)?;
+        self.file.try_lock()
+    }
+
+    fn writers(&self) -> Vec<String> {
+        self.file.writers()
+    }
+
+    fn link(&mut self, path: &Path) -> io::Result<()> {
+        self.vfs.step(Step::Change)?;
+        self.file.link(path)
+    }
+}

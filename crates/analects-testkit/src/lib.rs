@@ -1,0 +1,20 @@
+//! What the tests of the other crates share: arbitrary values, the rules of the APIs, a model server, disks that
+//! fail, and what every store has to do.
+//!
+//! No program depends on this crate, and it panics where a test would. A crate's unit tests may use it as long as
+//! none of their own types is involved; tests that need those stand in the crate's `tests/` folder.
+//!
+//! # In reading order
+//!
+//! 1. [`values`] has generators of the core types, odd JSON included; [`conversations`] has whole conversations.
+//! 2. [`validate`](validate()) says where a body on its way to a provider breaks that API's [`Rules`].
+
+#[cfg(feature = "store")]
+pub mod conformance;
+pub mod conversations;
+#[cfg(feature = "store")]
+pub mod disks;
+mod validate;
+pub mod values;
+
+pub use validate::{Rules, Violation, validate};
