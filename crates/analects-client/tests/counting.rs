@@ -1,48 +1,17 @@
 //! Tokens that the provider counts, over a real connection.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
-
 use analects_client::{ClientError, Model, Options, Surroundings, blocking, resolve};
 use analects_core::{Request, Role, Turn};
 use analects_providers::RetryPolicy;
+use analects_testkit::server::{Server, error};
 
 const KEY: &str = "sk-not-to-be-seen";
 
-/// A server that gives these answers, one for each request, and tells what was asked.
-fn serve(answers: &'static [(&'static str, &'static str)]) -> (String, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let (sender, requests) = channel();
-    thread::spawn(move || {
-        for (head, body) in answers {
-            let (mut stream, _) = listener.accept().unwrap();
-            let _ = sender.send(read_request(&mut stream));
-            let length = body.len();
-            let close = "connection: close";
-            write!(stream, "HTTP/1.1 {head}\r\n{close}\r\ncontent-length: {length}\r\n\r\n{body}")
-                .unwrap();
-        }
-    });
-    (url, requests)
-}
-
-fn read_request(stream: &mut TcpStream) -> String {
-    let mut text = String::new();
-    let mut buffer = [0; 4096];
-    loop {
-        let count = stream.read(&mut buffer).unwrap();
-        text.push_str(&String::from_utf8_lossy(&buffer[..count]));
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-            if count == 0 || body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
-                return text;
-            }
-        }
-    }
+/// A server that gives these answers, one for each request.
+fn serve(answers: &[(&str, &str)]) -> (String, Server) {
+    let server = Server::new(answers.iter().map(|(status, body)| error(status, body)).collect());
+    (format!("http://{}", server.address), server)
 }
 
 fn model(name: &str, url: &str) -> Model {
@@ -70,7 +39,7 @@ fn count(name: &str, url: &str) -> Result<u64, Box<ClientError>> {
 fn anthropic_counts_what_would_be_sent() {
     let (url, requests) = serve(&[("200 OK", r#"{"input_tokens":17}"#)]);
     assert_eq!(count("anthropic/claude-sonnet-4-5", &url).unwrap(), 17);
-    let request = requests.recv().unwrap();
+    let request = requests.received().to_string();
     assert!(request.starts_with("POST /v1/messages/count_tokens HTTP/1.1\r\n"), "{request}");
     assert!(request.contains("How long am I?") && request.contains("Be brief"), "{request}");
     // What the answer may take is not part of what is counted, and refused here.
@@ -81,7 +50,7 @@ fn anthropic_counts_what_would_be_sent() {
 fn gemini_counts_what_would_be_sent() {
     let (url, requests) = serve(&[("200 OK", r#"{"totalTokens":31}"#)]);
     assert_eq!(count("gemini/gemini-2.5-flash", &url).unwrap(), 31);
-    let request = requests.recv().unwrap();
+    let request = requests.received().to_string();
     assert!(request.lines().next().unwrap().contains("/models/gemini-2.5-flash:countTokens"));
     assert!(request.contains("How long am I?") && request.contains("Be brief"), "{request}");
 }
@@ -92,16 +61,16 @@ fn counting_is_tried_again_like_asking() {
         "429 Too Many Requests\r\nretry-after-ms: 1",
         r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}"#,
     );
-    let (url, requests) = serve(Box::leak(Box::new([busy, ("200 OK", r#"{"input_tokens":3}"#)])));
+    let (url, requests) = serve(&[busy, ("200 OK", r#"{"input_tokens":3}"#)]);
     assert_eq!(count("anthropic/claude-sonnet-4-5", &url).unwrap(), 3);
-    assert_eq!(requests.iter().count(), 2);
+    assert_eq!(requests.all_received().len(), 2);
 }
 
 #[test]
 fn an_answer_without_a_count_is_said_to_be_none() {
     for answer in ["{}", "[]", "<html>", r#"{"input_tokens":"many"}"#, r#"{"input_tokens":-1}"#, ""]
     {
-        let (url, _) = serve(Box::leak(Box::new([("200 OK", answer)])));
+        let (url, _) = serve(&[("200 OK", answer)]);
         let error = count("anthropic/claude-sonnet-4-5", &url).unwrap_err();
         assert_eq!(error.to_string(), "the server answered no token count", "{answer}");
     }

@@ -3,8 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use analects_client::{
 };
 use analects_core::{ApiErrorKind, Request, Role, StreamEvent, Turn};
 use analects_providers::RetryPolicy;
+use analects_testkit::server::{Answer, Server};
 
 const KEY: &str = "sk-very-secret-key";
 
@@ -26,61 +26,10 @@ const LAST: &str =
     "data: {\"id\":\"r\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
 const DONE: &str = "data: [DONE]\n\n";
 
-type Answer = Box<dyn FnOnce(&mut TcpStream) + Send>;
-
-/// A server that answers one connection after the other, each in its own way.
-struct Server {
-    url: String,
-    requests: Receiver<String>,
-}
-
-impl Server {
-    fn new(answers: Vec<Answer>) -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let (sender, requests) = channel();
-        thread::spawn(move || {
-            for answer in answers {
-                let Ok((mut stream, _)) = listener.accept() else { return };
-                let request = read_request(&mut stream);
-                if sender.send(request).is_err() {
-                    return;
-                }
-                answer(&mut stream);
-            }
-        });
-        Server { url, requests }
-    }
-
-    fn requests(&self) -> usize {
-        self.requests.try_iter().count()
-    }
-}
-
-fn read_request(stream: &mut TcpStream) -> String {
-    let mut bytes = Vec::new();
-    let mut buffer = [0; 65536];
-    loop {
-        let count = stream.read(&mut buffer).unwrap_or(0);
-        bytes.extend_from_slice(&buffer[..count]);
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let Some((head, body)) = text.split_once("\r\n\r\n") else {
-            if count == 0 {
-                return text;
-            }
-            continue;
-        };
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-        if count == 0 || body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
-            return text;
-        }
-    }
-}
-
 /// An answer that is written as it stands.
 fn says(text: impl Into<Vec<u8>>) -> Answer {
     let text = text.into();
-    Box::new(move |stream| {
+    Box::new(move |_, stream| {
         // The other side may have heard enough.
         let _ = stream.write_all(&text);
     })
@@ -99,7 +48,7 @@ fn status(line: &str, headers: &str, body: &str) -> Answer {
 
 /// Keeps the connection open until the other side hangs up.
 fn hangs(text: String) -> Answer {
-    Box::new(move |stream| {
+    Box::new(move |_, stream| {
         let _ = stream.write_all(text.as_bytes());
         let _ = stream.read_to_end(&mut Vec::new());
     })
@@ -123,7 +72,7 @@ fn options(waits: &Waits) -> Options {
 }
 
 fn adapter(server: &Server, options: Options) -> ModelAdapter {
-    let url = server.url.clone();
+    let url = server.base_url.clone();
     let surroundings = Surroundings::read(|name| match name {
         "OPENAI_BASE_URL" => Some(url.clone()),
         "OPENAI_API_KEY" => Some(KEY.to_string()),
@@ -143,7 +92,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 
 /// Asks, and folds what comes.
 fn ask(answers: Vec<Answer>) -> (Result<Response, ClientError>, Vec<Waiting>, usize) {
-    let server = Server::new(answers);
+    let server = Server::with(answers);
     let waits = Waits::default();
     let adapter = adapter(&server, options(&waits));
     let response = block_on(stream(&adapter));
@@ -151,7 +100,7 @@ fn ask(answers: Vec<Answer>) -> (Result<Response, ClientError>, Vec<Waiting>, us
         assert!(!format!("{error} {error:?}").contains(KEY), "{error:?}");
     }
     let waits = waits.lock().unwrap().clone();
-    (response, waits, server.requests())
+    (response, waits, server.all_received().len())
 }
 
 /// The text that was passed on, and how it ended.
@@ -212,12 +161,12 @@ fn what_may_pass_is_tried_again() {
 #[test]
 fn what_is_sent_again_is_the_same_to_the_last_byte() {
     let busy = || status("503 Oh", "", "");
-    let server = Server::new(vec![busy(), busy(), fine()]);
+    let server = Server::with(vec![busy(), busy(), fine()]);
     let adapter = adapter(&server, options(&Waits::default()));
     block_on(stream(&adapter)).unwrap();
-    let sent: Vec<String> = server.requests.try_iter().collect();
+    let sent = server.all_received();
     assert_eq!(sent.len(), 3);
-    assert!(sent[0].contains("\"Hello\""), "{}", sent[0]);
+    assert!(sent[0].body.contains("\"Hello\""), "{:?}", sent[0]);
     assert!(sent.iter().all(|request| *request == sent[0]), "{sent:?}");
 }
 
@@ -268,7 +217,7 @@ fn after_three_tries_it_is_given_up() {
 
 #[test]
 fn nothing_is_tried_again_once_something_was_passed_on() {
-    let reset: Answer = Box::new(|stream| {
+    let reset: Answer = Box::new(|_, stream| {
         let text =
             [STREAM, FIRST].concat().replace("connection: close", "transfer-encoding: chunked");
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
@@ -308,7 +257,7 @@ fn half_a_character_at_the_end_is_no_panic() {
 
 #[test]
 fn a_slow_drip_is_life() {
-    let drip: Answer = Box::new(|stream| {
+    let drip: Answer = Box::new(|_, stream| {
         stream.write_all(STREAM.as_bytes()).unwrap();
         for byte in [FIRST, LAST, DONE].concat().as_bytes() {
             if stream.write_all(&[*byte]).is_err() {
@@ -345,14 +294,14 @@ fn a_very_large_event_in_small_pieces_arrives() {
     let text = "x".repeat(16 << 20);
     let event = FIRST.replace("Hello", &text);
     let body = [STREAM, &event, LAST, DONE].concat();
-    let pieces: Answer = Box::new(move |stream| {
+    let pieces: Answer = Box::new(move |_, stream| {
         for piece in body.as_bytes().chunks(1400) {
             if stream.write_all(piece).is_err() {
                 return;
             }
         }
     });
-    let server = Server::new(vec![pieces]);
+    let server = Server::with(vec![pieces]);
     let patient = Options { idle: Duration::from_secs(20), ..Options::default() };
     let response = block_on(stream(&adapter(&server, patient))).unwrap();
     assert_eq!(response.message.text().len(), text.len());
@@ -368,7 +317,7 @@ fn an_answer_that_does_not_stop_is_cut_off_and_what_came_is_kept() {
     let replayed = format!("replay:{}", path.display());
     let replayed = resolve(&replayed, &Surroundings::default()).unwrap();
     let limited = Options { most_content: 250, ..Options::default() };
-    let server = Server::new(vec![streams(&events), streams(&events)]);
+    let server = Server::with(vec![streams(&events), streams(&events)]);
     let adapters =
         [adapter(&server, limited.clone()), ModelAdapter::new(replayed.clone(), limited)];
     for adapter in adapters {
@@ -391,17 +340,17 @@ fn an_answer_that_does_not_stop_is_cut_off_and_what_came_is_kept() {
 
 #[test]
 fn a_redirect_gets_nothing() {
-    let elsewhere = Server::new(vec![fine()]);
-    let location = format!("location: {}/chat/completions\r\n", elsewhere.url);
+    let elsewhere = Server::with(vec![fine()]);
+    let location = format!("location: {}/chat/completions\r\n", elsewhere.base_url);
     let (response, waits, requests) = ask(vec![status("302 There", &location, "")]);
     assert!(matches!(response.unwrap_err(), ClientError::Redirected { .. }));
-    assert_eq!((waits.len(), requests, elsewhere.requests()), (0, 1, 0));
+    assert_eq!((waits.len(), requests, elsewhere.all_received().len()), (0, 1, 0));
 }
 
 #[test]
 fn an_answer_in_one_piece_is_the_same_message() {
     let body = "{\"id\":\"r\",\"model\":\"tiny\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"Hello\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}";
-    let server = Server::new(vec![status("200 OK", "content-type: application/json\r\n", body)]);
+    let server = Server::with(vec![status("200 OK", "content-type: application/json\r\n", body)]);
     let adapter = adapter(&server, Options::default());
     let response = block_on(adapter.send_message(&request())).unwrap();
     assert_eq!(response.message.text(), "Hello");
@@ -409,15 +358,15 @@ fn an_answer_in_one_piece_is_the_same_message() {
     assert_eq!(response.message.response_id.as_deref(), Some("r"));
     assert_eq!(response.message.usage.unwrap().output_tokens, Some(1));
     assert!(response.message.duration_ms.is_some());
-    let sent = server.requests.recv().unwrap();
+    let sent = server.request();
     assert!(!sent.contains("\"stream\":true"), "{sent}");
 }
 
 #[test]
 fn the_same_calls_without_a_runtime_and_from_inside_one() {
-    let server = Server::new(vec![fine(), fine(), fine()]);
+    let server = Server::with(vec![fine(), fine(), fine()]);
     let surroundings =
-        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| server.url.clone()));
+        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| server.base_url.clone()));
     let model = resolve("openai/tiny", &surroundings).unwrap();
     let adapter = blocking::ModelAdapter::new(model, Options::default());
     assert_eq!(adapter.send_message(&request()).unwrap().message.text(), "Hello");
@@ -431,14 +380,14 @@ fn the_same_calls_without_a_runtime_and_from_inside_one() {
 #[test]
 fn dropping_blocking_events_hangs_up() {
     let (sender, closed) = channel();
-    let waits: Answer = Box::new(move |stream| {
+    let waits: Answer = Box::new(move |_, stream| {
         stream.write_all([STREAM, FIRST].concat().as_bytes()).unwrap();
         let _ = stream.read_to_end(&mut Vec::new());
         let _ = sender.send(());
     });
-    let server = Server::new(vec![waits]);
+    let server = Server::with(vec![waits]);
     let surroundings =
-        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| server.url.clone()));
+        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| server.base_url.clone()));
     let model = resolve("openai/tiny", &surroundings).unwrap();
     let adapter = blocking::ModelAdapter::new(model, Options::default());
     let mut events = adapter.stream_message(&request()).unwrap();
@@ -452,7 +401,7 @@ fn a_recording_plays_again_and_holds_no_key() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("answer.sse");
     let leak = FIRST.replace("Hello", &format!("Hello {KEY}"));
-    let server = Server::new(vec![streams(&[&leak, LAST, DONE])]);
+    let server = Server::with(vec![streams(&[&leak, LAST, DONE])]);
     let options = Options { record: Some(path.clone()), ..Options::default() };
     block_on(stream(&adapter(&server, options))).unwrap();
     let recorded = std::fs::read_to_string(&path).unwrap();

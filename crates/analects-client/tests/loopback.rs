@@ -3,17 +3,15 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use analects_client::{Client, ClientError, Model, ModelAdapter, Options, Surroundings, resolve};
 use analects_core::{
     ApiError, ApiErrorKind, Folded, Message, Request, Role, StreamEvent, Turn, fold,
 };
-use analects_providers::Api;
-
-use analects_providers::RetryPolicy;
+use analects_providers::{Api, RetryPolicy};
+use analects_testkit::server::{Answer, Server};
 
 const KEY: &str = "sk-very-secret-key";
 
@@ -28,36 +26,10 @@ const STREAM: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
 /// A server for one request: `answer` gets the connection after the request was read.
-fn serve(answer: impl FnOnce(&mut TcpStream) + Send + 'static) -> (String, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    let (sender, requests) = channel();
-    thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let _ = sender.send(read_request(&mut stream));
-        answer(&mut stream);
-    });
-    (url, requests)
-}
-
-fn read_request(stream: &mut TcpStream) -> String {
-    let mut bytes = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        let count = stream.read(&mut buffer).unwrap();
-        if count == 0 || buffer[0] == 0x16 {
-            return "a TLS handshake".to_string();
-        }
-        bytes.extend_from_slice(&buffer[..count]);
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let Some((head, body)) = text.split_once("\r\n\r\n") else {
-            continue;
-        };
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-        if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
-            return text;
-        }
-    }
+fn serve(answer: impl FnOnce(&mut TcpStream) + Send + 'static) -> (String, Server) {
+    let answer: Answer = Box::new(move |_, stream| answer(stream));
+    let server = Server::with([answer]);
+    (server.base_url.clone(), server)
 }
 
 fn write_chunks(stream: &mut TcpStream, bytes: &[u8], size: usize) {
@@ -146,7 +118,7 @@ fn an_answer_in_odd_pieces_arrives_whole() {
         assert_eq!(error, None);
         assert!(folded(&events).complete);
         assert_eq!(folded(&events).message.text(), "Grüße, world");
-        let request = requests.recv().unwrap();
+        let request = requests.received().to_string();
         assert!(request.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{request}");
         assert!(request.contains("\r\nauthorization: Bearer sk-very-secret-key\r\n"), "{request}");
         assert!(request.contains("\"content\":\"Hello\""), "{request}");
@@ -157,7 +129,7 @@ fn an_answer_in_odd_pieces_arrives_whole() {
 fn without_a_key_no_key_is_sent() {
     let (url, requests) = serve(|stream| stream.write_all(b"HTTP/1.1 500 Oh\r\n\r\n").unwrap());
     ask(&model(&url, None), once());
-    assert!(!requests.recv().unwrap().contains("authorization"));
+    assert!(!requests.received().head.contains("authorization"));
 }
 
 #[test]
@@ -316,7 +288,7 @@ fn a_redirect_is_not_followed() {
     let error = error_of(&url);
     let text = format!("{url} redirects to {host}/v1, which is not followed");
     assert_eq!(error.to_string(), text);
-    assert!(visits.try_recv().is_err());
+    assert!(visits.all_received().is_empty());
 }
 
 #[test]
@@ -395,7 +367,7 @@ fn gemini_gets_its_key_and_its_query() {
     let (events, error) = ask(&model, once());
     assert_eq!(error, None);
     assert_eq!(folded(&events).message.text(), "Hi");
-    let request = requests.recv().unwrap();
+    let request = requests.received().to_string();
     let line = "POST /v1/models/tiny:streamGenerateContent?route=a&alt=sse HTTP/1.1";
     assert_eq!(request.lines().next(), Some(line));
     assert!(request.contains(&format!("x-goog-api-key: {KEY}\r\n")), "{request}");

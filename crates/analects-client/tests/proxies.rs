@@ -1,37 +1,21 @@
 //! Proxies: a listener on the loopback interface plays one.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use analects_client::{Client, ClientError, Options, Proxies, Surroundings, Waiting, resolve};
 use analects_core::{ApiErrorKind, Request};
 use analects_providers::RetryPolicy;
+use analects_testkit::server::{Server, Step};
 
-/// Its address, and the first line of what it was asked.
-fn listener() -> (String, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let (sender, lines) = channel();
-    thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut bytes = Vec::new();
-        while !bytes.windows(4).any(|end| end == b"\r\n\r\n") {
-            let mut buffer = [0; 4096];
-            let count = stream.read(&mut buffer).unwrap();
-            bytes.extend_from_slice(&buffer[..count]);
-            if count == 0 || bytes.starts_with(&[0x16]) {
-                break;
-            }
-        }
-        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
-        let _ = stream.write_all(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 4\r\n\r\nbusy");
-    });
-    (address, lines)
+/// A listener that plays a proxy or a server for one request, and its address.
+fn listener() -> (String, Server) {
+    let busy = "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 4\r\n\r\nbusy";
+    let server = Server::new(vec![vec![Step::Send(busy.to_string())]]);
+    (server.address.to_string(), server)
 }
 
 /// Options under which nothing is sent twice.
@@ -60,7 +44,7 @@ fn plain_http_goes_through_its_proxy() {
         let http = Some(format!("{prefix}{proxy}"));
         let error = error_of("http://model.invalid/v1", Proxies { http, ..Proxies::default() });
         assert_eq!(error.to_string(), "http://model.invalid/v1 answered 502: busy");
-        let request = lines.recv().unwrap();
+        let request = lines.received().head;
         let line = "POST http://model.invalid/v1/chat/completions HTTP/1.1\r\n";
         assert!(request.starts_with(line), "{request}");
         let authorized = request.contains("proxy-authorization: Basic YW5uYTpwYXNzd29yZA==");
@@ -76,7 +60,7 @@ fn https_goes_through_a_tunnel() {
     assert_eq!(error.kind(), ApiErrorKind::Network);
     // A machine without certificates has no https at all.
     if !matches!(error, ClientError::Setup(_)) {
-        assert!(lines.recv().unwrap().starts_with("CONNECT model.invalid:443 HTTP/1.1\r\n"));
+        assert!(lines.received().head.starts_with("CONNECT model.invalid:443 HTTP/1.1\r\n"));
     }
 }
 
@@ -87,11 +71,11 @@ fn this_machine_is_reached_without_a_proxy() {
     let port = server.rsplit(':').next().unwrap();
     let proxies = Proxies { http: Some(proxy.clone()), ..Proxies::default() };
     error_of(&format!("http://127.0.0.1:{port}/v1"), proxies.clone());
-    assert!(lines.recv().unwrap().starts_with("POST /v1/chat/completions HTTP/1.1\r\n"));
+    assert!(lines.received().head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"));
     for host in ["localhost", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]"] {
         error_of(&format!("http://{host}:9/v1"), proxies.clone());
     }
-    assert!(visits.try_recv().is_err());
+    assert!(visits.all_received().is_empty());
 }
 
 #[test]
@@ -101,7 +85,7 @@ fn hosts_of_the_list_are_reached_without_a_proxy() {
         let (http, no_proxy) = (Some(proxy.clone()), Some(list.to_string()));
         error_of("http://model.invalid/v1", Proxies { http, no_proxy, https: None });
     }
-    assert!(visits.try_recv().is_err());
+    assert!(visits.all_received().is_empty());
 }
 
 #[test]
@@ -123,7 +107,7 @@ fn a_proxy_that_cannot_be_used_keeps_nobody_from_this_machine() {
     let proxies = Proxies { http, ..Proxies::default() };
     let error = error_of(&format!("http://{server}/v1"), proxies);
     assert!(matches!(error, ClientError::Api { .. }), "{error}");
-    assert!(lines.recv().unwrap().starts_with("POST /v1/chat/completions HTTP/1.1\r\n"));
+    assert!(lines.received().head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"));
 }
 
 #[test]
@@ -168,5 +152,5 @@ fn the_environment_is_not_asked() {
     child.env_remove("no_proxy").env_remove("NO_PROXY").env(INSIDE, "1");
     let output = child.args(["--exact", "the_environment_is_not_asked"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert!(visits.recv_timeout(Duration::from_millis(50)).is_err());
+    assert_eq!(visits.request_within(Duration::from_millis(50)), None);
 }

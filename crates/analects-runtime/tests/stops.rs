@@ -4,7 +4,6 @@
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::task::Poll;
@@ -14,6 +13,7 @@ use analects_client::{Client, Options, Surroundings, resolve};
 use analects_core::{Agent, Delta, StreamEvent};
 use analects_runtime::{Asked, Conversation, FileConversation, Outcome, Seen, drive};
 use analects_store::Places;
+use analects_testkit::server::{Answer, Server};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
 const THOUGHT: &str =
@@ -26,21 +26,12 @@ const ANTHROPIC: (&str, &str) = ("ANTHROPIC_BASE_URL", "anthropic/tiny");
 /// Serves the beginning of one answer, then nothing until the other side goes away; tells when the beginning is sent.
 fn serve(beginning: String) -> (String, Receiver<()>) {
     let (sent, is_sent) = channel();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut request = String::new();
-        let mut buffer = [0; 4096];
-        while !request.contains("really?") {
-            let count = stream.read(&mut buffer).unwrap();
-            request.push_str(&String::from_utf8_lossy(&buffer[..count]));
-        }
+    let answer: Answer = Box::new(move |_, stream| {
         stream.write_all(beginning.as_bytes()).unwrap();
         let _ = sent.send(());
-        while stream.read(&mut buffer).is_ok_and(|count| count > 0) {}
+        let _ = stream.read_to_end(&mut Vec::new());
     });
-    (base_url, is_sent)
+    (Server::with([answer]).base_url, is_sent)
 }
 
 /// Asks in `talk.msg.md`, and stops at the first event that `enough` says is one too many, or with `or`.

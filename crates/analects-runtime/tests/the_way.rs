@@ -2,47 +2,22 @@
 //! that it is: from the bytes of a file to the answer in the file, by way of a real server.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::io::{Read, Write};
-use std::net::TcpListener;
-
 use analects_client::{Client, Options, Surroundings, resolve};
 use analects_core::{Agent, Message, chain, fold};
 use analects_formats::msgfile::{Document, NewCell, append};
 use analects_store::{LockedFile, Places, Transcript};
+use analects_testkit::server::{Server, answer};
 
 const QUESTION: &str = "# %% [^1]\n\n[^1]: [markdown]\n\nWhat is six times seven?\n";
-
-const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n\
-    data: {\"id\":\"r-1\",\"model\":\"tiny\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Forty-\"}}]}\n\n\
-    data: {\"id\":\"r-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"two.\"},\"finish_reason\":\"stop\"}]}\n\n\
-    data: [DONE]\n\n";
-
-/// Serves one request and gives its bytes.
-fn serve() -> (String, std::thread::JoinHandle<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
-    let server = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut request = String::new();
-        let mut buffer = [0; 4096];
-        while !request.contains("seven?") {
-            let count = stream.read(&mut buffer).unwrap();
-            request.push_str(&String::from_utf8_lossy(&buffer[..count]));
-        }
-        stream.write_all(ANSWER.as_bytes()).unwrap();
-        request
-    });
-    (base_url, server)
-}
 
 #[tokio::test]
 async fn the_way_from_a_file_to_an_answer_in_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("talk.msg.md");
     std::fs::write(&path, QUESTION).unwrap();
-    let (base_url, server) = serve();
+    let server = Server::new(vec![answer(&["Forty-", "two."])]);
     let surroundings =
-        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| base_url.clone()));
+        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| server.base_url.clone()));
     let model = resolve("openai/tiny", &surroundings).unwrap();
 
     // bytes → messages
@@ -97,5 +72,5 @@ async fn the_way_from_a_file_to_an_answer_in_it() {
         .collect();
     assert_eq!(texts, ["What is six times seven?", "Forty-two."]);
     assert_eq!(transcript.read().unwrap().messages, [folded.message]);
-    assert!(server.join().unwrap().starts_with("POST /v1/chat/completions "));
+    assert!(server.received().head.starts_with("POST /v1/chat/completions "));
 }

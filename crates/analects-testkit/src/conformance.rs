@@ -1,6 +1,5 @@
 //! What every [`TranscriptStore`] has to do, as functions that panic where it does not: for the tests of
 //! whoever writes one. [`check`] runs them all, each on a store that is empty.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::ops::ControlFlow;
 

@@ -1,6 +1,6 @@
 //! Arbitrary conversations, with everything that happens in real ones, for property tests here and in other
 //! crates.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(missing_docs)]
 
 use analects_core::*;
 use proptest::collection::vec;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 /// Something that happens in a conversation.
 #[derive(Debug, Clone)]
-pub enum Step {
+pub enum ConversationStep {
     Say(String),
     SayTwice(String, String),
     Show(u32, u32),
@@ -57,32 +57,32 @@ fn words() -> BoxedStrategy<String> {
     .boxed()
 }
 
-pub fn step() -> BoxedStrategy<Step> {
+pub fn step() -> BoxedStrategy<ConversationStep> {
     let result = prop_oneof![5 => words().prop_map(Some), 1 => Just(None)];
     let call = (proptest::sample::select(vec!["read", "write", "run"]), result)
         .prop_map(|(name, result)| (name.to_string(), result));
     prop_oneof![
-        6 => words().prop_map(Step::Say),
-        1 => (words(), words()).prop_map(|(one, other)| Step::SayTwice(one, other)),
-        1 => (1..3000_u32, 1..3000_u32).prop_map(|(width, height)| Step::Show(width, height)),
-        6 => words().prop_map(Step::Answer),
-        2 => (words(), words()).prop_map(|(thought, said)| Step::Think(thought, said)),
-        6 => vec(call, 1..4).prop_map(Step::Call),
-        1 => (words(), words()).prop_map(|(one, other)| Step::CallInParts(one, other)),
-        1 => words().prop_map(Step::Remind),
-        1 => words().prop_map(Step::Attach),
-        1 => words().prop_map(Step::Notify),
-        1 => Just(Step::Progress),
-        1 => words().prop_map(Step::Instruct),
-        1 => Just(Step::ApiError),
-        1 => Just(Step::Blank),
-        1 => words().prop_map(Step::Hidden),
-        1 => (words(), any::<bool>()).prop_map(|(text, has)| Step::Summarised(text, has)),
-        1 => words().prop_map(Step::Other),
-        1 => Just(Step::OrphanResult),
-        1 => Just(Step::RepeatedId),
-        1 => words().prop_map(Step::Compact),
-        1 => Just(Step::State),
+        6 => words().prop_map(ConversationStep::Say),
+        1 => (words(), words()).prop_map(|(one, other)| ConversationStep::SayTwice(one, other)),
+        1 => (1..3000_u32, 1..3000_u32).prop_map(|(width, height)| ConversationStep::Show(width, height)),
+        6 => words().prop_map(ConversationStep::Answer),
+        2 => (words(), words()).prop_map(|(thought, said)| ConversationStep::Think(thought, said)),
+        6 => vec(call, 1..4).prop_map(ConversationStep::Call),
+        1 => (words(), words()).prop_map(|(one, other)| ConversationStep::CallInParts(one, other)),
+        1 => words().prop_map(ConversationStep::Remind),
+        1 => words().prop_map(ConversationStep::Attach),
+        1 => words().prop_map(ConversationStep::Notify),
+        1 => Just(ConversationStep::Progress),
+        1 => words().prop_map(ConversationStep::Instruct),
+        1 => Just(ConversationStep::ApiError),
+        1 => Just(ConversationStep::Blank),
+        1 => words().prop_map(ConversationStep::Hidden),
+        1 => (words(), any::<bool>()).prop_map(|(text, has)| ConversationStep::Summarised(text, has)),
+        1 => words().prop_map(ConversationStep::Other),
+        1 => Just(ConversationStep::OrphanResult),
+        1 => Just(ConversationStep::RepeatedId),
+        1 => words().prop_map(ConversationStep::Compact),
+        1 => Just(ConversationStep::State),
     ]
     .boxed()
 }
@@ -99,21 +99,21 @@ pub fn orderly() -> BoxedStrategy<Vec<Vec<Message>>> {
     // Somebody who says nothing at all leaves two turns of the other side to be joined.
     let said = || words().prop_map(|words| format!("So: {words}"));
     let round = (said(), vec(vec(whole, 1..3), 0..3), said()).prop_map(|(said, calls, answer)| {
-        let mut steps = vec![Step::Say(said)];
-        steps.extend(calls.into_iter().map(Step::Call));
-        steps.push(Step::Answer(answer));
+        let mut steps = vec![ConversationStep::Say(said)];
+        steps.extend(calls.into_iter().map(ConversationStep::Call));
+        steps.push(ConversationStep::Answer(answer));
         steps
     });
     vec(round, 1..6)
         .prop_map(|rounds| {
-            let steps: Vec<Step> = rounds.into_iter().flatten().collect();
+            let steps: Vec<ConversationStep> = rounds.into_iter().flatten().collect();
             (1..=steps.len()).map(|end| messages(&steps[..end])).collect()
         })
         .boxed()
 }
 
 /// The messages of these steps, each following the one before.
-pub fn messages(steps: &[Step]) -> Vec<Message> {
+pub fn messages(steps: &[ConversationStep]) -> Vec<Message> {
     let mut made = Made::default();
     for step in steps {
         made.add(step);
@@ -203,18 +203,18 @@ impl Made {
         format!("call_{}", self.calls)
     }
 
-    fn add(&mut self, step: &Step) {
+    fn add(&mut self, step: &ConversationStep) {
         match step {
-            Step::Say(text) => drop(self.say(text.as_str())),
-            Step::SayTwice(one, other) => {
+            ConversationStep::Say(text) => drop(self.say(text.as_str())),
+            ConversationStep::SayTwice(one, other) => {
                 self.say(one.as_str());
                 self.say(vec![Block::from_text(other.as_str())]);
             }
-            Step::Show(width, height) => {
+            ConversationStep::Show(width, height) => {
                 self.say(vec![png(*width, *height), Block::from_text("What is this?")]);
             }
-            Step::Answer(text) => drop(self.answer(text.as_str())),
-            Step::Think(thought, said) => {
+            ConversationStep::Answer(text) => drop(self.answer(text.as_str())),
+            ConversationStep::Think(thought, said) => {
                 let thinking = Thinking {
                     thinking: thought.as_str().into(),
                     signature: Some("seal".into()),
@@ -222,8 +222,8 @@ impl Made {
                 };
                 self.answer(vec![Block::Thinking(thinking), Block::from_text(said.as_str())]);
             }
-            Step::Call(calls) => self.call(calls),
-            Step::CallInParts(one, other) => {
+            ConversationStep::Call(calls) => self.call(calls),
+            ConversationStep::CallInParts(one, other) => {
                 let (first, second) = (self.next_call(), self.next_call());
                 let response = format!("resp_{}", self.calls);
                 self.answer(vec![call(&first, "read")]).response_id = Some(response.clone());
@@ -235,41 +235,41 @@ impl Made {
         }
     }
 
-    fn add_odd(&mut self, step: &Step) {
+    fn add_odd(&mut self, step: &ConversationStep) {
         match step {
-            Step::Remind(text) => self.attach(AttachmentKind::Reminder, text),
-            Step::Attach(text) => self.attach(AttachmentKind::File, text),
-            Step::Notify(text) => {
+            ConversationStep::Remind(text) => self.attach(AttachmentKind::Reminder, text),
+            ConversationStep::Attach(text) => self.attach(AttachmentKind::File, text),
+            ConversationStep::Notify(text) => {
                 let content = text.as_str().into();
                 self.push(Body::Notification(Notification { content, ..<_>::default() }));
             }
-            Step::Progress => drop(self.push(Body::Progress(Progress::default()))),
-            Step::Instruct(text) => {
+            ConversationStep::Progress => drop(self.push(Body::Progress(Progress::default()))),
+            ConversationStep::Instruct(text) => {
                 self.push(Body::System(System { content: text.as_str().into() }));
             }
-            Step::ApiError => {
+            ConversationStep::ApiError => {
                 let message = self.answer("API Error: overloaded");
                 message.is_api_error_message = true;
                 message.model = Some("<synthetic>".into());
             }
-            Step::Blank => drop(self.answer(" \n\t")),
-            Step::Hidden(text) => self.say(text.as_str()).history = History::Exclude,
-            Step::Summarised(text, has) => {
+            ConversationStep::Blank => drop(self.answer(" \n\t")),
+            ConversationStep::Hidden(text) => self.say(text.as_str()).history = History::Exclude,
+            ConversationStep::Summarised(text, has) => {
                 let message = self.say(text.as_str());
                 message.history = History::Summary;
                 if *has {
                     message.extra.push("summary", Raw::string("in short"));
                 }
             }
-            Step::Other(text) => {
+            ConversationStep::Other(text) => {
                 self.answer(text.as_str()).author = Some("somebody".into());
             }
-            Step::OrphanResult => drop(self.say(vec![result("nobody", "lost")])),
-            Step::RepeatedId => {
+            ConversationStep::OrphanResult => drop(self.say(vec![result("nobody", "lost")])),
+            ConversationStep::RepeatedId => {
                 self.answer(vec![call("same", "read")]);
                 self.say(vec![result("same", "again")]);
             }
-            Step::Compact(text) => self.compact(text),
+            ConversationStep::Compact(text) => self.compact(text),
             _ => {
                 let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
                 self.push(Body::State(change));

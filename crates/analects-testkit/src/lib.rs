@@ -8,12 +8,17 @@
 //!
 //! 1. [`values`] has generators of the core types, odd JSON included; [`conversations`] has whole conversations.
 //! 2. [`validate`](validate()) says where a body on its way to a provider breaks that API's [`Rules`].
+//! 3. [`server::Server`] is a model server on loopback that answers as scripted.
+//! 4. With the feature `store`: `disks` has a disk that fails at any operation and one that forgets what was not
+//!    synced; `conformance` is what every transcript store has to do.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[cfg(feature = "store")]
 pub mod conformance;
 pub mod conversations;
 #[cfg(feature = "store")]
 pub mod disks;
+pub mod server;
 mod validate;
 pub mod values;
 

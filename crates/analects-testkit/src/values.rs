@@ -1,6 +1,6 @@
 //! Arbitrary values of the core types, odd JSON included, for property tests here and in other
 //! crates.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(missing_docs)]
 
 use proptest::collection::vec;
 use proptest::option::of;

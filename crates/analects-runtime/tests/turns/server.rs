@@ -1,10 +1,9 @@
 //! A server of Chat Completions that answers as a test says, and remembers what it was asked.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use analects_client::{Model, Surroundings, resolve};
+use analects_testkit::server::{self, Step, call, error, piece, stream_head};
 use serde_json::{Value, json};
 
 /// What the server answers.
@@ -66,20 +65,14 @@ pub struct Server {
 
 impl Server {
     pub fn start(mut answer: impl FnMut(&Question) -> Reply + Send + 'static) -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}/v1", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
         let seen = asked.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                let Some(question) = read(&stream) else { continue };
-                seen.lock().unwrap().push(question.clone());
-                let bytes = write(answer(&question));
-                let _ = stream.write_all(bytes.as_bytes());
-            }
+        let server = server::Server::answering(move |request| {
+            let question = Question(serde_json::from_str(&request.body).unwrap());
+            seen.lock().unwrap().push(question.clone());
+            script(answer(&question))
         });
-        Server { address, asked }
+        Server { address: server.base_url, asked }
     }
 
     pub fn model(&self) -> Model {
@@ -97,59 +90,23 @@ impl Server {
     }
 }
 
-fn read(stream: &TcpStream) -> Option<Question> {
-    let mut reader = BufReader::new(stream);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok().filter(|count| *count > 0)?;
-        if line.trim().is_empty() {
-            break;
+fn script(reply: Reply) -> Vec<Step> {
+    match reply {
+        Reply::Text(text, asked) => vec![stream_head(), piece(&text), end("stop", asked)],
+        Reply::Call(name) => {
+            let call = call(0, name, "{\"city\":\"Paris\"}");
+            vec![stream_head(), piece("I look."), call, end("tool_calls", 0)]
         }
-        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
+        Reply::Status(status, body) => error(&format!("{status} No"), &body.to_string()),
     }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    Some(Question(serde_json::from_slice(&body).unwrap()))
 }
 
-fn write(reply: Reply) -> String {
-    let stream = |deltas: Vec<Value>, finish: &str, usage: u64| {
-        let mut events = String::new();
-        for delta in deltas {
-            let choice = json!({ "index": 0, "delta": delta });
-            events += &format!("data: {}\n\n", json!({ "id": "r", "choices": [choice] }));
-        }
-        let last = json!({ "index": 0, "delta": {}, "finish_reason": finish });
-        let usage = (usage > 0).then(
-            || json!({ "prompt_tokens": usage, "completion_tokens": 5, "total_tokens": usage + 5 }),
-        );
-        let last = json!({ "id": "r", "choices": [last], "usage": usage });
-        events += &format!("data: {last}\n\ndata: [DONE]\n\n");
-        format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{events}"
-        )
-    };
-    match reply {
-        Reply::Text(text, usage) => stream(vec![json!({ "content": text })], "stop", usage),
-        Reply::Call(name) => {
-            let function = json!({ "name": name, "arguments": "{\"city\":\"Paris\"}" });
-            let call =
-                json!({ "index": 0, "id": "call_1", "type": "function", "function": function });
-            stream(
-                vec![json!({ "content": "I look." }), json!({ "tool_calls": [call] })],
-                "tool_calls",
-                0,
-            )
-        }
-        Reply::Status(status, body) => {
-            let body = body.to_string();
-            format!(
-                "HTTP/1.1 {status} No\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-                body.len()
-            )
-        }
-    }
+/// The end of an answer, with a count of the question's tokens unless that is 0.
+fn end(reason: &str, asked: u64) -> Step {
+    let usage =
+        json!({ "prompt_tokens": asked, "completion_tokens": 5, "total_tokens": asked + 5 });
+    let usage = (asked > 0).then_some(usage);
+    let last = json!({ "index": 0, "delta": {}, "finish_reason": reason });
+    let last = json!({ "id": "r", "choices": [last], "usage": usage });
+    Step::Send(format!("data: {last}\n\ndata: [DONE]\n\n"))
 }

@@ -21,9 +21,9 @@ async fn a_call_that_nobody_runs_ends_as_a_failed_result() {
         let turned = place.say(&model, "Then guess.").await;
         assert_eq!(turned.outcome.ending, Ending::Done);
         let messages = server.last().0["messages"].clone();
-        assert_eq!(messages[1]["tool_calls"][0]["id"], "call_1");
+        assert_eq!(messages[1]["tool_calls"][0]["id"], "call-0");
         assert_eq!(messages[2]["role"], "tool");
-        assert_eq!(messages[2]["tool_call_id"], "call_1");
+        assert_eq!(messages[2]["tool_call_id"], "call-0");
         let result = messages[2]["content"].as_str().unwrap();
         assert!(result.contains("weather was not run"), "{result}");
     }

@@ -32,7 +32,7 @@ impl Fault {
 
 /// What an operation does to the disk, as far as faults tell operations apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum Operation {
     Look,
     Write,
     Change,
@@ -94,7 +94,7 @@ impl Faulty {
     }
 
     /// Counts an operation. An error is what it fails with; `true` means that a write is cut short.
-    fn step(&self, step: Step) -> io::Result<bool> {
+    fn step(&self, operation: Operation) -> io::Result<bool> {
         let mut plan = self.plan();
         let number = plan.done;
         plan.done += 1;
@@ -104,9 +104,9 @@ impl Faulty {
         let due = number == plan.at || (plan.sticky && number > plan.at);
         let applies = match plan.fault {
             Fault::Io => true,
-            Fault::Full => matches!(step, Step::Write | Step::Change),
-            Fault::Interrupted | Fault::Short => step == Step::Write,
-            Fault::Sync => step == Step::Sync,
+            Fault::Full => matches!(operation, Operation::Write | Operation::Change),
+            Fault::Interrupted | Fault::Short => operation == Operation::Write,
+            Fault::Sync => operation == Operation::Sync,
         };
         if !due || !applies {
             return Ok(false);
@@ -129,72 +129,72 @@ impl Faulty {
 
 impl Vfs for Faulty {
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn VfsFile>> {
-        self.step(if how == Open::Private { Step::Change } else { Step::Look })?;
+        self.step(if how == Open::Private { Operation::Change } else { Operation::Look })?;
         Ok(self.wrap(self.inner.open(path, how)?))
     }
 
     fn draft(&self, folder: &Path) -> io::Result<Box<dyn VfsFile>> {
-        self.step(Step::Change)?;
+        self.step(Operation::Change)?;
         Ok(self.wrap(self.inner.draft(folder)?))
     }
 
     fn facts(&self, path: &Path) -> io::Result<Facts> {
-        self.step(Step::Look)?;
+        self.step(Operation::Look)?;
         self.inner.facts(path)
     }
 
     fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
-        self.step(Step::Look)?;
+        self.step(Operation::Look)?;
         self.inner.real_path(path)
     }
 
     fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
-        self.step(Step::Look)?;
+        self.step(Operation::Look)?;
         self.inner.read_link(path)
     }
 
     fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
-        self.step(Step::Look)?;
+        self.step(Operation::Look)?;
         self.inner.list(folder)
     }
 
     fn create_folder(&self, path: &Path) -> io::Result<()> {
-        self.step(Step::Change)?;
+        self.step(Operation::Change)?;
         self.inner.create_folder(path)
     }
 
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
-        self.step(Step::Change)?;
+        self.step(Operation::Change)?;
         self.inner.exchange(one, other)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.step(Step::Change)?;
+        self.step(Operation::Change)?;
         self.inner.rename(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.step(Step::Look)?;
+        self.step(Operation::Look)?;
         self.inner.remove(path)
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        self.step(Step::Sync)?;
+        self.step(Operation::Sync)?;
         self.inner.sync_folder(folder)
     }
 
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        self.step(Step::Look)?;
+        self.step(Operation::Look)?;
         self.inner.remove_folder(path)
     }
 
     fn open_lock(&self, path: &Path) -> io::Result<Box<dyn VfsLock>> {
-        self.step(Step::Change)?;
+        self.step(Operation::Change)?;
         Ok(Box::new(FaultyLock { lock: self.inner.open_lock(path)?, vfs: self.clone() }))
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
-        self.step(Step::Change)?;
+        self.step(Operation::Change)?;
         self.inner.lock(path)
     }
 }
@@ -207,12 +207,12 @@ struct FaultyLock {
 
 impl VfsLock for FaultyLock {
     fn try_lock(&mut self) -> io::Result<bool> {
-        self.vfs.step(Step::Look)?;
+        self.vfs.step(Operation::Look)?;
         self.lock.try_lock()
     }
 
     fn unlock(&mut self) -> io::Result<()> {
-        self.vfs.step(Step::Look)?;
+        self.vfs.step(Operation::Look)?;
         self.lock.unlock()
     }
 }
@@ -225,22 +225,22 @@ struct FaultyFile {
 
 impl VfsFile for FaultyFile {
     fn facts(&self) -> io::Result<Facts> {
-        self.vfs.step(Step::Look)?;
+        self.vfs.step(Operation::Look)?;
         self.file.facts()
     }
 
     fn read_from(&mut self, offset: u64) -> io::Result<Vec<u8>> {
-        self.vfs.step(Step::Look)?;
+        self.vfs.step(Operation::Look)?;
         self.file.read_from(offset)
     }
 
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.vfs.step(Step::Look)?;
+        self.vfs.step(Operation::Look)?;
         self.file.read_at(offset, buffer)
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.vfs.step(Step::Write) {
+        match self.vfs.step(Operation::Write) {
             Ok(false) => self.file.write(bytes),
             Ok(true) => self.file.write(&bytes[..bytes.len().div_ceil(2)]),
             Err(error) => {
@@ -254,22 +254,22 @@ impl VfsFile for FaultyFile {
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.vfs.step(Step::Look)?;
+        self.vfs.step(Operation::Look)?;
         self.file.truncate(length)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.vfs.step(Step::Sync)?;
+        self.vfs.step(Operation::Sync)?;
         self.file.sync()
     }
 
     fn adopt(&self, original: &Path) -> io::Result<()> {
-        self.vfs.step(Step::Change)?;
+        self.vfs.step(Operation::Change)?;
         self.file.adopt(original)
     }
 
     fn lease(&mut self) -> io::Result<Lease> {
-        self.vfs.step(Step::Look)?;
+        self.vfs.step(Operation::Look)?;
         self.file.lease()
     }
 
@@ -278,7 +278,7 @@ impl VfsFile for FaultyFile {
     }
 
     fn try_lock(&mut self) -> io::Result<bool> {
-        self.vfs.step(Step::Look)?;
+        self.vfs.step(Operation::Look)?;
         self.file.try_lock()
     }
 
@@ -287,7 +287,7 @@ impl VfsFile for FaultyFile {
     }
 
     fn link(&mut self, path: &Path) -> io::Result<()> {
-        self.vfs.step(Step::Change)?;
+        self.vfs.step(Operation::Change)?;
         self.file.link(path)
     }
 }

@@ -1,6 +1,8 @@
 //! The command as a person uses it: the real binary, a real server on loopback, real files.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use analects_testkit::server;
+
 mod add;
 mod agents;
 mod answerers;
@@ -62,7 +64,6 @@ mod rendering;
 mod resumed;
 mod rights;
 mod sandbox;
-mod server;
 #[cfg(target_os = "linux")]
 mod session_crashes;
 mod sessions;

@@ -1,58 +1,26 @@
-//! A model server on loopback that does exactly what a test says, byte for byte.
+//! What a server does with a connection, step by step, and the steps of answers as Chat Completions streams them.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, channel};
 use std::thread;
+use std::time::Duration;
 
 /// What the server does with a connection, in order.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub enum Step {
+    /// Sends this as it stands.
     Send(String),
     /// Holds the connection open until the other side goes away.
     Hang,
     /// Waits until there is a file.
     Until(PathBuf),
-    /// Waits between two pieces, so that they arrive apart.
+    /// Waits so many milliseconds between two pieces, so that they arrive apart.
     Pause(u64),
 }
 
-pub struct Server {
-    pub base_url: String,
-    requests: Receiver<String>,
-}
-
-impl Server {
-    /// Serves one connection after the other, each with its own script.
-    pub fn new(scripts: Vec<Vec<Step>>) -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let (sender, requests) = channel();
-        thread::spawn(move || {
-            for script in scripts {
-                let Ok((mut stream, _)) = listener.accept() else {
-                    return;
-                };
-                let _ = sender.send(read_request(&mut stream));
-                thread::spawn(move || play(&mut stream, &script));
-            }
-        });
-        Server { base_url, requests }
-    }
-
-    /// The body of the next request that came.
-    pub fn request(&self) -> String {
-        self.requests.recv_timeout(std::time::Duration::from_secs(20)).unwrap()
-    }
-
-    /// The body of the next request, if one comes in time.
-    pub fn request_within(&self, time: std::time::Duration) -> Option<String> {
-        self.requests.recv_timeout(time).ok()
-    }
-}
-
-fn play(stream: &mut TcpStream, script: &[Step]) {
+/// Does one step after the other, and stops when the other side goes away.
+pub(super) fn play(stream: &mut TcpStream, script: &[Step]) {
     for step in script {
         match step {
             Step::Send(text) => {
@@ -65,33 +33,12 @@ fn play(stream: &mut TcpStream, script: &[Step]) {
             }
             Step::Until(path) => {
                 while !path.exists() {
-                    thread::sleep(std::time::Duration::from_millis(10));
+                    thread::sleep(Duration::from_millis(10));
                 }
             }
             Step::Pause(milliseconds) => {
-                thread::sleep(std::time::Duration::from_millis(*milliseconds));
+                thread::sleep(Duration::from_millis(*milliseconds));
             }
-        }
-    }
-}
-
-fn read_request(stream: &mut TcpStream) -> String {
-    let mut bytes = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| {
-                let (name, value) = line.split_once(':')?;
-                name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().unwrap())
-            });
-            if body.len() >= length.unwrap_or(0) {
-                return body.to_string();
-            }
-        }
-        match stream.read(&mut buffer) {
-            Ok(0) | Err(_) => return text,
-            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
         }
     }
 }
@@ -144,7 +91,7 @@ pub fn answer(pieces: &[&str]) -> Vec<Step> {
     [stream_head()].into_iter().chain(pieces).chain([done()]).collect()
 }
 
-/// An answer of which the rest comes when there is a file.
+/// An answer whose rest comes when there is a file.
 pub fn in_halves(first: &str, gate: PathBuf, rest: &str) -> Vec<Step> {
     vec![stream_head(), piece(first), Step::Until(gate), piece(rest), done()]
 }
