@@ -2,6 +2,7 @@
 //! to a short list of changes. A place applies them: a session as appended records, a file as splices.
 
 mod back;
+mod choose;
 mod copy;
 mod hide;
 mod summary;
@@ -10,6 +11,7 @@ mod text;
 use crate::{Content, History, Message, MessageId};
 
 pub use back::rewind;
+pub use choose::{Choice, choose, with_history};
 pub use copy::fork;
 pub use hide::{drop, restore};
 pub use summary::{compact, undo_compaction};

@@ -55,7 +55,7 @@ pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
 pub use line::is_same_text;
 pub use messages::{
     AddedMessages, AnswerDetail, CellsHash, KnownMessages, LeftBehind, PlacedAnswer, cell_names,
-    cell_of, encode, encode_readable, hashes_of_cells, message_problems, messages,
+    cell_of, cell_targets, encode, encode_readable, hashes_of_cells, message_problems, messages,
     messages_knowing, pictures_in, put_answer, put_messages, session_of,
 };
 pub use meta::Meta;

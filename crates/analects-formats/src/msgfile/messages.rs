@@ -31,7 +31,7 @@ pub(crate) use details::{details_cell, details_lines};
 pub use encode::encode;
 pub use images::pictures_in;
 pub use known::{CellsHash, KnownMessages, messages_knowing};
-pub use lookup::hashes_of_cells;
+pub use lookup::{cell_targets, hashes_of_cells};
 pub(crate) use lookup::{placed_messages, places, side_places};
 pub(crate) use problems::mentioned_by;
 pub use problems::message_problems;

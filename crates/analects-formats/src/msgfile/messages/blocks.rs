@@ -26,6 +26,11 @@ impl Calls {
     pub(super) fn into_cells(self) -> HashMap<String, String> {
         self.cells
     }
+
+    /// The name that the provider gave the call of this cell.
+    pub(super) fn id_of(&self, cell: &str) -> Option<&str> {
+        self.by_cell.get(cell).map(String::as_str)
+    }
 }
 
 /// Reads a cell as a block, and says what is odd about it.

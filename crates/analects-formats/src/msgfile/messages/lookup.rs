@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use analects_core::verbs::Target;
 use analects_core::{Message, MessageId, SessionId};
 
 use super::draft::{Draft, close};
@@ -25,6 +26,30 @@ impl CellNames {
             reader.messages.into_iter().map(|draft| (draft.message.id, draft.name.into_owned()));
         CellNames { messages: messages.collect(), calls: reader.calls.into_cells() }
     }
+}
+
+/// What each cell is among the messages: a message, or one call of it; a result stands for its call. `None` for a
+/// cell that is no part of a message.
+pub fn cell_targets(document: &Document, session: &SessionId) -> Vec<Option<Target>> {
+    let reader = reader_of(document, session, document.cells());
+    let mut targets = vec![None; document.cells().len()];
+    for draft in &reader.messages {
+        for cell in draft.parts.iter().chain([&draft.cell]) {
+            targets[cell.at] = Some(Target::message(draft.message.id.clone()));
+        }
+    }
+    for cell in document.cells().filter(|cell| cell.type_word() == "tool") {
+        let name = cell.name();
+        let of_result = name.rsplit_once('.').map(|(call, _)| call);
+        let found = [Some(&*name), of_result].into_iter().flatten().find_map(|name| {
+            let message = reader.owners.get(name)?;
+            Some((&reader.messages[*message].message.id, reader.calls.id_of(name)?))
+        });
+        if let Some((message, call)) = found.filter(|_| targets[cell.at].is_some()) {
+            targets[cell.at] = Some(Target::call(message.clone(), call));
+        }
+    }
+    targets
 }
 
 /// The place of the first cell of each message, from 0. Of messages of one id, the last counts.
