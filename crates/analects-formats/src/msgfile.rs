@@ -9,15 +9,16 @@
 //! escaped with a backslash when it is written, so no text can forge a cell.
 
 mod agents;
-mod answerer;
 mod attributes;
 pub mod base64;
 mod branch;
 mod choice;
+mod chosen;
 pub mod code;
 mod compaction;
 mod current;
 pub(crate) mod decode;
+mod default_agent;
 mod edit;
 pub(crate) mod encode;
 pub(crate) mod fence;
@@ -46,6 +47,7 @@ pub use agents::is_fixed_word;
 pub use attributes::{Attribute, set_attributes};
 pub use branch::{Edited, Rewound, edit_text, fork, rewind, rewind_to_start};
 pub use choice::{Choice, check_can_be_hidden, find_cells, find_one, hide, list_of, reveal};
+pub use chosen::{ChosenCell, chosen_cells};
 pub use compaction::{counting_summary, summed_up};
 pub use current::{Step, current_branch};
 pub use decode::{decode, decode_named};

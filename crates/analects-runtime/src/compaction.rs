@@ -1,7 +1,7 @@
 //! Compaction with a real model, in three steps: it is decided what a summary would stand for, the summary is asked
 //! for, and it is put into the conversation if that is still what it was made of.
 
-use analects_client::{Client, ClientError, Model};
+use analects_client::{ClientError, Model};
 use analects_context::{
     Budget, Compaction, Count, Counter, FileFreshness, FileText, Freshness, NotNow, Useless,
     attachments, summary_request,
@@ -9,13 +9,14 @@ use analects_context::{
 use analects_core::{
     Agent, AttachmentKind, Body, Chain, CompactTrigger, Fold, Message, Request, StopReason,
 };
-use analects_formats::Decoded;
 use analects_store::{OsIds, StoreError};
 use jiff::Timestamp;
 
-use crate::asked::{Asked, budget};
-use crate::purse::{Purse, not_allowed};
-use crate::{Conversation, files};
+use crate::conversation::additions;
+use crate::cost_limit::{CostLimit, OverBudget};
+use crate::network::Network;
+use crate::turn_config::{TurnSetup, budget};
+use crate::{Conversation, Snapshot, files};
 
 /// The most files that are shown again with a summary.
 const FILES: usize = 5;
@@ -46,6 +47,16 @@ pub enum NotCompacted {
     /// There is nothing to be won.
     #[error("{0}")]
     NotNow(NotNow),
+    /// A choice is sent this time: a summary of it would stand for the whole in every later call, and one of the
+    /// whole would send what is kept back.
+    #[error("no summary is made while cells are chosen for one call")]
+    CellsChosen,
+    /// The person stopped it.
+    #[error("it was stopped")]
+    Stopped,
+    /// It may not be spent.
+    #[error(transparent)]
+    OverBudget(#[from] OverBudget),
     /// The model's side failed.
     #[error("{0}")]
     Failed(Box<ClientError>),
@@ -69,9 +80,12 @@ impl NotCompacted {
     /// Whether it was tried and came to nothing, so that the next try should wait.
     pub(crate) fn is_failed_attempt(&self) -> bool {
         match self {
-            NotCompacted::Failed(error) => !matches!(**error, ClientError::NotSent { .. }),
-            NotCompacted::Useless(_) => true,
-            NotCompacted::NotNow(_) | NotCompacted::Store(_) => false,
+            NotCompacted::Failed(_) | NotCompacted::Useless(_) => true,
+            NotCompacted::NotNow(_)
+            | NotCompacted::CellsChosen
+            | NotCompacted::Stopped
+            | NotCompacted::OverBudget(_)
+            | NotCompacted::Store(_) => false,
         }
     }
 
@@ -90,8 +104,8 @@ impl NotCompacted {
 }
 
 /// A compaction that is worth it, before anybody is asked.
-pub(crate) struct Prepared {
-    decoded: Decoded,
+pub(crate) struct CompactionPlan {
+    snapshot: Snapshot,
     trigger: CompactTrigger,
     before: Count,
     /// What fits, as far as that is known.
@@ -100,7 +114,7 @@ pub(crate) struct Prepared {
 }
 
 /// The messages of a compaction, not yet in the conversation.
-pub(crate) struct Made {
+pub(crate) struct MadeCompaction {
     messages: Vec<Message>,
     compacted: Compacted,
     /// The files that are shown again.
@@ -109,7 +123,7 @@ pub(crate) struct Made {
     seen: Vec<Message>,
 }
 
-impl Made {
+impl MadeCompaction {
     /// Puts it into the conversation.
     pub fn keep(self, conversation: &mut dyn Conversation) -> Result<Compacted, StoreError> {
         let now = Timestamp::now();
@@ -120,59 +134,37 @@ impl Made {
             }
         }
         conversation.set_notes(&notes);
-        conversation.compact(self.messages, &self.seen, now)?;
+        conversation.apply(additions(self.messages), &self.seen, now)?;
         Ok(self.compacted)
     }
 }
 
 /// Puts a summary in the place of the earlier part of a conversation because somebody asked for it. What is there
 /// stays in the record.
-pub async fn compact(
-    asked: &Asked<'_>,
+pub(crate) fn compact(
+    setup: &TurnSetup,
     conversation: &mut dyn Conversation,
+    network: &mut Network<'_>,
 ) -> Result<Compacted, NotCompacted> {
-    let mut counter = asked.counter(&conversation.notes().calibration);
-    let trigger = CompactTrigger::Manual;
-    let prepared = prepare(asked, &*conversation, trigger, None, &mut counter);
-    let prepared = prepared.map_err(NotCompacted::NotNow)?;
-    let made = prepared.make(asked, &*conversation, &mut counter, &mut Purse::default()).await?;
+    let mut counter = setup.counter(&conversation.notes().calibration);
+    let snapshot = conversation.snapshot();
+    let plan = CompactionPlan::new(setup, snapshot, CompactTrigger::Manual, None, &mut counter);
+    let plan = plan.map_err(NotCompacted::NotNow)?;
+    let mut limit = CostLimit::default();
+    let made = plan.make(setup, &*conversation, &mut counter, &mut limit, network)?;
     Ok(made.keep(conversation)?)
 }
 
 /// Takes the last compaction back; false if there is none.
 pub fn undo_compaction(conversation: &mut dyn Conversation) -> Result<bool, StoreError> {
     let now = Timestamp::now();
-    let decoded = conversation.messages();
-    let tombstones = {
-        let chain = conversation.chain(&decoded);
-        analects_context::undo(&chain, &decoded.messages, &mut OsIds, now)
-    };
+    let snapshot = conversation.snapshot();
+    let tombstones = analects_context::undo(&snapshot.chain(), &snapshot.messages, &mut OsIds, now);
     let is_there = !tombstones.is_empty();
     if is_there {
-        conversation.add(tombstones, now)?;
+        conversation.apply(additions(tombstones), &[], now)?;
     }
     Ok(is_there)
-}
-
-/// Decides what a summary would stand for. Nothing is asked yet. `named` is the window that a refusal names.
-pub(crate) fn prepare(
-    asked: &Asked<'_>,
-    conversation: &dyn Conversation,
-    trigger: CompactTrigger,
-    named: Option<u64>,
-    counter: &mut Counter<'_>,
-) -> Result<Prepared, NotNow> {
-    let decoded = conversation.whole();
-    let before = asked.count(&conversation.chain(&decoded), counter);
-    let mut window = budget(asked.agent, asked.model).window;
-    if trigger == CompactTrigger::Reactive {
-        // It is smaller than was thought: what was refused does not fit.
-        let guessed = window.min(before.tokens / 4 * 3).max(SMALLEST);
-        window = believed(named, window).unwrap_or(guessed);
-    }
-    let chain = conversation.chain(&decoded);
-    let compaction = planned(asked, &chain, window, trigger.clone(), before, counter)?;
-    Ok(Prepared { decoded, trigger, before, window, compaction })
 }
 
 /// A window that somebody else names, if that can be: no model has less than the smallest, and what was refused
@@ -182,56 +174,65 @@ fn believed(named: Option<u64>, thought: u64) -> Option<u64> {
 }
 
 fn planned(
-    asked: &Asked<'_>,
+    setup: &TurnSetup,
     chain: &Chain<'_>,
     window: u64,
     trigger: CompactTrigger,
     before: Count,
     counter: &mut Counter<'_>,
 ) -> Result<Compaction, NotNow> {
-    let (_, writer) = writer(asked, before.tokens, window);
-    Compaction::plan(chain, &asked.asking(), window, &writer, trigger, before, counter)
+    let (_, writer) = writer(setup, before.tokens, window);
+    Compaction::plan(chain, &setup.asking(), window, &writer, trigger, before, counter)
 }
 
-impl Prepared {
+impl CompactionPlan {
+    /// Decides what a summary would stand for. Nothing is asked yet. `named` is the window that a refusal names.
+    pub fn new(
+        setup: &TurnSetup,
+        snapshot: Snapshot,
+        trigger: CompactTrigger,
+        named: Option<u64>,
+        counter: &mut Counter<'_>,
+    ) -> Result<CompactionPlan, NotNow> {
+        let chain = snapshot.chain();
+        let before = setup.count(&chain, counter);
+        let mut window = setup.budget().window;
+        if trigger == CompactTrigger::Reactive {
+            // It is smaller than was thought: what was refused does not fit.
+            let guessed = window.min(before.tokens / 4 * 3).max(SMALLEST);
+            window = believed(named, window).unwrap_or(guessed);
+        }
+        let compaction = planned(setup, &chain, window, trigger.clone(), before, counter)?;
+        Ok(CompactionPlan { snapshot, trigger, before, window, compaction })
+    }
+
     /// Asks for the summary, in as many requests as it takes, and makes the messages to add. The answers are paid
     /// for, also if it comes to nothing.
-    pub async fn make(
+    pub fn make(
         mut self,
-        asked: &Asked<'_>,
+        setup: &TurnSetup,
         conversation: &dyn Conversation,
         counter: &mut Counter<'_>,
-        purse: &mut Purse,
-    ) -> Result<Made, NotCompacted> {
-        let decoded = std::mem::take(&mut self.decoded);
-        let chain = conversation.chain(&decoded);
-        let without = Asked { summariser: None, ..asked.clone() };
-        let mut asked = asked;
-        let (chosen, _) = writer(asked, self.before.tokens, self.window);
-        if asked.summariser.is_some() && asked.ready(chosen).is_none() {
+        limit: &mut CostLimit,
+        network: &mut Network<'_>,
+    ) -> Result<MadeCompaction, NotCompacted> {
+        let snapshot = std::mem::take(&mut self.snapshot);
+        let chain = snapshot.chain();
+        let mut without = setup.clone();
+        without.config.summariser = None;
+        let mut setup = setup;
+        let (chosen, _) = writer(setup, self.before.tokens, self.window);
+        if setup.config.summariser.is_some() && setup.ready(chosen).is_none() {
             // The model that answers can write the summary, too, in pieces that fit there.
-            asked = &without;
+            setup = &without;
             let trigger = self.trigger.clone();
-            let again = planned(asked, &chain, self.window, trigger, self.before, counter);
+            let again = planned(setup, &chain, self.window, trigger, self.before, counter);
             self.compaction = again.map_err(NotCompacted::NotNow)?;
         }
-        let mut done = self.ask(asked, counter, purse).await;
-        // If even that is too long, the window is smaller still. A refusal is believed once: one that names a little
-        // less each time would never end.
-        let mut is_believed = true;
-        while done.as_ref().is_err_and(NotCompacted::is_too_long) && self.window / 2 >= SMALLEST {
-            let named = done.as_ref().err().and_then(NotCompacted::window).filter(|_| is_believed);
-            is_believed = false;
-            self.window = believed(named, self.window).unwrap_or(self.window / 2);
-            let trigger = self.trigger.clone();
-            match planned(asked, &chain, self.window, trigger, self.before, counter) {
-                Ok(compaction) => self.compaction = compaction,
-                Err(_) => break,
-            }
-            done = self.ask(asked, counter, purse).await;
-        }
+        let done = self.ask_until_it_fits(setup, &chain, counter, limit, network);
         let is_makeshift = done.is_err();
         match done {
+            Err(NotCompacted::Stopped) => return Err(NotCompacted::Stopped),
             // The prompt does not fit as it is, so any summary is better than none.
             Err(_) if self.trigger == CompactTrigger::Reactive => {
                 self.compaction = self.compaction.without_model(&chain, counter);
@@ -242,29 +243,55 @@ impl Prepared {
         let now = Timestamp::now();
         let messages = self.compaction.finish(counter, &mut OsIds, now);
         let mut messages = messages.ok_or(NotCompacted::NotNow(NotNow::NothingToGain))?;
-        let mut files = files::important(conversation, asked.grants, FILES);
+        let grants = setup.config.grants.as_ref();
+        let mut files = files::important(conversation, grants, FILES);
         let mut shown = still_shown(&chain, &messages);
         files.retain(|file| shown.check(&file.path, file.facts.as_ref()) != Freshness::Fresh);
         let files = with_files(files, self.window, &mut messages, counter, now);
         let names = files.iter().map(|file| file.path.clone()).collect();
         let compacted = told(&messages, is_makeshift, names);
         let seen = chain.messages.into_iter().cloned().collect();
-        Ok(Made { messages, compacted, files, seen })
+        Ok(MadeCompaction { messages, compacted, files, seen })
     }
 
-    async fn ask(
+    /// Asks for the summary. If even that is too long, the window is smaller still.
+    fn ask_until_it_fits(
         &mut self,
-        asked: &Asked<'_>,
+        setup: &TurnSetup,
+        chain: &Chain<'_>,
         counter: &mut Counter<'_>,
-        purse: &mut Purse,
+        limit: &mut CostLimit,
+        network: &mut Network<'_>,
     ) -> Result<(), NotCompacted> {
-        let (model, _) = writer(asked, self.before.tokens, self.window);
+        let mut done = self.ask(setup, counter, limit, network);
+        // A refusal is believed once: one that names a little less each time would never end.
+        let mut is_believed = true;
+        while done.as_ref().is_err_and(NotCompacted::is_too_long) && self.window / 2 >= SMALLEST {
+            let named = done.as_ref().err().and_then(NotCompacted::window).filter(|_| is_believed);
+            is_believed = false;
+            self.window = believed(named, self.window).unwrap_or(self.window / 2);
+            let trigger = self.trigger.clone();
+            match planned(setup, chain, self.window, trigger, self.before, counter) {
+                Ok(compaction) => self.compaction = compaction,
+                Err(_) => break,
+            }
+            done = self.ask(setup, counter, limit, network);
+        }
+        done
+    }
+
+    fn ask(
+        &mut self,
+        setup: &TurnSetup,
+        counter: &mut Counter<'_>,
+        limit: &mut CostLimit,
+        network: &mut Network<'_>,
+    ) -> Result<(), NotCompacted> {
+        let (model, _) = writer(setup, self.before.tokens, self.window);
         let silent = || ClientError::Unsupported("the server of the local model cannot be started");
-        let ready = asked.ready(model).ok_or_else(|| NotCompacted::Failed(Box::new(silent())))?;
-        let model = &*ready;
+        let ready = setup.ready(model).ok_or_else(|| NotCompacted::Failed(Box::new(silent())))?;
         while let Some(request) = self.compaction.next_request() {
-            let answer = answer(asked.client, model, request, counter, purse).await;
-            let answer = answer.map_err(|error| NotCompacted::Failed(Box::new(error)))?;
+            let answer = answer(setup, &ready, request, counter, limit, network)?;
             self.compaction.answer(&answer, counter).map_err(NotCompacted::Useless)?;
         }
         Ok(())
@@ -340,71 +367,84 @@ fn told(messages: &[Message], is_makeshift: bool, files: Vec<String>) -> Compact
 
 /// Who writes the summary: the model that is set for it, if all of it fits there, else the one that answers, into
 /// which no more than `window` fits.
-fn writer<'a>(asked: &Asked<'a>, tokens: u64, window: u64) -> (&'a Model, Agent) {
-    let of = |model: &Model, agent: &Agent| {
-        let budget = budget(agent, model);
-        let budget = Budget::new(budget.window.min(window), budget.reserved);
-        Agent {
-            models: vec![model.name.clone()],
-            context_window: Some(budget.window),
-            // A summary that fills the window leaves no room for what it is made of.
-            max_output_tokens: budget.reserved.min(budget.window / SUMMARY).max(1),
-            ..agent.clone()
-        }
-    };
-    let own = of(asked.model, asked.agent);
-    let Some(model) = asked.summariser else { return (asked.model, own) };
+fn writer(setup: &TurnSetup, tokens: u64, window: u64) -> (&Model, Agent) {
+    let answering = &setup.agent.model;
+    let own = writing(answering, &setup.agent.agent, window);
+    let Some(model) = &setup.config.summariser else { return (answering, own) };
     let usual = Agent::default();
     let known = budget(&usual, model);
-    let other = Agent { context_window: Some(known.window), ..of(model, &usual) };
+    let other = Agent { context_window: Some(known.window), ..writing(model, &usual, window) };
     let room = known.window.saturating_sub(other.max_output_tokens);
     if tokens < room || other.context_window >= own.context_window {
         (model, other)
     } else {
-        (asked.model, own)
+        (answering, own)
+    }
+}
+
+/// An agent that writes a summary with a model.
+fn writing(model: &Model, agent: &Agent, window: u64) -> Agent {
+    let budget = budget(agent, model);
+    let budget = Budget::new(budget.window.min(window), budget.reserved);
+    Agent {
+        models: vec![model.name.clone()],
+        context_window: Some(budget.window),
+        // A summary that fills the window leaves no room for what it is made of.
+        max_output_tokens: budget.reserved.min(budget.window / SUMMARY).max(1),
+        ..agent.clone()
     }
 }
 
 /// Asks for the summary of one message of which nothing else may be sent.
-pub(crate) async fn summary_of(
-    asked: &Asked<'_>,
+pub(crate) fn summary_of(
+    setup: &TurnSetup,
     message: &Message,
     counter: &mut Counter<'_>,
-    purse: &mut Purse,
-) -> Result<String, ClientError> {
-    let reserved = budget(asked.agent, asked.model).reserved.max(1);
-    let request = summary_request(&asked.model.name, reserved, message);
-    let answer = answer(asked.client, asked.model, request, counter, purse).await?;
+    limit: &mut CostLimit,
+    network: &mut Network<'_>,
+) -> Result<String, NotCompacted> {
+    let model = &setup.agent.model;
+    let request = summary_request(&model.name, setup.budget().reserved.max(1), message);
+    let answer = answer(setup, model, request, counter, limit, network)?;
     let text = answer.text();
     match text.trim() {
-        "" => Err(ClientError::Unsupported("the model gave no summary")),
+        "" => Err(failed(ClientError::Unsupported("the model gave no summary"))),
         text => Ok(text.to_string()),
     }
 }
 
 /// The whole answer to a request for a summary, if there is money for it.
-async fn answer(
-    client: &Client,
+fn answer(
+    setup: &TurnSetup,
     model: &Model,
     mut request: Request,
     counter: &mut Counter<'_>,
-    purse: &mut Purse,
-) -> Result<Message, ClientError> {
+    limit: &mut CostLimit,
+    network: &mut Network<'_>,
+) -> Result<Message, NotCompacted> {
     let count = counter.request(&request);
-    purse.allow_summary(model, count, &mut request).map_err(not_allowed)?;
-    let mut stream = client.stream(model, &request).await?;
-    let mut fold = Fold::default();
-    while let Some(event) = stream.next().await {
-        fold.push(&event?);
-    }
-    let folded = fold.finish(Message::assistant("", ""));
-    purse.pay(model, &folded.message);
+    limit.allow_summary(model, count, &mut request)?;
+    let client = &setup.config.client;
+    let asking = async {
+        let mut stream = client.stream(model, &request).await?;
+        let mut fold = Fold::default();
+        while let Some(event) = stream.next().await {
+            fold.push(&event?);
+        }
+        Ok(fold.finish(Message::assistant("", "")))
+    };
+    let folded = network.wait(asking).ok_or(NotCompacted::Stopped)?.map_err(failed)?;
+    limit.pay(model, &folded.message);
     let is_cut = matches!(&folded.message.body, Body::Assistant(body)
         if body.stop_reason == Some(StopReason::MaxTokens));
     match folded.error {
-        Some(error) => Err(ClientError::BrokeOff(error)),
+        Some(error) => Err(failed(ClientError::BrokeOff(error))),
         // A summary that breaks off at its limit still says more than none.
         None if folded.complete || is_cut => Ok(folded.message),
-        None => Err(ClientError::Unsupported("the summary broke off")),
+        None => Err(failed(ClientError::Unsupported("the summary broke off"))),
     }
+}
+
+fn failed(error: ClientError) -> NotCompacted {
+    NotCompacted::Failed(Box::new(error))
 }

@@ -1,99 +1,117 @@
-//! A place where a conversation is kept, whatever the place.
+//! A place where a conversation is kept, whatever the place, and what a turn has to know of it.
 
 use std::path::PathBuf;
 
 use analects_context::{Calibration, FileFreshness};
-use analects_core::{Chain, Message, MessageId, chain};
-use analects_formats::Decoded;
+use analects_core::verbs::Change;
+use analects_core::{Agent, Chain, Message, MessageId, Problem, chain};
 use analects_store::{AnswerPiece, StoreError};
 use jiff::Timestamp;
 
-/// A conversation that can be continued. What a method reports as done is on disk, but for the
-/// text of an answer that is still coming.
+use crate::ResolvedAgent;
+
+/// A conversation that can be continued. What a method reports as done is on disk, but for the text of an answer that
+/// is still coming. All methods may wait for the disk: none is for a thread that must not.
 pub trait Conversation {
-    /// Everything said so far.
-    fn messages(&self) -> Decoded;
+    /// What was said so far, and what waits for an answer.
+    fn snapshot(&self) -> Snapshot;
 
-    /// Which of these the model is to see. A place that keeps more than that knows it already.
-    fn chain<'m>(&'m self, decoded: &'m Decoded) -> Chain<'m> {
-        chain(&decoded.messages)
-    }
+    /// Who may answer in it.
+    fn responders(&self) -> Responders;
 
-    /// Everything said so far that a summary may stand for: whatever is sent this time, and with the same ids as what
-    /// [`Conversation::compact`] compares it with.
-    fn whole(&self) -> Decoded {
-        self.messages()
-    }
+    /// Sets who answers from now on. A place that defines agents keeps one that it does not know yet.
+    fn set_responder(&mut self, agent: &ResolvedAgent) -> Result<(), StoreError>;
 
-    /// Whether something is sent or kept back this time alone. A summary of it would stand for the whole in every
-    /// later call, and one of the whole would send what is kept back, so none is made.
-    fn is_chosen(&self) -> bool {
-        false
-    }
-
-    /// Whether what was chosen cannot be told any more from what was not, since it moved meanwhile. Then nothing is sent.
-    fn is_choice_lost(&self) -> bool {
-        false
-    }
-
-    /// Whether somebody's words wait for an answer, where they may be taken away while others are at work.
-    fn has_question(&self) -> bool {
-        true
-    }
-
-    /// Adds what the person says.
-    fn say(&mut self, prompt: &str, now: Timestamp) -> Result<(), StoreError>;
-
-    /// Gets ready for an answer, whose author, model and time `base` has: from now on others see that the question is
-    /// being answered.
-    fn begin_answer(&mut self, base: &Message) -> Result<(), StoreError> {
-        let _ = base;
-        Ok(())
-    }
+    /// Gets ready for an answer to these questions, whose author, model and time `base` has: from now on others see
+    /// that the questions are being answered.
+    fn begin_answer(&mut self, asked: &[Question], base: &Message) -> Result<(), StoreError>;
 
     /// Keeps a piece of the answer, so that a kill does not cost it.
-    fn push(&mut self, piece: AnswerPiece<'_>) {
-        let _ = piece;
-    }
+    fn push(&mut self, piece: AnswerPiece<'_>);
 
     /// Adds the answer in its final form.
     fn finish(&mut self, answer: Message) -> Result<(), StoreError>;
 
-    /// Adds what nobody says just now: results of calls, a summary and its boundary, reminders. All of it or
-    /// nothing, each following the one before.
-    fn add(&mut self, messages: Vec<Message>, now: Timestamp) -> Result<(), StoreError>;
-
-    /// Adds a summary, its boundary and what belongs to them, made for what was `seen`. If that is no longer what
-    /// the model would see first, nothing is changed: [`StoreError::Refused`]. What was said since is kept.
-    fn compact(
+    /// Makes changes, all of them or none. Each message that is added follows the one before. If the `expected` messages
+    /// do not say any more what they said, nothing is changed: [`StoreError::Refused`]. For a compaction, nothing may
+    /// have come between them either.
+    fn apply(
         &mut self,
-        made: Vec<Message>,
-        seen: &[Message],
+        changes: Vec<Change>,
+        expected: &[Message],
         now: Timestamp,
     ) -> Result<(), StoreError>;
 
     /// What a person would call a message: its cell, or its id.
-    fn name_of(&self, message: &MessageId) -> String {
-        message.to_string()
-    }
-
-    /// Keeps the summary of a message of which nothing else may be sent. If it says something else by now, nothing is
-    /// changed: [`StoreError::Refused`].
-    fn summarise(
-        &mut self,
-        message: &Message,
-        summary: &str,
-        now: Timestamp,
-    ) -> Result<(), StoreError>;
-
-    /// The folder that relative paths in it start from.
-    fn folder(&self) -> PathBuf;
+    fn name_of(&self, message: &MessageId) -> String;
 
     /// What is known beside what was said.
     fn notes(&self) -> Notes;
 
     /// Keeps that, with the next thing that is written; what stands in messages is not kept twice.
     fn set_notes(&mut self, notes: &Notes);
+}
+
+/// What a conversation holds at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Everything said so far, or what the model sees of it.
+    pub messages: Vec<Message>,
+    /// What is odd about it.
+    pub problems: Vec<Problem>,
+    /// What waits for an answer, in order.
+    pub questions: Vec<Question>,
+    /// The boundary of the last compaction, for a place that keeps what the model sees apart from the rest; then the
+    /// messages are what it sees.
+    pub view: Option<Option<Message>>,
+}
+
+impl Snapshot {
+    /// What the model sees.
+    pub fn chain(&self) -> Chain<'_> {
+        match &self.view {
+            Some(boundary) => Chain {
+                messages: self.messages.iter().collect(),
+                boundary: boundary.as_ref(),
+                ..Chain::default()
+            },
+            None => chain(&self.messages),
+        }
+    }
+}
+
+/// A message that waits for an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// Its id.
+    pub message: MessageId,
+    /// What a person would call it.
+    pub name: String,
+    /// A name of its own, which it keeps when others are added above it.
+    pub key: Option<String>,
+    /// What it says.
+    pub text: String,
+    /// The agent that it is meant for.
+    pub agent: Option<String>,
+    /// Where it stands in its place.
+    pub(crate) place: usize,
+}
+
+/// Who may answer in a conversation.
+#[derive(Debug, Clone, Default)]
+pub struct Responders {
+    /// The agents that it defines.
+    pub agents: Vec<Agent>,
+    /// Whether it can define more.
+    pub defines_agents: bool,
+    /// The one of these that answers unless another is named.
+    pub default: Option<String>,
+    /// The agent of the configuration that gave the last answer, if one did.
+    pub last_configured: Option<String>,
+    /// The names under which models were asked, the last first.
+    pub models: Vec<String>,
+    /// The names that models have in answers from elsewhere, the last first.
+    pub foreign_models: Vec<String>,
 }
 
 /// What is known about a conversation beside what was said in it.
@@ -103,4 +121,59 @@ pub struct Notes {
     pub files: FileFreshness,
     /// What was learnt about counting its tokens.
     pub calibration: Calibration,
+    /// The folder that relative paths in it start from. The place knows it: it cannot be set.
+    pub folder: PathBuf,
+}
+
+/// A conversation that somebody else keeps.
+impl<C: Conversation + ?Sized> Conversation for &mut C {
+    fn snapshot(&self) -> Snapshot {
+        (**self).snapshot()
+    }
+
+    fn responders(&self) -> Responders {
+        (**self).responders()
+    }
+
+    fn set_responder(&mut self, agent: &ResolvedAgent) -> Result<(), StoreError> {
+        (**self).set_responder(agent)
+    }
+
+    fn begin_answer(&mut self, asked: &[Question], base: &Message) -> Result<(), StoreError> {
+        (**self).begin_answer(asked, base)
+    }
+
+    fn push(&mut self, piece: AnswerPiece<'_>) {
+        (**self).push(piece);
+    }
+
+    fn finish(&mut self, answer: Message) -> Result<(), StoreError> {
+        (**self).finish(answer)
+    }
+
+    fn apply(
+        &mut self,
+        changes: Vec<Change>,
+        expected: &[Message],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        (**self).apply(changes, expected, now)
+    }
+
+    fn name_of(&self, message: &MessageId) -> String {
+        (**self).name_of(message)
+    }
+
+    fn notes(&self) -> Notes {
+        (**self).notes()
+    }
+
+    fn set_notes(&mut self, notes: &Notes) {
+        (**self).set_notes(notes);
+    }
+}
+
+/// Messages as changes that add them.
+pub(crate) fn additions(messages: impl IntoIterator<Item = Message>) -> Vec<Change> {
+    messages.into_iter().map(|message| Change::Append(Box::new(message))).collect()
 }

@@ -1,11 +1,10 @@
-//! Does what a [`Turn`] says: from the conversation so far to the answer on disk, whatever happens on the way.
+//! Does what a [`Turn`] says: from the conversation so far to the answer on disk, whatever happens on the way. It runs
+//! on one thread, and waits for the network where [`Network`] does.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use analects_client::{ClientError, EventStream, cost};
-use analects_context::{Counter, Plan, TooLarge};
+use analects_context::{Counter, FileFreshness, Plan, TooLarge};
 use analects_core::{
     ApiError, ApiErrorKind, CompactTrigger, Content, Delta, Fold, Message, MessageId, Problem,
     StreamEvent,
@@ -13,289 +12,343 @@ use analects_core::{
 use analects_store::{AnswerPiece, StoreError};
 use jiff::Timestamp;
 
-use crate::asked::Asked;
-use crate::compaction::{self, Compacted, NotCompacted};
-use crate::purse::{Purse, affordable, least_cost};
-use crate::turn::{Answered, Effect, Ending, Input, Planned, Turn};
-use crate::{Conversation, files, tools};
-
-/// Why no summary is made of a conversation of which a choice is sent.
-const CHOSEN: &str = "no summary is made while cells are chosen for one call";
+use crate::compaction::{self, Compacted, CompactionPlan, NotCompacted};
+use crate::conversation::additions;
+use crate::cost_limit::{CostLimit, affordable, least_cost};
+use crate::network::Network;
+use crate::turn::{Answered, Effect, Ending, Input, Missing, Planned, Turn};
+use crate::turn_config::TurnSetup;
+use crate::waiting::Scope;
+use crate::{Conversation, Question, files, summary, tools};
 
 /// What a person may want to see of a turn while it goes on.
 #[derive(Debug)]
-pub enum Seen<'a> {
+pub enum TurnEvent {
     /// Something of the answer.
-    Event(&'a StreamEvent),
+    Stream(StreamEvent),
     /// All of an answer, before it is recorded: whatever becomes of that, it was seen.
-    Answer(&'a Message),
+    Answer(Message),
     /// The model is told that a file changed.
-    Reminded(&'a str),
+    Reminded(String),
     /// A message gets its summary.
-    Summarising(&'a str),
+    Summarising(String),
     /// A summary of the conversation is asked for.
-    Compacting(&'a CompactTrigger),
+    Compacting(CompactTrigger),
     /// It stands for the earlier part from now on.
-    Compacted(&'a Compacted),
+    Compacted(Compacted),
     /// It came to nothing, and the conversation is as it was.
-    NotCompacted(&'a str),
+    NotCompacted(NotCompacted),
     /// The model is asked once more, after what it answered or after a refusal that led to a summary.
-    GoesOn,
+    AskingAgain,
 }
 
 /// What came of a turn. What the model said is in the conversation already.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The answer, or the error as a message.
-    pub answer: Message,
-    /// What the model's side said when it failed, or why it was not asked.
-    pub error: Option<ClientError>,
-    /// Whether the person stopped it.
-    pub stopped: bool,
+    /// The answer, or the error as a message; `None` if the model was not asked.
+    pub answer: Option<Message>,
     /// How it ended.
-    pub ending: Ending,
+    pub end: TurnEnd,
     /// What was odd, in the conversation or in the answer.
     pub problems: Vec<Problem>,
 }
 
-/// Asks the model to go on with the conversation, and records what comes, to the last word that
-/// came. `watch` sees what happens; when `stop` is ready, the answer ends as it is.
-pub async fn drive(
-    asked: &Asked<'_>,
-    conversation: &mut dyn Conversation,
-    watch: &mut dyn FnMut(Seen<'_>),
-    stop: impl Future<Output = ()>,
-) -> Result<Outcome, StoreError> {
-    let stop = std::pin::pin!(stop);
-    let counter = asked.counter(&conversation.notes().calibration);
-    let mut work = Work {
-        asked,
-        conversation,
-        watch,
-        counter,
-        stop: Stop { future: stop, is_over: false },
-        plan: Plan::default(),
-        had_question: None,
-        answer: None,
-        error: None,
-        problems: Vec::new(),
-    };
-    // Others are to know from the beginning that this is being answered.
-    work.conversation.begin_answer(&asked.base(Timestamp::now(), Duration::ZERO))?;
-    let (mut turn, mut effect) = Turn::begin(asked.limits);
-    loop {
-        let input = match effect {
-            Effect::Remind => work.remind()?,
-            Effect::Plan => work.plan(),
-            Effect::Summarise(messages) => {
-                work.summarise(&messages, Purse::new(turn.left_to_spend())).await?
-            }
-            Effect::Compact(trigger) => {
-                work.compact(trigger, Purse::new(turn.left_to_spend())).await?
-            }
-            Effect::Ask => work.ask(turn.left_to_spend()).await?,
-            Effect::Record => work.record()?,
-            Effect::RunTools => work.run_tools()?,
-            Effect::End(ending) => return Ok(work.end(ending)),
-        };
-        effect = turn.next(input);
-    }
-}
-
-/// What waits for the person to say that it is enough. Once they have, nothing else is waited for.
-pub(crate) struct Stop<'s, F> {
-    future: Pin<&'s mut F>,
-    is_over: bool,
-}
-
-impl<F: Future<Output = ()>> Stop<'_, F> {
-    /// What work gives, unless it is stopped before.
-    pub(crate) async fn unless<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
-        if self.is_over {
-            return None;
-        }
-        tokio::select! {
-            done = work => Some(done),
-            () = &mut self.future => {
-                self.is_over = true;
-                None
-            }
-        }
-    }
+/// How a turn ended.
+#[derive(Debug)]
+pub enum TurnEnd {
+    /// The model has said what it had to say.
+    Done,
+    /// The model's side failed, or the answer broke off.
+    Failed(Box<ClientError>),
+    /// The person stopped it.
+    Stopped,
+    /// What has to be sent does not fit.
+    TooLarge(TooLarge),
+    /// Somebody took the question away before it was asked.
+    QuestionGone,
+    /// Somebody took away, or changed, what was chosen to be sent or to be kept back.
+    ChoiceGone,
+    /// The model asked for tools that nobody runs.
+    ToolsNotRun,
+    /// Only a summary of a message may be sent, and there is none to be had.
+    NoSummary {
+        /// What a person would call the message.
+        name: String,
+        /// Why there is none, where that is known.
+        why: Option<Box<NotCompacted>>,
+    },
+    /// So many questions were asked, and the model is not done.
+    TooManyQuestions(u32),
+    /// The next question would cost more than is allowed.
+    TooCostly {
+        /// What all answers of this turn cost so far, in US dollars.
+        spent: f64,
+        /// The least that the next one costs.
+        next: f64,
+        /// What is allowed.
+        limit: f64,
+    },
+    /// There is a limit for the cost, and the price is not known.
+    PriceUnknown,
 }
 
 /// A turn at work.
-struct Work<'w, 'a, F> {
-    asked: &'w Asked<'a>,
-    conversation: &'w mut dyn Conversation,
-    watch: &'w mut dyn FnMut(Seen<'_>),
-    counter: Counter<'a>,
-    stop: Stop<'w, F>,
+pub(crate) struct TurnDriver<'d, 's> {
+    pub(crate) setup: &'d TurnSetup,
+    pub(crate) conversation: &'d mut dyn Conversation,
+    pub(crate) events: &'d mut dyn FnMut(TurnEvent),
+    pub(crate) network: Network<'s>,
+    pub(crate) scope: &'d Scope,
+    counter: Counter<'d>,
     plan: Plan,
+    /// What waits for the next answer.
+    asked: Vec<Question>,
     /// Whether somebody's words waited for an answer when the next one was first planned.
     had_question: Option<bool>,
     answer: Option<Message>,
     error: Option<ClientError>,
+    summary_error: Option<NotCompacted>,
     problems: Vec<Problem>,
 }
 
 /// How a stream ended.
-enum End {
+enum StreamEnd {
     Complete,
     Failed(ClientError),
     Stopped,
 }
 
-impl<F: Future<Output = ()>> Work<'_, '_, F> {
+impl<'d, 's> TurnDriver<'d, 's> {
+    pub fn new(
+        setup: &'d TurnSetup,
+        conversation: &'d mut dyn Conversation,
+        scope: &'d Scope,
+        events: &'d mut dyn FnMut(TurnEvent),
+        network: Network<'s>,
+    ) -> TurnDriver<'d, 's> {
+        let counter = setup.counter(&conversation.notes().calibration);
+        TurnDriver {
+            setup,
+            conversation,
+            events,
+            network,
+            scope,
+            counter,
+            plan: Plan::default(),
+            asked: Vec::new(),
+            had_question: None,
+            answer: None,
+            error: None,
+            summary_error: None,
+            problems: Vec::new(),
+        }
+    }
+
+    /// Asks the model to go on with the conversation, and records what comes, to the last word that came.
+    pub fn run(mut self) -> Result<Outcome, StoreError> {
+        // Others are to know from the beginning that this is being answered.
+        self.asked = self.scope.waiting(&self.conversation.snapshot()).now;
+        self.begin_answer(Timestamp::now())?;
+        let (mut turn, mut effect) = Turn::begin(self.setup.config.limits);
+        loop {
+            let limit = CostLimit::new(turn.left_to_spend());
+            let input = match effect {
+                Effect::Remind => self.remind()?,
+                Effect::Plan => self.plan(),
+                Effect::Summarise(messages) => self.summarise(&messages, limit)?,
+                Effect::Compact(trigger) => self.compact(trigger, limit)?,
+                Effect::Ask => self.ask(turn.left_to_spend())?,
+                Effect::Record => self.record()?,
+                Effect::RunTools => self.run_tools()?,
+                Effect::End(ending) => return Ok(self.end(ending)),
+            };
+            effect = turn.next(input);
+        }
+    }
+
+    fn begin_answer(&mut self, began: Timestamp) -> Result<(), StoreError> {
+        self.conversation.begin_answer(&self.asked, &self.setup.base(began, Duration::ZERO))
+    }
+
+    fn tell(&mut self, event: TurnEvent) {
+        (self.events)(event);
+    }
+
     fn remind(&mut self) -> Result<Input, StoreError> {
-        for text in files::remind(self.conversation, self.asked.grants, Timestamp::now())? {
-            (self.watch)(Seen::Reminded(&text));
+        for text in remind(self.conversation, self.setup, self.scope)? {
+            self.tell(TurnEvent::Reminded(text));
         }
         Ok(Input::Reminded)
     }
 
     fn plan(&mut self) -> Input {
-        let decoded = self.conversation.messages();
-        let chain = self.conversation.chain(&decoded);
-        let has_question = self.conversation.has_question();
+        let snapshot = self.conversation.snapshot();
+        self.asked = self.scope.waiting(&snapshot).now;
+        let has_question = !self.asked.is_empty();
         let had_question = *self.had_question.get_or_insert(has_question);
-        let agent = self.asked.asking();
-        let planner = self.asked.planner(&agent);
-        self.plan = planner.plan(&chain, &mut self.counter);
-        let is_full = self.asked.is_full(&self.plan, &chain, &mut self.counter);
+        let snapshot = match self.scope.narrow(snapshot) {
+            Ok(_) if had_question && !has_question => {
+                return Input::Planned(missing(Missing::Question));
+            }
+            Ok(snapshot) => snapshot,
+            Err(gone) => return Input::Planned(missing(gone)),
+        };
+        let chain = snapshot.chain();
+        let agent = self.setup.asking();
+        self.plan = self.setup.planner(&agent).plan(&chain, &mut self.counter);
+        let is_full = self.setup.is_full(&self.plan, &chain, &mut self.counter);
         // Those of the last plan count: an earlier one was not sent.
-        self.problems = decoded.problems.iter().chain(&chain.problems).cloned().collect();
+        self.problems = snapshot.problems.iter().chain(&chain.problems).cloned().collect();
         self.problems.extend(self.plan.notes.iter().cloned());
         Input::Planned(Planned {
             needs_summary: self.plan.needs_summary.clone(),
             is_full,
             fits: self.plan.ready().is_ok(),
-            is_gone: had_question && !has_question || self.conversation.is_choice_lost(),
-            least_cost: least_cost(self.asked.model, self.plan.count),
+            missing: None,
+            least_cost: least_cost(&self.setup.agent.model, self.plan.count),
         })
     }
 
-    async fn summarise(
+    fn summarise(
         &mut self,
         messages: &[MessageId],
-        mut purse: Purse,
+        mut limit: CostLimit,
     ) -> Result<Input, StoreError> {
         for id in messages {
             let name = self.conversation.name_of(id);
-            (self.watch)(Seen::Summarising(&name));
-            let mut all = self.conversation.messages().messages.into_iter();
-            let Some(message) = all.find(|message| message.id == *id) else {
-                return Ok(Input::Summarised(Some(id.clone()), purse.spent));
-            };
-            let asked = compaction::summary_of(self.asked, &message, &mut self.counter, &mut purse);
-            let summary = match self.stop.unless(asked).await {
-                None => return Ok(Input::Stopped),
-                Some(Ok(summary)) => summary,
-                Some(Err(error)) => {
-                    self.error = Some(error);
-                    return Ok(Input::Summarised(Some(id.clone()), purse.spent));
+            self.tell(TurnEvent::Summarising(name));
+            match self.summarise_one(id, &mut limit) {
+                Ok(true) => {}
+                Ok(false) => return Ok(Input::Summarised(Some(id.clone()), limit.spent)),
+                Err(NotCompacted::Stopped) => return Ok(Input::Stopped),
+                Err(NotCompacted::Store(error)) if !matches!(error, StoreError::Refused { .. }) => {
+                    return Err(error);
                 }
-            };
-            match self.conversation.summarise(&message, &summary, Timestamp::now()) {
-                Err(StoreError::Refused { why, .. }) => {
-                    self.error = Some(changed_meanwhile(why));
-                    return Ok(Input::Summarised(Some(id.clone()), purse.spent));
+                Err(error) => {
+                    self.summary_error = Some(error);
+                    return Ok(Input::Summarised(Some(id.clone()), limit.spent));
                 }
-                kept => kept?,
             }
         }
-        Ok(Input::Summarised(None, purse.spent))
+        Ok(Input::Summarised(None, limit.spent))
     }
 
-    async fn compact(
+    /// Asks for the summary of a message, and keeps it; `false` if the message is gone.
+    fn summarise_one(
+        &mut self,
+        id: &MessageId,
+        limit: &mut CostLimit,
+    ) -> Result<bool, NotCompacted> {
+        let mut all = self.conversation.snapshot().messages.into_iter();
+        let Some(message) = all.find(|message| message.id == *id) else { return Ok(false) };
+        let network = &mut self.network;
+        let text = compaction::summary_of(self.setup, &message, &mut self.counter, limit, network)?;
+        let change = additions([summary::of_one(id, &text)]);
+        self.conversation.apply(change, &[message], Timestamp::now())?;
+        Ok(true)
+    }
+
+    fn compact(
         &mut self,
         trigger: CompactTrigger,
-        mut purse: Purse,
+        mut limit: CostLimit,
     ) -> Result<Input, StoreError> {
         let is_refused = trigger == CompactTrigger::Reactive;
-        if self.conversation.is_chosen() {
-            if is_refused || self.plan.drops() {
-                (self.watch)(Seen::NotCompacted(CHOSEN));
+        // Nobody asked for it, unless the prompt was refused.
+        let is_told = is_refused || self.plan.drops();
+        if !self.scope.chosen.is_empty() {
+            if is_told {
+                self.tell(TurnEvent::NotCompacted(NotCompacted::CellsChosen));
             }
             return Ok(Input::NotCompacted(0.0));
         }
+        let Ok(snapshot) = self.scope.narrow(self.conversation.snapshot()) else {
+            return Ok(Input::NotCompacted(0.0));
+        };
         let refusal = self.error.as_ref().filter(|_| is_refused);
-        let prepared = compaction::prepare(
-            self.asked,
-            &*self.conversation,
-            trigger.clone(),
-            refusal.and_then(ClientError::context_window),
-            &mut self.counter,
-        );
-        let prepared = match prepared {
-            Ok(prepared) => prepared,
+        let named = refusal.and_then(ClientError::context_window);
+        let plan =
+            CompactionPlan::new(self.setup, snapshot, trigger.clone(), named, &mut self.counter);
+        let plan = match plan {
+            Ok(plan) => plan,
             Err(why) => {
-                // Nobody asked for it, unless the prompt was refused.
                 if is_refused {
-                    (self.watch)(Seen::NotCompacted(&why.to_string()));
+                    self.tell(TurnEvent::NotCompacted(NotCompacted::NotNow(why)));
                 }
                 return Ok(Input::NotCompacted(0.0));
             }
         };
-        (self.watch)(Seen::Compacting(&trigger));
-        let making = prepared.make(self.asked, &*self.conversation, &mut self.counter, &mut purse);
-        let Some(made) = self.stop.unless(making).await else {
-            // A refusal is no answer that there would be to keep.
-            (self.answer, self.error) = (None, None);
-            return Ok(Input::Stopped);
-        };
+        self.tell(TurnEvent::Compacting(trigger));
+        let network = &mut self.network;
+        let conversation = &*self.conversation;
+        let made = plan.make(self.setup, conversation, &mut self.counter, &mut limit, network);
         let kept = made.and_then(|made| Ok(made.keep(self.conversation)?));
+        self.compacted(kept, limit.spent)
+    }
+
+    /// Tells what came of a compaction.
+    fn compacted(
+        &mut self,
+        kept: Result<Compacted, NotCompacted>,
+        spent: f64,
+    ) -> Result<Input, StoreError> {
         match kept {
-            Ok(compacted) => (self.watch)(Seen::Compacted(&compacted)),
+            Ok(compacted) => self.tell(TurnEvent::Compacted(compacted)),
+            // A refusal is no answer that there would be to keep.
+            Err(NotCompacted::Stopped) => {
+                (self.answer, self.error) = (None, None);
+                return Ok(Input::Stopped);
+            }
             // Somebody has changed it meanwhile.
-            Err(NotCompacted::Store(error @ StoreError::Refused { .. })) => {
-                (self.watch)(Seen::NotCompacted(&error.to_string()));
+            Err(error @ NotCompacted::Store(StoreError::Refused { .. })) => {
+                self.tell(TurnEvent::NotCompacted(error));
             }
             Err(NotCompacted::Store(error)) => return Err(error),
             Err(not) => {
-                (self.watch)(Seen::NotCompacted(&not.to_string()));
-                if not.is_failed_attempt() {
-                    let failed = analects_context::compaction_failed(&not.public_message());
-                    self.conversation.add(vec![failed], Timestamp::now())?;
+                let failed = not.is_failed_attempt().then(|| not.public_message());
+                self.tell(TurnEvent::NotCompacted(not));
+                if let Some(why) = failed {
+                    let failed = analects_context::compaction_failed(&why);
+                    self.conversation.apply(additions([failed]), &[], Timestamp::now())?;
                 }
-                return Ok(Input::NotCompacted(purse.spent));
+                return Ok(Input::NotCompacted(spent));
             }
         }
-        Ok(Input::Compacted(purse.spent))
+        Ok(Input::Compacted(spent))
     }
 
-    async fn ask(&mut self, left_to_spend: Option<f64>) -> Result<Input, StoreError> {
+    fn ask(&mut self, left_to_spend: Option<f64>) -> Result<Input, StoreError> {
         if self.answer.take().is_some() {
-            (self.watch)(Seen::GoesOn);
+            self.tell(TurnEvent::AskingAgain);
         }
         let (began, clock) = (Timestamp::now(), Instant::now());
-        let mut fold = Fold::default();
+        let model = &self.setup.agent.model;
         // The plan is made anew before anybody is asked again, so its request need not stay as it was.
         if let Some(left) = left_to_spend {
             let wanted = self.plan.request.max_output_tokens;
-            self.plan.request.max_output_tokens =
-                affordable(self.asked.model, self.plan.count, left, wanted);
+            self.plan.request.max_output_tokens = affordable(model, self.plan.count, left, wanted);
         }
-        self.conversation.begin_answer(&self.asked.base(began, Duration::ZERO))?;
-        let asking = self.asked.client.stream(self.asked.model, &self.plan.request);
-        let end = match self.stop.unless(asking).await {
+        self.begin_answer(began)?;
+        let mut fold = Fold::default();
+        let asking = self.setup.config.client.stream(model, &self.plan.request);
+        let end = match self.network.wait(asking) {
             Some(Ok(mut stream)) => {
                 self.problems.extend_from_slice(stream.left_out());
-                self.receive(&mut stream, &mut fold).await
+                self.receive(&mut stream, &mut fold)
             }
-            None => End::Stopped,
-            Some(Err(error)) => End::Failed(error),
+            None => StreamEnd::Stopped,
+            Some(Err(error)) => StreamEnd::Failed(error),
         };
-        let folded = fold.finish(self.asked.base(began, clock.elapsed()));
+        let folded = fold.finish(self.setup.base(began, clock.elapsed()));
         let (error, stopped) = match end {
-            End::Failed(error) => (Some(error), false),
-            End::Stopped => (None, true),
-            End::Complete if folded.complete => (None, false),
-            End::Complete => (Some(broke_off(folded.error)), false),
+            StreamEnd::Failed(error) => (Some(error), false),
+            StreamEnd::Stopped => (None, true),
+            StreamEnd::Complete if folded.complete => (None, false),
+            StreamEnd::Complete => (Some(broke_off(folded.error)), false),
         };
         self.problems.extend(folded.problems);
         let mut answer = folded.message;
-        answer.cost_usd = cost(self.asked.model, answer.usage.as_deref());
+        answer.cost_usd = cost(model, answer.usage.as_deref());
         let is_too_long = error.as_ref().is_some_and(ClientError::is_context_overflow);
         let answered = Answered {
             is_too_long: is_too_long && is_empty(&answer),
@@ -304,7 +357,7 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
             calls: tools::calls(&answer).next().is_some(),
             cost: answer.cost_usd,
         };
-        (self.watch)(Seen::Answer(&answer));
+        self.tell(TurnEvent::Answer(answer.clone()));
         self.answer = Some(as_error_if_empty(answer, error.as_ref()));
         self.error = error;
         Ok(Input::Answered(answered))
@@ -312,16 +365,16 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
 
     /// Takes events until the stream ends. Words are kept before they are shown, so that a kill costs nothing that
     /// somebody has seen.
-    async fn receive(&mut self, stream: &mut EventStream, fold: &mut Fold) -> End {
+    fn receive(&mut self, stream: &mut EventStream, fold: &mut Fold) -> StreamEnd {
         loop {
-            let Some(event) = self.stop.unless(stream.next()).await else { return End::Stopped };
+            let Some(event) = self.network.wait(stream.next()) else { return StreamEnd::Stopped };
             match event {
-                None => return End::Complete,
-                Some(Err(error)) => return End::Failed(error),
+                None => return StreamEnd::Complete,
+                Some(Err(error)) => return StreamEnd::Failed(error),
                 Some(Ok(event)) => {
                     fold.push(&event);
                     self.keep(&event);
-                    (self.watch)(Seen::Event(&event));
+                    self.tell(TurnEvent::Stream(event));
                 }
             }
         }
@@ -359,90 +412,57 @@ impl<F: Future<Output = ()>> Work<'_, '_, F> {
     fn run_tools(&mut self) -> Result<Input, StoreError> {
         let results = self.answer.as_ref().and_then(tools::nobody_runs);
         if let Some(results) = results {
-            self.conversation.add(vec![results], Timestamp::now())?;
+            self.conversation.apply(additions([results]), &[], Timestamp::now())?;
         }
         Ok(Input::ToolsRan(false))
     }
 
     fn end(self, ending: Ending) -> Outcome {
-        let error = match (&ending, self.error) {
-            (Ending::TooLarge, _) => self.plan.too_large.map(not_sent),
-            (Ending::Gone, _) => Some(gone(self.conversation.is_choice_lost())),
-            (Ending::TooMany(_) | Ending::TooCostly { .. } | Ending::PriceUnknown, _) => {
-                Some(over_limit(&ending, self.asked.limits.cost))
-            }
-            (Ending::NoSummary(id), error) => {
-                Some(no_summary(&self.conversation.name_of(id), error.as_ref()))
-            }
-            (_, error) => error,
-        };
-        let stopped = ending == Ending::Stopped;
         // What would have been odd about a request that was never made interests nobody.
-        let is_unasked = self.answer.is_none() && (stopped || ending == Ending::Gone);
-        let problems = if is_unasked { Vec::new() } else { self.problems };
-        let nothing = || self.asked.base(Timestamp::now(), Duration::ZERO);
-        let answer = self.answer.unwrap_or_else(nothing);
-        let answer = as_error_if_empty(answer, error.as_ref());
-        Outcome { answer, error, stopped, ending, problems }
+        let is_unasked = matches!(ending, Ending::Stopped | Ending::Gone(_));
+        let is_silent = self.answer.is_none() && is_unasked;
+        let problems = if is_silent { Vec::new() } else { self.problems };
+        let limit = self.setup.config.limits.cost.unwrap_or_default();
+        let end = match ending {
+            Ending::Done => TurnEnd::Done,
+            Ending::Failed => match self.error {
+                Some(error) => TurnEnd::Failed(Box::new(error)),
+                None => TurnEnd::Failed(Box::new(broke_off(None))),
+            },
+            Ending::Stopped => TurnEnd::Stopped,
+            Ending::TooLarge => match self.plan.too_large {
+                Some(too_large) => TurnEnd::TooLarge(too_large),
+                None => TurnEnd::QuestionGone,
+            },
+            Ending::Gone(Missing::Question) => TurnEnd::QuestionGone,
+            Ending::Gone(Missing::Choice) => TurnEnd::ChoiceGone,
+            Ending::NobodyRuns => TurnEnd::ToolsNotRun,
+            Ending::NoSummary(id) => TurnEnd::NoSummary {
+                name: self.conversation.name_of(&id),
+                why: self.summary_error.map(Box::new),
+            },
+            Ending::TooMany(asked) => TurnEnd::TooManyQuestions(asked),
+            Ending::TooCostly { spent, next } => TurnEnd::TooCostly { spent, next, limit },
+            Ending::PriceUnknown => TurnEnd::PriceUnknown,
+        };
+        Outcome { answer: self.answer, end, problems }
     }
 }
 
-/// The error of a conversation that does not fit, however it is trimmed.
-fn not_sent(too_large: TooLarge) -> ClientError {
-    let error = ApiError::new(ApiErrorKind::ContextOverflow, too_large.to_string());
-    ClientError::NotSent { error, hint: too_large.hint() }
+/// Reminds the model of files that changed, of those that it sees in this turn; what it is told.
+pub(crate) fn remind(
+    conversation: &mut dyn Conversation,
+    setup: &TurnSetup,
+    scope: &Scope,
+) -> Result<Vec<String>, StoreError> {
+    // What is missing ends the turn when it is planned.
+    let Ok(snapshot) = scope.narrow(conversation.snapshot()) else { return Ok(Vec::new()) };
+    let seen = FileFreshness::recorded(snapshot.chain().messages);
+    files::remind(conversation, &seen, setup.config.grants.as_ref(), Timestamp::now())
 }
 
-/// The error of a question, or of chosen cells, that are not there any more.
-fn gone(is_choice: bool) -> ClientError {
-    let (text, hint) = match is_choice {
-        true => (
-            "cells that were chosen by their places moved before they were sent",
-            "choose them again, where they are now",
-        ),
-        false => (
-            "the question was taken away before it was asked",
-            "if it is to be asked, write it again",
-        ),
-    };
-    ClientError::NotSent { error: ApiError::new(ApiErrorKind::BadRequest, text), hint }
-}
-
-/// The error of a message that somebody changed while its summary was made.
-fn changed_meanwhile(why: String) -> ClientError {
-    let hint = "ask again";
-    ClientError::NotSent { error: ApiError::new(ApiErrorKind::BadRequest, why), hint }
-}
-
-/// The error of a message of which only a summary may be sent.
-fn no_summary(name: &str, error: Option<&ClientError>) -> ClientError {
-    let why = error.map(|error| format!(": {error}")).unwrap_or_default();
-    let text = format!("only a summary of {name} may be sent, and there is none to be had{why}");
-    let hint = "write one as summary=\"…\" on the cell, or set its history to include or none";
-    let kind = error.map_or(ApiErrorKind::BadRequest, ClientError::kind);
-    ClientError::NotSent { error: ApiError::new(kind, text), hint }
-}
-
-/// The error of a turn that may not take more than it took.
-fn over_limit(ending: &Ending, limit: Option<f64>) -> ClientError {
-    let limit = limit.unwrap_or_default();
-    let (text, hint) = match ending {
-        Ending::TooMany(asked) => (
-            format!("the model was asked {asked} times, which is the limit, and is not done"),
-            "raise --max-turns, and go on with the conversation",
-        ),
-        Ending::TooCostly { spent, next } => (
-            format!(
-                "the next answer costs ${next:.6} at least, and ${spent:.6} are spent, of ${limit:.6} allowed"
-            ),
-            "raise --max-cost, or compact the conversation",
-        ),
-        _ => (
-            "there is a limit for the cost, and what this model costs is not known".to_string(),
-            "leave out --max-cost, or ask a model with a known price: analects model info NAME",
-        ),
-    };
-    ClientError::NotSent { error: ApiError::new(ApiErrorKind::BadRequest, text), hint }
+fn missing(missing: Missing) -> Planned {
+    Planned { missing: Some(missing), ..Planned::default() }
 }
 
 /// The error of an answer that ended before its end.

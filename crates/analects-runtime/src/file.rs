@@ -1,30 +1,32 @@
 //! A conversation in a message file: the file is the record, and the journal holds how its answers travelled.
 
+mod access;
 mod pictures;
-mod waiting;
 
 pub use pictures::{NamedPicture, file_messages, named_pictures};
-pub use waiting::WaitingCells;
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_context::{Calibration, FileFreshness};
-use analects_core::{Agent, Body, History, Message, MessageId, SessionId};
+use analects_core::verbs::{Change, Choice, Target};
+use analects_core::{Agent, Body, Content, History, Message, MessageId, SessionId, Text, User};
 use analects_formats::Decoded;
 use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{
-    self, AnswerDetail, Attribute, Cell, Choice, Document, NewCell, Splice, find_cells,
-    frontmatter, list_of,
+    self, AnswerDetail, Attribute, Cell, Document, NewCell, Splice, frontmatter,
 };
 use analects_store::{
-    AllowedPictures, AnswerEntry, AnswerPiece, AnswerPlace, AskedCell, Journal, LockedFile, OsIds,
+    AllowedPictures, AnswerEntry, AnswerPiece, AnswerPlace, AskedCell, Journal, OsIds,
     PictureConsent, Places, RecoveredAnswer, StoreError,
 };
 use jiff::Timestamp;
 
-use crate::{Conversation, Notes};
+use crate::agents::is_askable;
+use crate::{
+    ChosenMessages, Conversation, Notes, Question, ResolvedAgent, Responders, Snapshot, summary,
+};
+use access::FileAccess;
 
 /// How long a conversation waits for somebody else who writes to its file.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -34,8 +36,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct FileConversation {
     /// The pictures that a person allowed.
     pictures: AllowedPictures,
-    agent: String,
-    file: LockedFile,
+    /// Who answers.
+    author: String,
+    file: FileAccess,
     /// The answer that is on its way.
     entry: Option<AnswerEntry>,
     /// Where the last answer went.
@@ -44,34 +47,53 @@ pub struct FileConversation {
     detail: AnswerDetail,
     /// What was learnt about counting, for as long as this lives.
     calibration: Calibration,
-    /// Which cells are sent this time.
-    choice: Choice,
-    /// What the cells say that are chosen by their places.
-    placed: Vec<String>,
-    /// Whom the cells are meant for that are asked, if others are left for later: these are not sent.
-    turn_of: Option<Option<String>>,
 }
 
 impl FileConversation {
     /// Opens the file, or gets ready to make it. What came of an answer that broke off comes into it first. A question
     /// that somebody else is getting an answer to is refused: [`StoreError::UnderWay`].
     pub fn open(path: &Path, places: &Places) -> Result<FileConversation, StoreError> {
-        let file = LockedFile::open_within(path, places, PATIENCE)?;
+        let file = FileAccess::open(path, places, PATIENCE)?;
         if file.journal().is_under_way(file.document(), file.path()) {
             return Err(StoreError::UnderWay { path: path.to_path_buf() });
         }
-        Ok(FileConversation {
+        Ok(FileConversation::of(file, places))
+    }
+
+    /// Reads a file, or what would be a new one, to see what would be sent. It takes no lock, and changes are made in
+    /// memory alone; no answer can be recorded.
+    pub fn rehearse(path: &Path, places: &Places) -> Result<FileConversation, StoreError> {
+        let document = match analects_store::read_message_file(path) {
+            Err(error) if error.is_not_found() => {
+                msgfile::decode_named(*b"", &path.to_string_lossy())
+            }
+            read => read?,
+        };
+        FileConversation::rehearse_document(path, document, places)
+    }
+
+    /// The same of a file that would hold this.
+    pub fn rehearse_document(
+        path: &Path,
+        document: Document,
+        places: &Places,
+    ) -> Result<FileConversation, StoreError> {
+        if document.kind() == msgfile::Kind::Plain {
+            return Err(StoreError::NotAMessageFile { path: path.to_path_buf() });
+        }
+        Ok(FileConversation::of(FileAccess::in_memory(path, document, places), places))
+    }
+
+    fn of(file: FileAccess, places: &Places) -> FileConversation {
+        FileConversation {
             pictures: PictureConsent::of(file.path(), places).allowed(),
-            agent: String::new(),
+            author: String::new(),
             file,
             entry: None,
             place: None,
             detail: AnswerDetail::Usual,
             calibration: Calibration::default(),
-            choice: Choice::default(),
-            placed: Vec::new(),
-            turn_of: None,
-        })
+        }
     }
 
     /// Allows other pictures than those that a person has allowed for this file before.
@@ -104,7 +126,7 @@ impl FileConversation {
         self.file.journal()
     }
 
-    /// Other versions of the file that were found beside it: see [`LockedFile::kept`].
+    /// Other versions of the file that were found beside it: see [`LockedFile::kept`](analects_store::LockedFile::kept).
     pub fn kept(&self) -> &[PathBuf] {
         self.file.kept()
     }
@@ -119,71 +141,47 @@ impl FileConversation {
         self.place.as_ref()
     }
 
-    /// Chooses who answers this time, and writes no agent into the file: for an answer that no later
-    /// call could ask for by that name, such as a recorded one.
-    pub fn set_author(&mut self, name: &str) {
-        self.agent = name.to_string();
-    }
-
-    /// Chooses who answers. An agent that the file does not know is written into its frontmatter, so that the
-    /// next call need not name it again.
-    pub fn set_agent(&mut self, agent: &Agent) -> Result<(), StoreError> {
-        self.agent.clone_from(&agent.name);
-        if self.document().agents().iter().any(|known| known.name == agent.name) {
-            return Ok(());
+    /// The messages of the cells in lists such as `1,3-5`, for one call.
+    pub fn choose(
+        &self,
+        include: &[String],
+        exclude: &[String],
+    ) -> Result<ChosenMessages, ItemError> {
+        if include.is_empty() && exclude.is_empty() {
+            return Ok(ChosenMessages::default());
         }
-        self.file.edit(|document| {
-            let span = document.frontmatter_span();
-            match frontmatter::add_agent(document.source(), span, agent) {
-                Ok(splice) => splice,
-                // Frontmatter that nobody can change is the person's own.
-                Err(_) => msgfile::append(document, &NewCell::agent(document.next_id(), agent)),
+        let session = self.session();
+        let include = msgfile::chosen_cells(self.document(), &session, include)?;
+        let exclude = msgfile::chosen_cells(self.document(), &session, exclude)?;
+        let mut placed = Vec::new();
+        if include.iter().chain(&exclude).any(|cell| cell.is_placed) {
+            let messages = self.read(self.document()).messages;
+            for cell in include.iter().chain(&exclude).filter(|cell| cell.is_placed) {
+                let message = messages.iter().find(|message| message.id == cell.target.message);
+                placed.extend(message.map(|message| (message.id.clone(), message.body.clone())));
             }
-        })
-    }
-
-    /// Chooses the cells that are sent, beside those that are being asked, from now on. Call it when
-    /// everything has been said: what waits for an answer then is what is asked.
-    pub fn choose(&mut self, choice: Choice) -> Result<(), ItemError> {
-        let document = self.document();
-        // By its place, where an older cell has its id.
-        let asked = document.unanswered().first().map(|cell| list_of(&[*cell]));
-        let choice = Choice { asked, ..choice };
-        chosen(document, &choice)?;
-        self.placed = placed(document, &choice);
-        self.choice = choice;
-        Ok(())
-    }
-
-    /// Asks only the cells meant for this agent, or for nobody in particular, and leaves those from the first other one
-    /// on for another answer: they are not sent, and what is answered now is answered above them.
-    pub fn ask_only(&mut self, agent: Option<String>) {
-        self.turn_of = Some(agent);
-    }
-
-    /// What waits, as this conversation asks it.
-    fn waiting<'d>(&self, document: &'d Document) -> WaitingCells<'d> {
-        let left_out = &self.choice.exclude;
-        match &self.turn_of {
-            Some(agent) => WaitingCells::for_agent(document, left_out, agent.clone()),
-            None => WaitingCells::all(document, left_out),
         }
+        let include = include.into_iter().map(|cell| cell.target).collect();
+        let exclude = exclude.into_iter().map(|cell| cell.target).collect();
+        Ok(ChosenMessages { choice: Choice { include, exclude }, placed })
     }
 
-    /// Writes the choice into the cells, so that it holds for every later call, too.
-    pub fn save_choice<E: From<StoreError> + From<ItemError>>(&mut self) -> Result<(), E> {
-        let choice = self.choice.clone();
-        self.try_edit(|document| {
-            choice.check_can_be_kept(document).map_err(E::from)?;
-            let source = chosen(document, &choice)?;
-            Ok::<_, E>(Splice::whole(document.source(), source))
-        })?;
-        // The file says it from now on.
-        self.choice = Choice::default();
-        Ok(())
+    /// The name of the first cell of a message.
+    pub fn cell_of(&self, message: &MessageId) -> Option<String> {
+        msgfile::cell_of(self.document(), &self.session(), message)
     }
 
-    /// Changes the file, as [`LockedFile::try_edit`] does.
+    /// The names of the first cells of all messages.
+    pub fn cell_names(&self) -> std::collections::HashMap<MessageId, String> {
+        msgfile::cell_names(self.document(), &self.session())
+    }
+
+    /// The pictures that the file names, and which of them are sent.
+    pub fn named_pictures(&self) -> Vec<NamedPicture> {
+        named_pictures(self.document(), self.path(), &self.pictures)
+    }
+
+    /// Changes the file, as [`LockedFile::try_edit`](analects_store::LockedFile::try_edit) does.
     pub fn try_edit<E: From<StoreError>>(
         &mut self,
         change: impl FnMut(&Document) -> Result<Splice, E>,
@@ -191,11 +189,34 @@ impl FileConversation {
         self.file.try_edit(change)
     }
 
-    /// The cells that the next answer is for: those that wait for it, or else the last one, such as the result of a
-    /// call.
-    fn asked(&self) -> Vec<AskedCell> {
+    /// What waits for an answer.
+    fn questions(&self) -> Vec<Question> {
         let document = self.document();
-        let mut cells = self.waiting(document).now;
+        let waiting = document.unanswered();
+        if waiting.is_empty() {
+            return Vec::new();
+        }
+        let targets = msgfile::cell_targets(document, &self.session());
+        let question = |cell: Cell<'_>| {
+            let place = cell.ordinal() - 1;
+            Some(Question {
+                message: targets.get(place)?.clone()?.message,
+                name: cell.name().into_owned(),
+                key: cell.id().map(str::to_string),
+                text: cell.content().into_owned(),
+                agent: cell.attribute("agent").filter(|name| !name.is_empty()),
+                place,
+            })
+        };
+        waiting.into_iter().filter_map(question).collect()
+    }
+
+    /// The cells that the next answer is for: those that are asked, or else the last one, such as the result of a
+    /// call.
+    fn asked_cells(&self, asked: &[Question]) -> Vec<AskedCell> {
+        let document = self.document();
+        let mut cells: Vec<Cell<'_>> =
+            asked.iter().filter_map(|question| document.cells().nth(question.place)).collect();
         if cells.is_empty() {
             cells.extend(document.cells().rfind(|cell| !cell.is_ready()));
         }
@@ -204,7 +225,7 @@ impl FileConversation {
 
     /// What the file says, with what the journal knows of it.
     fn read(&self, document: &Document) -> Decoded {
-        file_messages(document, self.file.path(), &self.pictures, self.journal())
+        file_messages(document, self.file.path(), &self.pictures, self.file.known())
     }
 
     fn session(&self) -> SessionId {
@@ -212,23 +233,86 @@ impl FileConversation {
     }
 
     /// Adds messages that a program makes. What their cells do not say is in the journal before they are in the file.
-    fn add_made(
+    fn add(&mut self, messages: &[Message], expected: &[Message]) -> Result<(), StoreError> {
+        let session = self.session();
+        let path = self.file.path().to_path_buf();
+        let pictures = self.pictures.clone();
+        self.file.try_edit_keeping(|document, known| {
+            let mut made = messages.to_vec();
+            if !expected.is_empty() {
+                let decoded = file_messages(document, &path, &pictures, known);
+                let seen = analects_core::chain(&decoded.messages).messages;
+                let is_same =
+                    |(now, then): (&&Message, &Message)| now.id == then.id && now.body == then.body;
+                if seen.len() < expected.len() || !seen.iter().zip(expected).all(is_same) {
+                    let why = "the conversation was changed while its summary was being written";
+                    return Err(refused(&path, why.to_string()));
+                }
+                keep_from(&mut made, seen.get(expected.len()).map(|message| &message.id));
+            }
+            let added = msgfile::put_messages(document, &session, &made, &mut OsIds);
+            added.map_err(|error| refused(&path, error.to_string()))
+        })
+    }
+
+    /// Keeps the summary of a message of which nothing else may be sent, if it still says the same.
+    fn summarise(
         &mut self,
-        mut made: impl FnMut(&Document) -> Result<Vec<Message>, StoreError>,
+        id: &MessageId,
+        summary: &str,
+        expected: &[Message],
     ) -> Result<(), StoreError> {
         let session = self.session();
         let path = self.file.path().to_path_buf();
-        let journal = self.journal().clone();
-        self.file.try_edit(|document| {
-            let messages = made(document)?;
-            let added = msgfile::put_messages(document, &session, &messages, &mut OsIds);
-            let added = added.map_err(|error| refused(&path, error.to_string()))?;
-            for (cells, message) in &added.kept {
-                journal.keep(&path, *cells, message)?;
+        let pictures = self.pictures.clone();
+        self.file.try_edit_knowing(|document, known| {
+            let now = file_messages(document, &path, &pictures, known).messages;
+            let is_there =
+                |then: &Message| now.iter().any(|now| now.id == then.id && now.body == then.body);
+            if !expected.iter().all(is_there) {
+                let why = "it was changed while its summary was being written";
+                return Err(refused(&path, why.to_string()));
             }
-            Ok(added.splice)
+            let cell = place_of(document, &session, &Target::message(id.clone()));
+            let cell = cell.ok_or_else(|| no_message(&path, id))?;
+            let summary = Attribute { cell, key: "summary", value: summary.to_string() };
+            let bytes = msgfile::set_attributes(document, &[summary]);
+            let bytes = bytes.map_err(|error| refused(&path, error.to_string()))?;
+            Ok(Splice::whole(document.source(), bytes))
         })
     }
+
+    /// Hides messages and calls for good, or shows them.
+    fn set_history(&mut self, changes: &[(Target, History)]) -> Result<(), StoreError> {
+        let session = self.session();
+        let path = self.file.path().to_path_buf();
+        self.file.try_edit(|document| {
+            let mut attributes = Vec::new();
+            for (target, history) in changes {
+                let cell = place_of(document, &session, target);
+                let cell = cell.ok_or_else(|| no_message(&path, &target.message))?;
+                let value = if *history == History::Exclude { "none" } else { history.as_str() };
+                attributes.push(Attribute { cell, key: "history", value: value.to_string() });
+            }
+            let bytes = msgfile::set_attributes(document, &attributes);
+            let bytes = bytes.map_err(|error| refused(&path, error.to_string()))?;
+            Ok(Splice::whole(document.source(), bytes))
+        })
+    }
+}
+
+/// The place of the cell that says a message, or a call of it.
+fn place_of(document: &Document, session: &SessionId, target: &Target) -> Option<usize> {
+    if target.call.is_none() {
+        let name = msgfile::cell_of(document, session, &target.message)?;
+        return document.cells().position(|cell| cell.name() == name);
+    }
+    let targets = msgfile::cell_targets(document, session);
+    targets.iter().position(|cell| cell.as_ref() == Some(target))
+}
+
+fn no_message(path: &Path, id: &MessageId) -> StoreError {
+    StoreError::NoMessage { name: path.display().to_string(), id: id.to_string() }
 }
 
 fn refused(path: &Path, why: String) -> StoreError {
@@ -246,85 +330,64 @@ fn keep_from(made: &mut [Message], first_since: Option<&MessageId>) {
     }
 }
 
-/// The source of a document in which the cells say what was chosen.
-fn chosen(document: &Document, choice: &Choice) -> Result<Vec<u8>, ItemError> {
-    msgfile::set_attributes(document, &choice.changes(document)?)
-}
-
-/// What the cells say that a choice names by their places, which are others when a cell is typed above them.
-fn placed(document: &Document, choice: &Choice) -> Vec<String> {
-    let lists = choice.include.iter().chain(&choice.exclude).chain(&choice.asked);
-    let places = lists.filter_map(|list| find_cells(document, list).ok()).flatten();
-    let cells: Vec<Cell<'_>> = document.cells().collect();
-    let cells = places.filter_map(|at| cells.get(at)).filter(|cell| cell.id().is_none());
-    cells.map(|cell| cell.content().into_owned()).collect()
+/// What a person says, in words alone: it becomes a cell as they would type it.
+fn prompt_in(messages: &[Message]) -> Option<&str> {
+    let [message] = messages else { return None };
+    match &message.body {
+        Body::User(User { content: Content::Text(Text::Plain(text)), .. })
+            if message.history == History::Include =>
+        {
+            Some(text)
+        }
+        _ => None,
+    }
 }
 
 impl Conversation for FileConversation {
-    fn messages(&self) -> Decoded {
-        let document = self.document();
-        let decoded = self.read(document);
-        let later = if self.turn_of.is_some() { self.waiting(document).later } else { Vec::new() };
-        if self.choice.is_empty() && later.is_empty() {
-            return decoded;
+    fn snapshot(&self) -> Snapshot {
+        let Decoded { messages, problems } = self.read(self.document());
+        Snapshot { messages, problems, questions: self.questions(), view: None }
+    }
+
+    fn responders(&self) -> Responders {
+        let can_be_asked = |agent: &Agent| agent.models.iter().any(|model| is_askable(model));
+        let default = self.document().default_agent_among(can_be_asked);
+        Responders {
+            agents: self.document().agents(),
+            defines_agents: true,
+            default: default.map(|agent| agent.name),
+            ..Responders::default()
         }
-        let mut choice = self.choice.clone();
-        if !later.is_empty() {
-            choice.exclude.push(list_of(&later));
+    }
+
+    /// An agent that the file does not know is written into its frontmatter, so that the next call need not name it
+    /// again; but not one that no later call could ask for by that name, such as a recorded one.
+    fn set_responder(&mut self, agent: &ResolvedAgent) -> Result<(), StoreError> {
+        self.author.clone_from(&agent.agent.name);
+        let agents = self.document().agents();
+        let is_known = agents.iter().any(|known| known.name == agent.agent.name);
+        if is_known || agent.is_recording() {
+            return Ok(());
         }
-        // Places of problems are those of the file as it is. Where the choice cannot be made any more,
-        // nothing is sent: it may be there to keep something back.
-        let source = if self.is_choice_lost() {
-            Vec::new()
-        } else {
-            chosen(document, &choice).unwrap_or_default()
-        };
-        let messages = self.read(&document.with_source(source)).messages;
-        Decoded { messages, ..decoded }
+        self.try_edit(|document| {
+            let span = document.frontmatter_span();
+            Ok(match frontmatter::add_agent(document.source(), span, &agent.agent) {
+                Ok(splice) => splice,
+                // Frontmatter that nobody can change is the person's own.
+                Err(_) => {
+                    msgfile::append(document, &NewCell::agent(document.next_id(), &agent.agent))
+                }
+            })
+        })
     }
 
-    /// What waits for another answer has no part in a summary that is made before. The cells that a choice leaves out
-    /// would have got ids, for it alone; in the file they have none.
-    fn whole(&self) -> Decoded {
-        let document = self.document();
-        let mut decoded = self.read(document);
-        let later: HashSet<String> = match self.turn_of {
-            Some(_) => self.waiting(document).later.iter().map(|cell| cell.name().into()).collect(),
-            None => HashSet::new(),
-        };
-        if !later.is_empty() {
-            let names = msgfile::cell_names(document, &self.session());
-            let is_later = |id: &MessageId| names.get(id).is_some_and(|name| later.contains(name));
-            for message in decoded.messages.iter_mut().filter(|message| is_later(&message.id)) {
-                message.history = History::Exclude;
-            }
-        }
-        decoded
-    }
-
-    fn is_chosen(&self) -> bool {
-        !self.choice.is_empty()
-    }
-
-    fn is_choice_lost(&self) -> bool {
-        !self.choice.is_empty() && placed(self.document(), &self.choice) != self.placed
-    }
-
-    fn has_question(&self) -> bool {
-        !self.waiting(self.document()).now.is_empty()
-    }
-
-    fn say(&mut self, prompt: &str, _: Timestamp) -> Result<(), StoreError> {
-        self.file.append(|document| NewCell::message(document.next_id(), prompt))
-    }
-
-    fn begin_answer(&mut self, base: &Message) -> Result<(), StoreError> {
-        let asked = self.asked();
+    fn begin_answer(&mut self, asked: &[Question], base: &Message) -> Result<(), StoreError> {
+        let asked = self.asked_cells(asked);
         if self.entry.as_ref().is_some_and(|entry| entry.asked() == asked) {
             return Ok(());
         }
         self.entry = None;
-        self.entry = Some(self.file.begin_answer(asked, base)?);
+        self.entry = Some(self.file.locked()?.begin_answer(asked, base)?);
         Ok(())
     }
 
@@ -337,91 +400,65 @@ impl Conversation for FileConversation {
 
     fn finish(&mut self, answer: Message) -> Result<(), StoreError> {
         if self.entry.is_none() {
-            self.begin_answer(&answer)?;
+            let asked = self.questions();
+            self.begin_answer(&asked, &answer)?;
         }
         let Some(entry) = self.entry.take() else {
             return Err(StoreError::Misused { path: self.file.path().to_path_buf() });
         };
-        let answer = Message { author: Some(self.agent.clone()), ..answer };
-        self.place = Some(self.file.put_answer(entry, &answer, self.detail)?);
+        let answer = Message { author: Some(self.author.clone()), ..answer };
+        self.place = Some(self.file.locked()?.put_answer(entry, &answer, self.detail)?);
         Ok(())
     }
 
-    fn add(&mut self, messages: Vec<Message>, _: Timestamp) -> Result<(), StoreError> {
-        self.add_made(|_| Ok(messages.clone()))
-    }
-
-    fn compact(
+    fn apply(
         &mut self,
-        made: Vec<Message>,
-        seen: &[Message],
+        changes: Vec<Change>,
+        expected: &[Message],
         _: Timestamp,
     ) -> Result<(), StoreError> {
-        let path = self.file.path().to_path_buf();
-        let pictures = self.pictures.clone();
-        let journal = self.journal().clone();
-        self.add_made(|document| {
-            let decoded = file_messages(document, &path, &pictures, &journal);
-            let now_seen = analects_core::chain(&decoded.messages).messages;
-            let is_same =
-                |(now, then): (&&Message, &Message)| now.id == then.id && now.body == then.body;
-            if now_seen.len() < seen.len() || !now_seen.iter().zip(seen).all(is_same) {
-                let why = "the conversation was changed while its summary was being written";
-                return Err(refused(&path, why.to_string()));
+        let mut added = Vec::new();
+        let mut histories = Vec::new();
+        for change in changes {
+            match change {
+                Change::Append(message) => added.push(*message),
+                Change::SetHistory { target, history } => histories.push((target, history)),
+                Change::Revise { .. } | Change::ContinueFrom { .. } => {
+                    return Err(StoreError::Misused { path: self.file.path().to_path_buf() });
+                }
             }
-            let mut made = made.clone();
-            keep_from(&mut made, now_seen.get(seen.len()).map(|message| &message.id));
-            Ok(made)
-        })
+        }
+        if !histories.is_empty() {
+            self.set_history(&histories)?;
+        }
+        if let Some(prompt) = prompt_in(&added) {
+            return self.try_edit(|document| {
+                Ok(msgfile::append(document, &NewCell::message(document.next_id(), prompt)))
+            });
+        }
+        if let [message] = &added[..]
+            && let Some((id, text)) = summary::one_of(message)
+        {
+            return self.summarise(id, &text, expected);
+        }
+        if added.is_empty() { Ok(()) } else { self.add(&added, expected) }
     }
 
     fn name_of(&self, message: &MessageId) -> String {
-        let cell = msgfile::cell_of(self.document(), &self.session(), message);
-        cell.map_or_else(|| message.to_string(), |name| format!("cell {name}"))
-    }
-
-    fn summarise(
-        &mut self,
-        message: &Message,
-        summary: &str,
-        _: Timestamp,
-    ) -> Result<(), StoreError> {
-        let session = self.session();
-        let path = self.file.path().to_path_buf();
-        let pictures = self.pictures.clone();
-        let journal = self.journal().clone();
-        self.file.try_edit(|document| {
-            let now = file_messages(document, &path, &pictures, &journal).messages;
-            if !now.iter().any(|now| now.id == message.id && now.body == message.body) {
-                let why = "it was changed while its summary was being written";
-                return Err(refused(&path, why.to_string()));
-            }
-            let message = &message.id;
-            let name = msgfile::cell_of(document, &session, message);
-            let cell = name.and_then(|name| document.cells().position(|cell| cell.name() == name));
-            let cell = cell.ok_or_else(|| StoreError::NoMessage {
-                name: path.display().to_string(),
-                id: message.to_string(),
-            })?;
-            let summary = Attribute { cell, key: "summary", value: summary.to_string() };
-            let bytes = msgfile::set_attributes(document, &[summary]);
-            let bytes = bytes.map_err(|error| refused(&path, error.to_string()))?;
-            Ok(Splice::whole(document.source(), bytes))
-        })
-    }
-
-    fn folder(&self) -> PathBuf {
-        self.file.path().parent().map(Path::to_path_buf).unwrap_or_default()
+        self.cell_of(message).map_or_else(|| message.to_string(), |name| format!("cell {name}"))
     }
 
     /// Which files the model has seen stands in the cells that show them.
     fn notes(&self) -> Notes {
-        let files = if self.document().mentions("[attachment]") {
-            FileFreshness::recorded(analects_core::chain(&self.messages().messages).messages)
+        let has_files = self.document().cells().any(|cell| cell.type_word() == "attachment");
+        let files = if has_files {
+            let messages = self.read(self.document()).messages;
+            FileFreshness::recorded(analects_core::chain(&messages).messages)
         } else {
             FileFreshness::default()
         };
-        Notes { files, calibration: self.calibration.clone() }
+        let folder = self.file.path().parent().map(Path::to_path_buf).unwrap_or_default();
+        Notes { files, calibration: self.calibration.clone(), folder }
     }
 
     fn set_notes(&mut self, notes: &Notes) {

@@ -11,6 +11,7 @@ use analects_store::{FileGrant, FileGrants, FileState, OsIds, StoreError};
 use jiff::Timestamp;
 
 use crate::Conversation;
+use crate::conversation::additions;
 
 /// Why a file cannot be shown to a model.
 #[derive(Debug, thiserror::Error)]
@@ -36,20 +37,22 @@ pub enum NotAttached {
 /// later, the model is reminded of that. `by` says for the record who named it, and where.
 pub fn attach_file(
     conversation: &mut dyn Conversation,
-    grants: &FileGrants,
+    grants: Option<&FileGrants>,
     path: &Path,
     by: &str,
     now: Timestamp,
 ) -> Result<(), NotAttached> {
-    let (grant, mut file) = read_named(&conversation.folder(), path)?;
-    file.grant = grants.record(&grant, &file.path, by, now)?;
+    let (grant, mut file) = read_named(&conversation.notes().folder, path)?;
+    if let Some(grants) = grants {
+        file.grant = grants.record(&grant, &file.path, by, now)?;
+    }
     if let Some(facts) = &file.facts {
         let mut notes = conversation.notes();
         notes.files.read(&file.path, facts.clone(), now);
         conversation.set_notes(&notes);
     }
     let message = Message { created_at: Some(now), ..attach(&file) };
-    conversation.add(vec![message], now)?;
+    conversation.apply(additions([message]), &[], now)?;
     Ok(())
 }
 
@@ -116,24 +119,26 @@ impl GrantedFiles {
     }
 }
 
-/// Reminds the model of files that changed since it saw them; what it is told.
+/// Reminds the model of files that changed since it saw them, of those in `seen`; what it is told.
 pub(crate) fn remind(
     conversation: &mut dyn Conversation,
+    seen: &FileFreshness,
     grants: Option<&FileGrants>,
     now: Timestamp,
 ) -> Result<Vec<String>, StoreError> {
     let mut notes = conversation.notes();
+    notes.files.retain(|path| seen.facts(path).is_some());
     let (made, texts) = due_reminders(&mut notes.files, grants, now);
     if !made.is_empty() {
         conversation.set_notes(&notes);
-        conversation.add(made, now)?;
+        conversation.apply(additions(made), &[], now)?;
     }
     Ok(texts)
 }
 
-/// The reminders of files that changed since the model saw them, and what they say. Nothing is written. Of a file
-/// without a grant of this machine, the model is not even told whether it is there.
-pub fn due_reminders(
+/// The reminders of files that changed since the model saw them, and what they say. Of a file without a grant of this
+/// machine, the model is not even told whether it is there.
+fn due_reminders(
     files: &mut FileFreshness,
     grants: Option<&FileGrants>,
     now: Timestamp,

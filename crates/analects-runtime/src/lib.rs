@@ -1,19 +1,75 @@
-//! One turn of a conversation: plan, ask, stream, record.
+//! One turn of a conversation: prepare, ask, stream, record.
 //!
 //! This crate ties the others together and holds the only loop that waits. It knows neither the
 //! terminal nor the environment: what a person sees is the business of a callback.
 //!
 //! # Types, in reading order
 //!
-//! 1. [`Conversation`] is a place where a conversation is kept: [`FileConversation`] in a message
-//!    file, [`StoredConversation`] in the transcript store, which tells of [`Branches`]. [`attach_file`] shows a file to the model,
-//!    and [`due_reminders`] are what it is told when one changes. [`WaitingCells`] are whom the cells of a file wait for.
-//! 2. [`turn`] is a turn as a pure state machine: what happened in, what to do next out.
-//! 3. [`Asked`] says who is asked, and with what limits; [`Asked::plan`] is what would be sent.
-//! 4. [`drive`] does what the machine says: it reminds of files that changed, asks for the summaries that are
-//!    missing, compacts, asks the model, and records what comes. [`Seen`] is what a person may watch, and
-//!    [`Outcome`] what came of it.
-//! 5. [`compact`] and [`undo_compaction`] do by hand what a turn does by itself when the context is full.
+//! 1. [`Conversation`] is a place where a conversation is kept: [`FileConversation`] in a message file,
+//!    [`StoredConversation`] in the transcript store. A [`Snapshot`] is what it holds at one moment.
+//! 2. [`prepare`] finds who answers ([`ResolvedAgent`]), what waits ([`Question`]), what broke off and what is sent, as
+//!    [`AskOptions`] want it. Nothing is written. A call with several answers has an [`AnswerQueue`].
+//! 3. [`Prepared::plan`] is what would be sent; [`Prepared::ask`] and [`Prepared::ask_blocking`] are the only ways to a
+//!    model. [`TurnEvent`] is what a person may watch, and [`Outcome`] what came of it.
+//! 4. [`turn`] is a turn as a pure state machine: what happened in, what to do next out.
+//! 5. [`Prepared::compact_blocking`] and [`undo_compaction`] do by hand what a turn does by itself when the context is
+//!    full.
+//!
+//! # Answering a file
+//!
+//! What waits in a file is answered by whoever usually answers there; here, a recorded answer takes the model's place.
+//! A program without a runtime waits:
+//!
+//! ```
+//! use analects_client::Surroundings;
+//! use analects_runtime::{AskOptions, FileConversation, prepare};
+//! use analects_store::Places;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let recording = folder.path().join("answer.sse");
+//! # std::fs::write(&recording, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Forty-two.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")?;
+//! # let (data, state, path) = (folder.path().join("data"), folder.path().join("state"), folder.path().join("talk.msg.md"));
+//! # std::fs::write(&path, "# %%\n\nWhat is six times seven?\n")?;
+//! let model = format!("replay:{}", recording.display());
+//! let environment = Surroundings::default();
+//! let options = AskOptions { model: Some(&model), ..AskOptions::new(&environment) };
+//! let mut conversation = FileConversation::open(&path, &Places { data, state })?;
+//! let mut prepared = prepare(&mut conversation, &options)?;
+//! let outcome = prepared.ask_blocking(&mut |_| {}, std::future::pending())?;
+//! assert_eq!(outcome.answer.map(|answer| answer.text()).as_deref(), Some("Forty-two."));
+//! # assert!(std::fs::read_to_string(&path)?.contains("Forty-two."));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! An asynchronous one does not. The turn runs on a thread that its runtime keeps for work that waits, so the
+//! conversation goes there; to open it is a disk call, and belongs on such a thread as well:
+//!
+//! ```
+//! use analects_client::Surroundings;
+//! use analects_runtime::{AskOptions, FileConversation, TurnEvent, prepare};
+//! use analects_store::Places;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let recording = folder.path().join("answer.sse");
+//! # std::fs::write(&recording, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Forty-two.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")?;
+//! # let (data, state, path) = (folder.path().join("data"), folder.path().join("state"), folder.path().join("talk.msg.md"));
+//! # let model = format!("replay:{}", recording.display());
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! # runtime.block_on(async {
+//! let prepared = tokio::task::spawn_blocking(move || {
+//!     let conversation = FileConversation::open(&path, &Places { data, state })?;
+//!     let environment = Surroundings::default();
+//!     let options = AskOptions { model: Some(&model), prompt: Some("Six times seven?"), ..AskOptions::new(&environment) };
+//!     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(prepare(conversation, &options)?)
+//! });
+//! let mut seen = 0;
+//! let outcome = prepared.await??.ask(|event| seen += usize::from(matches!(event, TurnEvent::Stream(_)))).await?;
+//! assert_eq!(outcome.answer.map(|answer| answer.text()).as_deref(), Some("Forty-two."));
+//! # assert!(seen > 0);
+//! # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+//! # }).map_err(|error| error.to_string())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Limitations
 //!
@@ -23,23 +79,34 @@
 //! - What real answers taught about counting tokens is kept with a session of the store, not with a message
 //!   file.
 
-mod asked;
+mod agents;
+mod ask;
 mod compaction;
 mod conversation;
+mod cost_limit;
 mod drive;
 mod file;
 mod files;
-mod purse;
+mod network;
+mod prepare;
 mod stored;
+mod summary;
 mod tools;
 pub mod turn;
+mod turn_config;
+mod waiting;
 
-pub use asked::{Asked, Starter, budget};
-pub use compaction::{Compacted, NotCompacted, compact, undo_compaction};
-pub use conversation::{Conversation, Notes};
-pub use drive::{Outcome, Seen, drive};
-pub use file::{
-    FileConversation, NamedPicture, WaitingCells, agent_name, file_messages, named_pictures,
+pub use agents::{
+    AgentSource, NothingConfigured, RECORDED, ResolvedAgent, ResponderNote, is_askable,
 };
-pub use files::{NotAttached, attach_file, attached, due_reminders};
-pub use stored::{Branches, RECORDED, StoredConversation};
+pub use compaction::{Compacted, NotCompacted, undo_compaction};
+pub use conversation::{Conversation, Notes, Question, Responders, Snapshot};
+pub use cost_limit::OverBudget;
+pub use drive::{Outcome, TurnEnd, TurnEvent};
+pub use file::{FileConversation, NamedPicture, agent_name, file_messages, named_pictures};
+pub use files::{NotAttached, attach_file, attached};
+pub use network::NoNetwork;
+pub use prepare::{AskError, AskOptions, PrepareError, Prepared, TurnPlan, Written, prepare};
+pub use stored::{Branches, StoredConversation};
+pub use turn_config::{Starter, TurnConfig, budget};
+pub use waiting::{AnswerQueue, ChosenMessages, QueueReport, WaitingQuestions, broken_answer};

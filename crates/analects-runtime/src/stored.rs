@@ -12,22 +12,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use analects_context::{Calibration, FileFreshness};
-use analects_core::{
-    Agent, Block, Body, Chain, Content, Ids, Message, MessageId, Raw, SessionState, Summary,
-};
-use analects_formats::Decoded;
-use analects_store::{ChainName, Loaded, OsIds, Session, StoreError, TranscriptStore};
+use analects_core::verbs::Change;
+use analects_core::{Agent, Block, Body, Content, Ids, Message, MessageId, Raw, SessionState};
+use analects_store::{AnswerPiece, ChainName, Loaded, OsIds, Session, StoreError, TranscriptStore};
 use jiff::Timestamp;
 
-use crate::{Conversation, Notes};
+use crate::agents::RECORDED;
+use crate::{Conversation, Notes, Question, ResolvedAgent, Responders, Snapshot, summary};
 pub use branches::Branches;
 
 /// The entry of `extra` that holds the name under which a model was asked, such as `openai/tiny`.
 const AGENT_MODEL: &str = "agent_model";
 /// The configured agent that an answer is by.
 const AGENT: &str = "agent";
-/// The author of recorded answers.
-pub const RECORDED: &str = "replay";
 
 /// What the model that answered last is used for, in the state.
 const ANSWERS: &str = "answers";
@@ -49,6 +46,8 @@ pub struct StoredConversation {
     so_far: Loaded,
     agent: Agent,
     is_configured: bool,
+    /// Whether nothing is written.
+    is_rehearsal: bool,
     /// The state as it is to be, once something is written.
     wanted: Option<SessionState>,
     /// What the first thing followed that was written here, and all that was.
@@ -69,6 +68,7 @@ impl StoredConversation {
             name,
             agent: Agent::default(),
             is_configured: false,
+            is_rehearsal: false,
             wanted: None,
             start: so_far.leaf.clone(),
             so_far,
@@ -113,15 +113,10 @@ impl StoredConversation {
         Ok(conversation)
     }
 
-    /// Chooses who answers. The names of its models are noted with the answer, so they hold nothing
-    /// that is only this machine's business.
-    pub fn set_agent(&mut self, agent: &Agent) {
-        self.agent = agent.clone();
-    }
-
-    /// Notes that the agent is a configured one, which goes on with the conversation until another is named.
-    pub fn set_configured(&mut self, is_configured: bool) {
-        self.is_configured = is_configured;
+    /// From now on, changes are made in memory alone, to see what would be sent.
+    pub fn rehearse(mut self) -> StoredConversation {
+        self.is_rehearsal = true;
+        self
     }
 
     /// The session's name.
@@ -191,6 +186,20 @@ impl StoredConversation {
         last.is_some_and(|at| !messages[at..].iter().any(is_answer))
     }
 
+    /// What the person said last, if it has no answer.
+    fn questions(&self) -> Vec<Question> {
+        let last = self.so_far.messages.iter().rev().find(|message| is_said(message));
+        let Some(last) = last.filter(|_| self.is_unanswered()) else { return Vec::new() };
+        vec![Question {
+            message: last.id.clone(),
+            name: last.id.to_string(),
+            key: Some(last.id.to_string()),
+            text: last.text(),
+            agent: None,
+            place: 0,
+        }]
+    }
+
     /// Notes in the state what a model is used for.
     fn note_model(&mut self, used: &str, model: &str) {
         let state = self.wanted.as_ref().unwrap_or(&self.so_far.state);
@@ -226,8 +235,15 @@ impl StoredConversation {
         }
         let name = self.name.clone();
         let mut session = Session::at(&*self.store, name, self.so_far.leaf.clone());
-        let placed = session.append(records, &mut OsIds, now)?;
-        self.so_far.leaf = session.leaf().cloned();
+        let placed = if self.is_rehearsal {
+            let (placed, leaf) = session.place(records, &mut OsIds, now);
+            self.so_far.leaf = leaf;
+            placed
+        } else {
+            let placed = session.append(records, &mut OsIds, now)?;
+            self.so_far.leaf = session.leaf().cloned();
+            placed
+        };
         self.own.extend(placed.iter().map(|message| message.id.clone()));
         self.so_far.messages.extend(placed.into_iter().filter(|it| !is_state(it)));
         self.note_state();
@@ -246,18 +262,13 @@ impl StoredConversation {
 
     /// Tells others that this is being asked. The first of what is asked tells, since the rest follows it.
     fn announce(&mut self, first: Option<&mut Message>, now: Timestamp) -> Result<(), StoreError> {
-        let Some(first) = first.filter(|_| self.asking.is_none()) else { return Ok(()) };
+        let is_told = self.is_rehearsal || self.asking.is_some();
+        let Some(first) = first.filter(|_| !is_told) else { return Ok(()) };
         if first.id.is_empty() {
             first.id = OsIds.uuid(now).into();
         }
         self.asking = Some(self.store.announce(&self.name, &first.id)?);
         Ok(())
-    }
-
-    /// Tells others that what the person said last is being asked again.
-    pub fn ask_again(&mut self) -> Result<(), StoreError> {
-        let mut last = self.so_far.messages.iter().rev().find(|message| is_said(message)).cloned();
-        self.announce(last.as_mut(), Timestamp::UNIX_EPOCH)
     }
 
     /// The change that makes the state what it is to be.
@@ -276,14 +287,39 @@ impl StoredConversation {
 impl StoredConversation {
     /// What a summary says that stands for one message alone, of which nothing else may be sent.
     fn summary_of_one(&self, message: &Message) -> Option<(MessageId, String)> {
-        let Body::Summary(Summary { text, from: Some(from), to, .. }) = &message.body else {
-            return None;
-        };
         let boundary = self.so_far.boundary.as_ref().map(|boundary| &boundary.body);
         let is_compaction = matches!(boundary, Some(Body::CompactBoundary(body))
             if body.summary_id.as_ref() == Some(&message.id));
-        let is_one = to.as_ref() == Some(from) && !is_compaction;
-        is_one.then(|| (from.clone(), text.as_str().into_owned()))
+        let (of, text) = summary::one_of(message).filter(|_| !is_compaction)?;
+        Some((of.clone(), text))
+    }
+
+    /// Adds a summary, its boundary and what belongs to them. Whatever somebody else says meanwhile is another
+    /// branch, so what was seen is still there.
+    fn compact(&mut self, mut made: Vec<Message>, now: Timestamp) -> Result<(), StoreError> {
+        // A compaction comes with the state as a whole, so what is new in that goes first.
+        if self.wanted.is_some() {
+            self.append(Vec::new(), now)?;
+        }
+        if let Some(first) = made.first_mut() {
+            first.parent_id.clone_from(&self.so_far.leaf);
+        }
+        let name = self.name.clone();
+        let mut session = Session::at(&*self.store, name, self.so_far.leaf.clone());
+        let placed = session.compact(made, &mut OsIds, now)?;
+        let leaf = session.leaf().cloned();
+        self.own.extend(placed.into_iter().map(|message| message.id));
+        self.so_far = Loaded::to(&*self.store, &self.name, leaf.as_ref())?;
+        Ok(())
+    }
+
+    /// Notes whom the person asks: if no answer comes, the same model is to be asked again.
+    fn note_asked(&mut self) {
+        if let Some(model) = self.agent.models.first().cloned()
+            && self.models().next().as_ref() != Some(&model)
+        {
+            self.note_model(ASKED, &model);
+        }
     }
 }
 
@@ -302,8 +338,8 @@ fn has_calls(answer: &Message) -> bool {
     matches!(answer.body.content(), Some(Content::Blocks(blocks)) if blocks.iter().any(is_call))
 }
 
-fn is_attachment(message: Option<&Message>) -> bool {
-    message.is_some_and(|message| matches!(message.body, Body::Attachment(_)))
+fn is_attachment(message: &Message) -> bool {
+    matches!(message.body, Body::Attachment(_))
 }
 
 fn is_state(message: &Message) -> bool {
@@ -312,8 +348,8 @@ fn is_state(message: &Message) -> bool {
 
 impl Conversation for StoredConversation {
     /// In the store there is one assistant, whichever model answered in its name. A summary of a single message
-    /// is a part of that message.
-    fn messages(&self) -> Decoded {
+    /// is a part of that message. The store loads nothing but what the model sees.
+    fn snapshot(&self) -> Snapshot {
         let mut messages = self.so_far.messages.clone();
         let mut summaries = HashMap::new();
         messages.retain(|message| match self.summary_of_one(message) {
@@ -329,26 +365,36 @@ impl Conversation for StoredConversation {
                 message.extra.push(SUMMARY, Raw::string(&summary));
             }
         }
-        Decoded { messages, problems: self.so_far.problems.clone() }
+        let problems = self.so_far.problems.clone();
+        let view = Some(self.so_far.boundary.clone());
+        Snapshot { messages, problems, questions: self.questions(), view }
     }
 
-    /// The store loads nothing else.
-    fn chain<'m>(&'m self, decoded: &'m Decoded) -> Chain<'m> {
-        let boundary = self.so_far.boundary.as_ref();
-        Chain { messages: decoded.messages.iter().collect(), boundary, ..Chain::default() }
-    }
-
-    fn say(&mut self, prompt: &str, now: Timestamp) -> Result<(), StoreError> {
-        // If no answer comes, the same model is to be asked again.
-        if let Some(model) = self.agent.models.first().cloned()
-            && self.models().next().as_ref() != Some(&model)
-        {
-            self.note_model(ASKED, &model);
+    fn responders(&self) -> Responders {
+        Responders {
+            last_configured: self.last_agent(),
+            models: self.models().collect(),
+            foreign_models: self.foreign_models().collect(),
+            ..Responders::default()
         }
-        let mut said = vec![Message::user("", prompt)];
-        self.announce(said.first_mut(), now)?;
-        self.append(said, now)
     }
+
+    /// The name of the model is noted with the answer; that of a recording is only this machine's business.
+    fn set_responder(&mut self, agent: &ResolvedAgent) -> Result<(), StoreError> {
+        let models = if agent.is_recording() { Vec::new() } else { vec![agent.asked_as.clone()] };
+        self.agent = Agent { models, ..agent.agent.clone() };
+        self.is_configured = agent.is_configured;
+        Ok(())
+    }
+
+    /// Tells others that what the person said last is being asked.
+    fn begin_answer(&mut self, _: &[Question], _: &Message) -> Result<(), StoreError> {
+        let mut last = self.so_far.messages.iter().rev().find(|message| is_said(message)).cloned();
+        self.announce(last.as_mut(), Timestamp::UNIX_EPOCH)
+    }
+
+    /// An answer reaches the disk when it is complete, or stopped.
+    fn push(&mut self, _: AnswerPiece<'_>) {}
 
     fn finish(&mut self, mut answer: Message) -> Result<(), StoreError> {
         answer.author = Some(self.agent.name.clone());
@@ -370,12 +416,31 @@ impl Conversation for StoredConversation {
         Ok(())
     }
 
-    fn add(&mut self, mut messages: Vec<Message>, now: Timestamp) -> Result<(), StoreError> {
-        let hides = messages.iter().any(|message| matches!(message.body, Body::Tombstone(_)));
-        if is_attachment(messages.first()) {
-            // Files that a question is about go before it.
+    fn apply(
+        &mut self,
+        changes: Vec<Change>,
+        _: &[Message],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut messages = Vec::new();
+        for change in changes {
+            let Change::Append(message) = change else {
+                return Err(StoreError::Misused { path: PathBuf::from(&*self.name.session) });
+            };
+            messages.push(*message);
+        }
+        let is_boundary = |message: &Message| matches!(message.body, Body::CompactBoundary(_));
+        if messages.iter().any(is_boundary) {
+            return self.compact(messages, now);
+        }
+        if messages.iter().any(is_said) {
+            self.note_asked();
+        }
+        // Files that a question is about go before it.
+        if messages.first().is_some_and(|first| is_said(first) || is_attachment(first)) {
             self.announce(messages.first_mut(), now)?;
         }
+        let hides = messages.iter().any(|message| matches!(message.body, Body::Tombstone(_)));
         self.append(messages, now)?;
         if hides {
             self.so_far = Loaded::to(&*self.store, &self.name, self.so_far.leaf.as_ref())?;
@@ -383,42 +448,8 @@ impl Conversation for StoredConversation {
         Ok(())
     }
 
-    /// Whatever somebody else says meanwhile is another branch, so what was seen is still there.
-    fn compact(
-        &mut self,
-        mut made: Vec<Message>,
-        _: &[Message],
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        // A compaction comes with the state as a whole, so what is new in that goes first.
-        if self.wanted.is_some() {
-            self.append(Vec::new(), now)?;
-        }
-        if let Some(first) = made.first_mut() {
-            first.parent_id.clone_from(&self.so_far.leaf);
-        }
-        let name = self.name.clone();
-        let mut session = Session::at(&*self.store, name, self.so_far.leaf.clone());
-        let placed = session.compact(made, &mut OsIds, now)?;
-        let leaf = session.leaf().cloned();
-        self.own.extend(placed.into_iter().map(|message| message.id));
-        self.so_far = Loaded::to(&*self.store, &self.name, leaf.as_ref())?;
-        Ok(())
-    }
-
-    fn summarise(
-        &mut self,
-        message: &Message,
-        summary: &str,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let (from, to) = (Some(message.id.clone()), Some(message.id.clone()));
-        let body = Summary { text: summary.into(), from, to, count: Some(1) };
-        self.append(vec![Message::new("", Body::Summary(body))], now)
-    }
-
-    fn folder(&self) -> PathBuf {
-        self.so_far.state.cwd.as_deref().map(PathBuf::from).unwrap_or_default()
+    fn name_of(&self, message: &MessageId) -> String {
+        message.to_string()
     }
 
     fn notes(&self) -> Notes {
@@ -433,6 +464,7 @@ impl Conversation for StoredConversation {
         Notes {
             files,
             calibration: state.token_budget_state.as_ref().map(read).unwrap_or_default(),
+            folder: self.so_far.state.cwd.as_deref().map(PathBuf::from).unwrap_or_default(),
         }
     }
 

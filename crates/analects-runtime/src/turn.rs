@@ -1,6 +1,6 @@
 //! The turn as a pure state machine: what happened goes in, what is to be done next comes out. It knows no
-//! model, no file and no clock, so every way through a turn can be tested; [`drive`](crate::drive) does what
-//! it says.
+//! model, no file and no clock, so every way through a turn can be tested; [`Prepared::ask`](crate::Prepared::ask) does
+//! what it says.
 //!
 //! ```text
 //! remind → plan → (summarise → plan) → (compact → plan) → ask → record → (run tools → plan …) → end
@@ -61,10 +61,19 @@ pub struct Planned {
     pub is_full: bool,
     /// Whether it fits, perhaps after trimming.
     pub fits: bool,
-    /// Whether the question was taken away since the turn began, or it can no longer be told what was chosen.
-    pub is_gone: bool,
+    /// What is not there any more that the turn is about.
+    pub missing: Option<Missing>,
     /// The least that the answer costs, for what is sent alone; `None` if the price is not known.
     pub least_cost: Option<f64>,
+}
+
+/// What a turn is about and somebody took away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// The question.
+    Question,
+    /// A message that was chosen to be sent, or not to be.
+    Choice,
 }
 
 /// What came back.
@@ -115,7 +124,7 @@ pub enum Ending {
     /// What has to be sent does not fit.
     TooLarge,
     /// Somebody took the question, or what was chosen to go with it, away before it was asked.
-    Gone,
+    Gone(Missing),
     /// The model asked for tools that nobody runs.
     NobodyRuns,
     /// Only a summary of this message may be sent, and there is none to be had.
@@ -232,9 +241,9 @@ impl Turn {
     }
 
     fn planned(&mut self, planned: Planned) -> Effect {
-        let Planned { needs_summary, is_full, fits, is_gone, least_cost } = planned;
-        if is_gone {
-            return self.end(Ending::Gone);
+        let Planned { needs_summary, is_full, fits, missing, least_cost } = planned;
+        if let Some(missing) = missing {
+            return self.end(Ending::Gone(missing));
         }
         // Summaries cost as much as a question, and are asked for first.
         if let Some(ending) = self.over_limits(least_cost) {

@@ -4,11 +4,11 @@
 
 use std::net::TcpListener;
 
-use analects_client::{Client, Options, Surroundings, resolve};
+use analects_client::Surroundings;
 use analects_context::{Budget, Compaction, Counter, Plan, Planner};
 use analects_core::{Agent, CompactTrigger, Message, Request, Role, Turn, chain};
 use analects_providers::{Api, encode};
-use analects_runtime::{Asked, Conversation, FileConversation, drive};
+use analects_runtime::{AskOptions, Conversation, FileConversation, TurnEnd, prepare};
 use analects_store::Places;
 use analects_testkit::conversations::{history, orderly};
 use analects_testkit::{Rules, validate};
@@ -95,38 +95,30 @@ proptest! {
     }
 }
 
-#[tokio::test]
-async fn a_conversation_that_cannot_fit_is_not_sent_and_says_so_with_numbers() {
+#[test]
+fn a_conversation_that_cannot_fit_is_not_sent_and_says_so_with_numbers() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
-    let surroundings =
+    let environment =
         Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| base_url.clone()));
-    let model = resolve("openai/tiny", &surroundings).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let places = Places::in_folder(folder.path());
-    let agent = Agent {
-        context_window: Some(100),
-        max_output_tokens: 20,
-        ..Agent::of_model("tiny", "openai/tiny")
-    };
     let path = folder.path().join("talk.msg.md");
+    let front = "---\nagents:\n  tiny: {models: [openai/tiny], context_window: 100, max_output_tokens: 20}\n---\n";
+    std::fs::write(&path, front).unwrap();
     let mut conversation = FileConversation::open(&path, &places).unwrap();
-    conversation.set_agent(&agent).unwrap();
-    conversation.say(&"word ".repeat(500), jiff::Timestamp::UNIX_EPOCH).unwrap();
-    let client = Client::new(Options::default());
-    let asked = Asked::new(&client, &model, &agent);
-    let never = std::future::pending();
-    let outcome = drive(&asked, &mut conversation, &mut |_| {}, never).await.unwrap();
+    let prompt = "word ".repeat(500);
+    let options = AskOptions { prompt: Some(&prompt), ..AskOptions::new(&environment) };
+    let mut prepared = prepare(&mut conversation, &options).unwrap();
+    let outcome = prepared.ask_blocking(&mut |_| {}, std::future::pending()).unwrap();
 
-    let error = outcome.error.unwrap();
-    assert!(error.is_context_overflow() && !error.is_retryable());
-    let text = error.to_string();
-    assert!(text.starts_with("not sent: the request takes ~5"), "{text}");
+    let TurnEnd::TooLarge(too_large) = outcome.end else { panic!("{:?}", outcome.end) };
+    let text = too_large.to_string();
+    assert!(text.starts_with("the request takes ~5"), "{text}");
     assert!(text.ends_with("80 fit: the window has 100, of which 20 are for the answer"), "{text}");
-    assert!(error.hint().is_some());
     assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     // Nothing was asked, so nothing but the question is in the file.
-    assert!(outcome.answer.is_api_error_message);
-    assert_eq!(conversation.messages().messages.len(), 1);
+    assert!(outcome.answer.is_none());
+    assert_eq!(conversation.snapshot().messages.len(), 1);
 }

@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::task::Poll;
 use std::time::Duration;
 
-use analects_client::{Client, Options, Surroundings, resolve};
-use analects_core::{Agent, Delta, StreamEvent};
-use analects_runtime::{Asked, Conversation, FileConversation, Outcome, Seen, drive};
+use analects_client::Surroundings;
+use analects_core::{Delta, StreamEvent};
+use analects_runtime::{AskOptions, FileConversation, Outcome, TurnEnd, TurnEvent, prepare};
 use analects_store::Places;
 use analects_testkit::server::{Answer, Server};
 
@@ -35,7 +35,7 @@ fn serve(beginning: String) -> (String, Receiver<()>) {
 }
 
 /// Asks in `talk.msg.md`, and stops at the first event that `enough` says is one too many, or with `or`.
-async fn stop_at(
+fn stop_at(
     folder: &Path,
     (variable, name): (&str, &str),
     base_url: String,
@@ -43,18 +43,14 @@ async fn stop_at(
     or: impl Future<Output = ()>,
 ) -> Outcome {
     let places = Places::in_folder(folder);
-    let surroundings = Surroundings::read(|name| (name == variable).then(|| base_url.clone()));
-    let model = resolve(name, &surroundings).unwrap();
-    let agent = Agent::of_model("tiny", name);
+    let environment = Surroundings::read(|name| (name == variable).then(|| base_url.clone()));
     let mut conversation = FileConversation::open(&folder.join("talk.msg.md"), &places).unwrap();
-    conversation.set_agent(&agent).unwrap();
-    conversation.say("really?", jiff::Timestamp::UNIX_EPOCH).unwrap();
-    let client = Client::new(Options::default());
-    let asked = Asked::new(&client, &model, &agent);
+    let options =
+        AskOptions { model: Some(name), prompt: Some("really?"), ..AskOptions::new(&environment) };
     let stop = Cell::new(false);
-    let mut watch = |seen: Seen<'_>| {
-        if let Seen::Event(event) = seen {
-            stop.set(stop.get() || enough(event));
+    let mut watch = |event: TurnEvent| {
+        if let TurnEvent::Stream(event) = event {
+            stop.set(stop.get() || enough(&event));
         }
     };
     // The turn looks at this again after each event, so nobody has to wake it.
@@ -62,25 +58,30 @@ async fn stop_at(
     let stopped = async {
         tokio::select! { () = enough => {}, () = or => {} }
     };
-    drive(&asked, &mut conversation, &mut watch, stopped).await.unwrap()
+    let mut prepared = prepare(&mut conversation, &options).unwrap();
+    prepared.ask_blocking(&mut watch, stopped).unwrap()
 }
 
-#[tokio::test]
-async fn a_thought_that_was_stopped_is_kept() {
+fn is_stopped(outcome: &Outcome) -> bool {
+    matches!(outcome.end, TurnEnd::Stopped)
+}
+
+#[test]
+fn a_thought_that_was_stopped_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let (base_url, _) = serve(format!("{HEAD}{THOUGHT}"));
     let is_thought = |event: &StreamEvent| {
         matches!(event, StreamEvent::BlockDelta { delta: Delta::Thinking(_), .. })
     };
-    let patience = tokio::time::sleep(Duration::from_secs(20));
-    let outcome = stop_at(folder.path(), OPENAI, base_url, is_thought, patience).await;
-    assert!(outcome.stopped && outcome.error.is_none());
+    let patience = async { tokio::time::sleep(Duration::from_secs(20)).await };
+    let outcome = stop_at(folder.path(), OPENAI, base_url, is_thought, patience);
+    assert!(is_stopped(&outcome));
     let file = std::fs::read_to_string(folder.path().join("talk.msg.md")).unwrap();
     assert!(file.contains("\nlet me see\n") && file.contains("interrupted"), "{file}");
 }
 
-#[tokio::test]
-async fn an_answer_of_which_nothing_came_leaves_no_trace() {
+#[test]
+fn an_answer_of_which_nothing_came_leaves_no_trace() {
     let folder = tempfile::tempdir().unwrap();
     let (base_url, sent) = serve(format!("{HEAD}data: {{\"id\":\"r\",\"choices\":[]}}\n\n"));
     // No event tells of an answer in which nothing is said, so it gets some time to arrive.
@@ -90,15 +91,15 @@ async fn an_answer_of_which_nothing_came_leaves_no_trace() {
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     };
-    let outcome = stop_at(folder.path(), OPENAI, base_url, |_| false, soon).await;
-    assert!(outcome.stopped && outcome.error.is_none());
+    let outcome = stop_at(folder.path(), OPENAI, base_url, |_| false, soon);
+    assert!(is_stopped(&outcome));
     let file = std::fs::read_to_string(folder.path().join("talk.msg.md")).unwrap();
     assert!(file.ends_with("\nreally?\n") && !file.contains("%%%"), "{file}");
 }
 
 /// Anthropic announces a block before anything of it comes.
-#[tokio::test]
-async fn an_answer_that_was_only_announced_leaves_no_trace() {
+#[test]
+fn an_answer_that_was_only_announced_leaves_no_trace() {
     let folder = tempfile::tempdir().unwrap();
     let start = r#"{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"tiny","content":[],"usage":{"input_tokens":3,"output_tokens":1}}}"#;
     let block =
@@ -109,9 +110,10 @@ async fn an_answer_that_was_only_announced_leaves_no_trace() {
     let (base_url, _) = serve(format!("{HEAD}{events}"));
     let is_announced = |event: &StreamEvent| matches!(event, StreamEvent::BlockStart { .. });
     // Stopped a little too early, it leaves no trace either.
-    let patience = tokio::time::sleep(Duration::from_secs(3));
-    let outcome = stop_at(folder.path(), ANTHROPIC, base_url, is_announced, patience).await;
-    assert!(outcome.stopped && outcome.error.is_none() && outcome.answer.text().is_empty());
+    let patience = async { tokio::time::sleep(Duration::from_secs(3)).await };
+    let outcome = stop_at(folder.path(), ANTHROPIC, base_url, is_announced, patience);
+    assert!(is_stopped(&outcome));
+    assert!(outcome.answer.is_none_or(|answer| answer.text().is_empty()));
     let file = std::fs::read_to_string(folder.path().join("talk.msg.md")).unwrap();
     assert!(file.ends_with("\nreally?\n") && !file.contains("%%%"), "{file}");
 }

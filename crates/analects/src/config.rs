@@ -8,12 +8,14 @@ mod agent_file;
 mod find;
 mod read;
 
+use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use analects_client::{ClientError, Surroundings as Models, resolve};
 use analects_context::Threshold;
 use analects_core::{Agent, nearest};
+use analects_runtime::AgentSource;
 
 use crate::failure::{Failure, words};
 use crate::surroundings::{DEFAULT_MODEL, Surroundings};
@@ -176,11 +178,7 @@ impl Config {
             return Ok(wanted.to_string());
         }
         let model = self.pointer(wanted).map(str::to_string);
-        model.ok_or_else(|| {
-            let message = format!("no model is configured as {wanted}");
-            let hint = format!("set {wanted} under [models] in config.toml, or name a model");
-            Failure::not_found(message).or_hint(hint)
-        })
+        model.ok_or_else(|| no_such_pointer(wanted))
     }
 
     /// The agent of that name. One without models gets the default one.
@@ -196,35 +194,6 @@ impl Config {
             }
             agent
         }))
-    }
-
-    /// Says that there is no such agent, and which there are.
-    pub fn no_such_agent(&self, name: &str, known: &[Agent]) -> Failure {
-        let mut names = self.agent_names_with(known);
-        names.sort();
-        names.dedup();
-        let hint = match nearest(name, names.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean {near}?"),
-            None if names.is_empty() => {
-                format!("define it as [agents.{name}] in config.toml, or name a model with -m")
-            }
-            None => {
-                format!("there are {}; without --agent, -m MODEL makes a new one", names.join(", "))
-            }
-        };
-        Failure::not_found(format!("there is no agent {name}")).or_hint(hint)
-    }
-
-    /// Whether nobody has a name, nor one that is so near to it that it may be meant.
-    pub fn is_new_agent(&self, name: &str, known: &[Agent]) -> bool {
-        let names = self.agent_names_with(known);
-        !names.iter().any(|known| known == name)
-            && nearest(name, names.iter().map(String::as_str)).is_none()
-    }
-
-    fn agent_names_with(&self, known: &[Agent]) -> Vec<String> {
-        let known = known.iter().map(|agent| agent.name.clone());
-        known.chain(self.agent_names()).collect()
     }
 
     /// The names of the agents that are configured.
@@ -304,6 +273,45 @@ impl Config {
         };
         Ok(Agent::PROPERTIES.iter().map(setting).collect())
     }
+}
+
+impl AgentSource for Config {
+    fn agent(&self, name: &str) -> Result<Option<Agent>, Box<dyn Error + Send + Sync>> {
+        Ok(Config::agent(self, name)?)
+    }
+
+    fn agent_names(&self) -> Vec<String> {
+        Config::agent_names(self)
+    }
+
+    fn pointer(&self, word: &str) -> Option<String> {
+        Config::pointer(self, word).map(str::to_string)
+    }
+
+    fn is_pointer(&self, word: &str) -> bool {
+        POINTERS.contains(&word)
+    }
+}
+
+/// Says that no model is configured for a word that stands for one.
+pub fn no_such_pointer(word: &str) -> Failure {
+    let message = format!("no model is configured as {word}");
+    let hint = format!("set {word} under [models] in config.toml, or name a model");
+    Failure::not_found(message).or_hint(hint)
+}
+
+/// Says that there is no such agent, and which there are.
+pub fn no_such_agent(name: &str, known: &[String]) -> Failure {
+    let hint = match nearest(name, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean {near}?"),
+        None if known.is_empty() => {
+            format!("define it as [agents.{name}] in config.toml, or name a model with -m")
+        }
+        None => {
+            format!("there are {}; without --agent, -m MODEL makes a new one", known.join(", "))
+        }
+    };
+    Failure::not_found(format!("there is no agent {name}")).or_hint(hint)
 }
 
 /// Whether a model can be named in a file: by a name that this version understands, and no

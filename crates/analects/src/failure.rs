@@ -1,11 +1,12 @@
 //! Errors as a person meets them: one line, a hint, and an exit code.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use analects_client::ClientError;
 use analects_local::LocalError;
-use analects_runtime::NotAttached;
+use analects_runtime::{AskError, NotAttached};
 use analects_store::StoreError;
 
 use crate::interrupt;
@@ -172,6 +173,28 @@ impl Failure {
             Kind::Model => "model",
             Kind::Interrupted | Kind::Unanswered => "interrupted",
             Kind::Ours => "internal",
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Failure {
+        match error {
+            AskError::Store(error) => error.into(),
+            AskError::NotAttached(error) => error.into(),
+            AskError::ChoiceGone => {
+                Failure::input("a chosen cell was changed or removed meanwhile")
+                    .or_hint("choose the cells again")
+            }
+            AskError::NoNetwork(error) => Failure::ours(error.to_string()),
         }
     }
 }

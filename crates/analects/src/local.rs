@@ -2,7 +2,7 @@
 //! server is started.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use analects_client::{BaseUrl, Key, Model, Transport};
 use analects_context::Tokenizer;
@@ -39,7 +39,7 @@ pub fn ready(
     model: &mut Model,
     wanted: Option<&str>,
     surroundings: &Surroundings,
-) -> Result<Option<Serving>, Failure> {
+) -> Result<Option<Arc<Serving>>, Failure> {
     if model.transport != Transport::Local {
         return Ok(None);
     }
@@ -57,7 +57,7 @@ pub fn ready(
     };
     let serving = serving.map_err(|error| surroundings.explain(error.into()))?;
     model.transport = way_to(&serving)?;
-    Ok(Some(serving))
+    Ok(Some(Arc::new(serving)))
 }
 
 fn way_to(serving: &Serving) -> Result<Transport, Failure> {
@@ -153,9 +153,9 @@ pub fn explain(failure: Failure, serving: Option<&Serving>) -> Failure {
 
 /// The vocabulary of a model that is being served.
 #[derive(Debug)]
-pub struct Vocabulary<'s>(pub &'s Serving);
+pub struct Vocabulary(pub Arc<Serving>);
 
-impl Tokenizer for Vocabulary<'_> {
+impl Tokenizer for Vocabulary {
     fn name(&self) -> &str {
         "the local model's own"
     }
@@ -167,9 +167,10 @@ impl Tokenizer for Vocabulary<'_> {
 
 /// The server of a local model that is on this machine already, for its vocabulary. Nothing is fetched, and what
 /// goes wrong is no reason not to estimate.
-pub fn serving(model: &Model, surroundings: &Surroundings) -> Option<Serving> {
+pub fn vocabulary(model: &Model, surroundings: &Surroundings) -> Option<Vocabulary> {
     if model.transport != Transport::Local {
         return None;
     }
-    serve(&local(surroundings).ok()?, &model.name).ok()
+    let serving = serve(&local(surroundings).ok()?, &model.name).ok()?;
+    Some(Vocabulary(Arc::new(serving)))
 }

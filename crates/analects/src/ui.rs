@@ -9,6 +9,7 @@ mod colour;
 mod diagnostic;
 pub mod keys;
 mod markdown;
+pub mod prompt;
 mod safe;
 mod table;
 

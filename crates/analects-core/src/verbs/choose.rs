@@ -43,7 +43,7 @@ pub fn choose(messages: &[Message], choice: &Choice, asked: &[MessageId]) -> Vec
     let mut changes = Vec::new();
     if !choice.include.is_empty() {
         let named = families.of_ids(choice.include.iter().map(|target| &target.message));
-        let asked = families.of_ids(families.from_first(asked));
+        let asked = families.of_ids(families.starting_at_first(asked));
         for (at, message) in messages.iter().enumerate().filter(|(_, it)| is_chosen(it)) {
             let family = families.first[at];
             let is_hidden = message.history == History::Exclude;
@@ -184,7 +184,7 @@ impl Families {
     }
 
     /// The messages from the first of these on.
-    fn from_first(&self, ids: &[MessageId]) -> &[MessageId] {
+    fn starting_at_first(&self, ids: &[MessageId]) -> &[MessageId] {
         let first = ids.iter().filter_map(|id| self.places.get(id)).min();
         first.map_or(&[], |first| &self.ids[*first..])
     }

@@ -85,6 +85,7 @@ mod tests {
 
     use super::*;
     use crate::Conversation;
+    use crate::conversation::additions;
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -97,14 +98,18 @@ mod tests {
         StoredConversation::open(store.clone(), ChainName::new("p", "s")).unwrap()
     }
 
+    fn say(conversation: &mut StoredConversation, text: &str) {
+        conversation.apply(additions([Message::user("", text)]), &[], NOW).unwrap();
+    }
+
     fn texts(conversation: &StoredConversation) -> Vec<String> {
-        conversation.messages().messages.iter().map(Message::text).collect()
+        conversation.snapshot().messages.iter().map(Message::text).collect()
     }
 
     fn two() -> (Arc<MemoryStore>, StoredConversation, StoredConversation) {
         let store = Arc::new(MemoryStore::default());
         let mut first = open(&store);
-        first.say("before", NOW).unwrap();
+        say(&mut first, "before");
         first.finish(answer("it")).unwrap();
         (store.clone(), open(&store), open(&store))
     }
@@ -112,23 +117,23 @@ mod tests {
     #[test]
     fn nobody_is_told_of_branches_while_there_is_one() {
         let (store, mut one, _) = two();
-        one.say("A", NOW).unwrap();
+        say(&mut one, "A");
         one.finish(answer("to A")).unwrap();
         assert_eq!(one.branches().unwrap(), None);
         let mut next = open(&store);
-        next.say("B", NOW).unwrap();
+        say(&mut next, "B");
         assert_eq!((one.branches().unwrap(), next.branches().unwrap()), (None, None));
     }
 
     #[test]
     fn each_of_two_knows_both_branches_by_their_ends() {
         let (_, mut one, mut other) = two();
-        one.say("A", NOW).unwrap();
-        other.say("B", NOW).unwrap();
+        say(&mut one, "A");
+        say(&mut other, "B");
         other.finish(answer("to B")).unwrap();
         one.finish(answer("to A")).unwrap();
         let seen = one.branches().unwrap().unwrap();
-        let theirs = other.messages().messages.last().unwrap().id.clone();
+        let theirs = other.snapshot().messages.last().unwrap().id.clone();
         assert_eq!((seen.count, seen.other), (2, theirs));
         assert_eq!(seen.own, one.so_far.leaf);
         assert_eq!(other.branches().unwrap().unwrap().count, 2);
@@ -139,7 +144,7 @@ mod tests {
     #[test]
     fn a_compaction_stays_on_the_branch_that_it_was_made_for() {
         let (store, mut one, mut other) = two();
-        one.say("A", NOW).unwrap();
+        say(&mut one, "A");
         let id = "S".to_string();
         let summary = Summary { text: "so far".into(), ..Summary::default() };
         let summary_id = Some(id.as_str().into());
@@ -148,11 +153,11 @@ mod tests {
             Message::new(id, Body::Summary(summary)),
             Message::new("", Body::CompactBoundary(boundary)),
         ];
-        one.compact(made, &[], NOW).unwrap();
-        other.say("B", NOW).unwrap();
-        one.add(vec![Message::user("", "more")], NOW).unwrap();
+        one.apply(additions(made), &[], NOW).unwrap();
+        say(&mut other, "B");
+        say(&mut one, "more");
         other.finish(answer("to B")).unwrap();
-        let mut tombstone = one.messages().messages.last().cloned().unwrap();
+        let mut tombstone = one.snapshot().messages.last().cloned().unwrap();
         tombstone.body = Body::Tombstone(analects_core::Tombstone {
             target: tombstone.id.clone(),
             target_parent: tombstone.parent_id.clone(),
@@ -160,7 +165,7 @@ mod tests {
         tombstone.id = "".into();
         // What is loaded anew for this is still its own branch, though the other was written to last.
         other.finish(answer("again")).unwrap();
-        one.add(vec![tombstone], NOW).unwrap();
+        one.apply(additions([tombstone]), &[], NOW).unwrap();
         assert_eq!(texts(&one), ["so far"]);
         one.finish(answer("to A")).unwrap();
         assert_eq!(texts(&open(&store)), ["so far", "to A"]);

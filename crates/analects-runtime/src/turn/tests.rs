@@ -202,9 +202,13 @@ fn it_can_be_stopped_wherever_it_is() {
 #[test]
 fn a_question_that_was_taken_away_is_not_asked() {
     let full = Input::Planned(Planned { fits: true, is_full: true, ..Planned::default() });
-    let gone = Input::Planned(Planned { fits: true, is_gone: true, ..Planned::default() });
+    let gone = Input::Planned(Planned {
+        fits: true,
+        missing: Some(Missing::Question),
+        ..Planned::default()
+    });
     let inputs = [Input::Reminded, full, Input::Compacted(0.0), gone];
-    assert_eq!(ends(Limits::default(), inputs), Ending::Gone);
+    assert_eq!(ends(Limits::default(), inputs), Ending::Gone(Missing::Question));
 }
 
 fn any_planned() -> impl Strategy<Value = Planned> {
@@ -213,7 +217,7 @@ fn any_planned() -> impl Strategy<Value = Planned> {
         needs_summary: if needs { vec!["m".into()] } else { Vec::new() },
         is_full,
         fits,
-        is_gone: false,
+        missing: None,
         least_cost: None,
     })
 }

@@ -1,11 +1,9 @@
 //! A conversation that becomes too long is summarised, by itself, by hand, or because it was refused.
 
-use analects_client::{Client, Options};
 use analects_core::Message;
-use analects_runtime::turn::Ending;
-use analects_runtime::{Asked, NotCompacted, compact, undo_compaction};
+use analects_runtime::{NotCompacted, TurnEnd, undo_compaction};
 
-use crate::place::{Place, agent};
+use crate::place::{Place, add_prompt};
 use crate::server::{Question, Reply, Server};
 
 const SUMMARY: &str = "They spoke of rivers, one by one.";
@@ -18,15 +16,15 @@ fn talker(question: &Question) -> Reply {
     }
 }
 
-#[tokio::test]
-async fn a_long_conversation_is_compacted_before_it_is_full() {
+#[test]
+fn a_long_conversation_is_compacted_before_it_is_full() {
     for place in Place::both() {
         let server = Server::start(talker);
         let model = server.model();
         let mut compacted = None;
         for round in 0..12 {
-            let turned = place.say(&model, &format!("Question {round} about a river?")).await;
-            assert_eq!(turned.outcome.ending, Ending::Done);
+            let turned = place.say(&model, &format!("Question {round} about a river?"));
+            assert!(turned.is_done());
             if turned.saw("Compacted") {
                 compacted = Some(round);
                 break;
@@ -49,7 +47,7 @@ async fn a_long_conversation_is_compacted_before_it_is_full() {
         let seen = place.seen();
         assert!(seen[0].contains(SUMMARY) && seen.len() < 2 * round, "{seen:?}");
         // The next turn finds room, and what is sent begins in the same way.
-        let turned = place.say(&model, "And now?").await;
+        let turned = place.say(&model, "And now?");
         assert!(!turned.saw("Compact"));
         assert!(server.last().text().starts_with(&sent));
         // Undone, everything is there as it was.
@@ -61,8 +59,8 @@ async fn a_long_conversation_is_compacted_before_it_is_full() {
     }
 }
 
-#[tokio::test]
-async fn a_prompt_that_is_refused_as_too_long_is_compacted_and_sent_again() {
+#[test]
+fn a_prompt_that_is_refused_as_too_long_is_compacted_and_sent_again() {
     for place in Place::both() {
         let mut refused = false;
         let server = Server::start(move |question| {
@@ -74,11 +72,10 @@ async fn a_prompt_that_is_refused_as_too_long_is_compacted_and_sent_again() {
         });
         let model = server.model();
         for prompt in ["one?", "two?", "three?"] {
-            place.say(&model, prompt).await;
+            place.say(&model, prompt);
         }
-        let turned = place.say(&model, "the last question?").await;
-        assert_eq!(turned.outcome.ending, Ending::Done);
-        assert!(turned.outcome.error.is_none());
+        let turned = place.say(&model, "the last question?");
+        assert!(turned.is_done());
         assert!(turned.saw("Compacting(Reactive") && turned.saw("Compacted"), "{:?}", turned.seen);
         let sent = server.last().text();
         assert!(sent.contains(SUMMARY) && sent.contains("the last question?"), "{sent}");
@@ -87,8 +84,8 @@ async fn a_prompt_that_is_refused_as_too_long_is_compacted_and_sent_again() {
     }
 }
 
-#[tokio::test]
-async fn who_stops_while_a_refused_prompt_is_made_shorter_has_no_answer() {
+#[test]
+fn who_stops_while_a_refused_prompt_is_made_shorter_has_no_answer() {
     for place in Place::both() {
         let server = Server::start(|question| match question.text().contains("last question") {
             true => Reply::too_long(),
@@ -96,27 +93,24 @@ async fn who_stops_while_a_refused_prompt_is_made_shorter_has_no_answer() {
         });
         let model = server.model();
         for prompt in ["one?", "two?", "three?"] {
-            place.say(&model, prompt).await;
+            place.say(&model, prompt);
         }
         let before = place.seen();
         let prompt = "the last question?";
-        let turned =
-            place.say_until(&model, prompt, |asked| asked, Some("Compacting(Reactive")).await;
-        assert_eq!(turned.outcome.ending, Ending::Stopped);
-        assert!(turned.outcome.stopped && turned.outcome.error.is_none(), "{:?}", turned.outcome);
-        assert_eq!(turned.outcome.answer.text(), "");
+        let turned = place.say_until(&model, prompt, |config| config, Some("Compacting(Reactive"));
+        assert!(matches!(turned.outcome.end, TurnEnd::Stopped), "{:?}", turned.outcome);
+        assert!(turned.outcome.answer.is_none(), "{:?}", turned.outcome);
         // The prompt waits, and nothing else is there.
         assert_eq!(place.seen(), [&before[..], &[prompt.to_string()]].concat());
     }
 }
 
-#[tokio::test]
-async fn a_refused_prompt_of_which_no_summary_can_be_made_is_not_sent_again() {
+#[test]
+fn a_refused_prompt_of_which_no_summary_can_be_made_is_not_sent_again() {
     for place in Place::both() {
         let server = Server::start(|_| Reply::too_long());
-        let turned = place.say(&server.model(), "the only question?").await;
-        assert_eq!(turned.outcome.ending, Ending::Failed);
-        assert!(turned.outcome.error.is_some());
+        let turned = place.say(&server.model(), "the only question?");
+        assert!(matches!(turned.outcome.end, TurnEnd::Failed(_)), "{:?}", turned.outcome);
         assert!(turned.saw("NotCompacted"), "{:?}", turned.seen);
         assert_eq!(server.asked().len(), 1);
         // What failed is in the record, as after any other failure.
@@ -124,8 +118,8 @@ async fn a_refused_prompt_of_which_no_summary_can_be_made_is_not_sent_again() {
     }
 }
 
-#[tokio::test]
-async fn where_no_model_can_summarise_a_refused_prompt_the_last_resort_does() {
+#[test]
+fn where_no_model_can_summarise_a_refused_prompt_the_last_resort_does() {
     for place in Place::both() {
         let server = Server::start(|question| {
             let is_whole = question.text().contains("It is long. It is long. It is long.");
@@ -136,20 +130,20 @@ async fn where_no_model_can_summarise_a_refused_prompt_the_last_resort_does() {
         });
         let model = server.model();
         let mut conversation = place.open();
-        conversation.say("one?", jiff::Timestamp::now()).unwrap();
+        add_prompt(&mut *conversation, "one?");
         conversation.finish(Message::assistant("", "It is long. ".repeat(20))).unwrap();
-        conversation.say("two?", jiff::Timestamp::now()).unwrap();
+        add_prompt(&mut *conversation, "two?");
         conversation.finish(Message::assistant("", "It is wide. ".repeat(20))).unwrap();
         drop(conversation);
-        let turned = place.say(&model, "three?").await;
-        assert_eq!(turned.outcome.ending, Ending::Done, "{:?}", turned.outcome);
+        let turned = place.say(&model, "three?");
+        assert!(turned.is_done(), "{:?}", turned.outcome);
         assert!(turned.seen.iter().any(|seen| seen.contains("is_makeshift: true")));
         assert!(place.seen().len() < 7);
     }
 }
 
-#[tokio::test]
-async fn a_compaction_that_fails_changes_nothing_is_told_once_and_backs_off() {
+#[test]
+fn a_compaction_that_fails_changes_nothing_is_told_once_and_backs_off() {
     for place in Place::both() {
         let server = Server::start(|question| match question.wants_summary() {
             true => Reply::refusal(),
@@ -158,8 +152,8 @@ async fn a_compaction_that_fails_changes_nothing_is_told_once_and_backs_off() {
         let model = server.model();
         let mut failures = Vec::new();
         for round in 0..12 {
-            let turned = place.say(&model, &format!("Question {round} about a river?")).await;
-            assert_eq!(turned.outcome.ending, Ending::Done, "the turn goes on without");
+            let turned = place.say(&model, &format!("Question {round} about a river?"));
+            assert!(turned.is_done(), "the turn goes on without");
             if turned.saw("NotCompacted") {
                 failures.push(round);
             }
@@ -175,21 +169,18 @@ async fn a_compaction_that_fails_changes_nothing_is_told_once_and_backs_off() {
     }
 }
 
-#[tokio::test]
-async fn a_conversation_is_compacted_by_hand_more_than_once() {
+#[test]
+fn a_conversation_is_compacted_by_hand_more_than_once() {
     for place in Place::both() {
         let server = Server::start(talker);
         let model = server.model();
-        let client = Client::new(Options::default());
-        let agent = agent();
-        let asked = Asked::new(&client, &model, &agent);
-        let empty = compact(&asked, &mut *place.open()).await;
+        let empty = place.compact(&mut *place.open(), &model);
         assert!(matches!(empty, Err(NotCompacted::NotNow(_))));
         for times in 1..=2 {
             for prompt in ["one?", "two?", "three?"] {
-                place.say(&model, prompt).await;
+                place.say(&model, prompt);
             }
-            let compacted = compact(&asked, &mut *place.open()).await.unwrap();
+            let compacted = place.compact(&mut *place.open(), &model).unwrap();
             assert!(compacted.messages >= 4 && compacted.after < compacted.before, "{compacted:?}");
             let seen = place.seen();
             let summaries = seen.iter().filter(|text| text.contains(SUMMARY)).count();
@@ -206,19 +197,19 @@ async fn a_conversation_is_compacted_by_hand_more_than_once() {
     }
 }
 
-#[tokio::test]
-async fn what_teaches_counting_is_kept_with_a_session() {
+#[test]
+fn what_teaches_counting_is_kept_with_a_session() {
     let [_, place] = Place::both();
     let server = Server::start(|_| Reply::Text("Yes. ".repeat(50), 500));
     let model = server.model();
-    place.say(&model, &"a question of some length ".repeat(60)).await;
+    place.say(&model, &"a question of some length ".repeat(60));
     let calibration = place.open().notes().calibration;
     assert!(calibration.knows("tiny") && calibration.factor("tiny") > 1.0);
 }
 
 /// The window is smaller than anybody knew: what fits is found out, and the conversation goes on.
-#[tokio::test]
-async fn a_window_smaller_than_was_thought_is_found_out() {
+#[test]
+fn a_window_smaller_than_was_thought_is_found_out() {
     for place in Place::both() {
         // About 400 tokens, where 200 000 are expected.
         let server = Server::start(|question| {
@@ -229,63 +220,56 @@ async fn a_window_smaller_than_was_thought_is_found_out() {
             }
         });
         let model = server.model();
-        let mut conversation = place.open();
+        let agent = analects_core::Agent::of_model("tiny", "openai/tiny");
+        let mut conversation = place.open_for(agent.clone());
         for round in 0..10 {
-            conversation.say(&format!("Question {round}?"), jiff::Timestamp::now()).unwrap();
+            add_prompt(&mut *conversation, &format!("Question {round}?"));
             let answer = "The river is long and wide. ".repeat(30);
             conversation.finish(Message::assistant("", answer)).unwrap();
         }
         drop(conversation);
-        let agent = analects_core::Agent::of_model("tiny", "openai/tiny");
-        let client = Client::new(Options::default());
-        let asked = Asked::new(&client, &model, &agent);
-        let mut conversation = place.open();
-        conversation.say("And now?", jiff::Timestamp::now()).unwrap();
-        let never = std::future::pending();
-        let outcome =
-            analects_runtime::drive(&asked, &mut *conversation, &mut |_| {}, never).await.unwrap();
-        assert_eq!(outcome.ending, Ending::Done, "{:?}", outcome.error);
+        let mut conversation = place.open_for(agent.clone());
+        let prompt = Some("And now?");
+        let turned = place.ask(&mut *conversation, &model, prompt, agent, place.config(), None);
+        assert!(turned.is_done(), "{:?}", turned.outcome);
         let sent = server.last().text();
         assert!(sent.contains(SUMMARY) && sent.contains("And now?"), "{sent}");
     }
 }
 
 /// A refusal that names the window spares the search for it; one that names nonsense changes nothing.
-#[tokio::test]
-async fn a_window_that_a_refusal_names_is_used() {
-    let tries = async |window: &'static str| {
+#[test]
+fn a_window_that_a_refusal_names_is_used() {
+    let tries = |window: &'static str| {
         let place = Place::file();
         let server = Server::start(move |question| match question.text().len() > 3200 {
             true => Reply::longer_than(window),
             false => talker(question),
         });
-        let mut conversation = place.open();
+        let agent = analects_core::Agent::of_model("tiny", "openai/tiny");
+        let mut conversation = place.open_for(agent.clone());
         for round in 0..10 {
-            conversation.say(&format!("Question {round}?"), jiff::Timestamp::now()).unwrap();
+            add_prompt(&mut *conversation, &format!("Question {round}?"));
             let answer = "The river is long and wide. ".repeat(30);
             conversation.finish(Message::assistant("", answer)).unwrap();
         }
-        conversation.say("And now?", jiff::Timestamp::now()).unwrap();
-        let (model, client) = (server.model(), Client::new(Options::default()));
-        let agent = analects_core::Agent::of_model("tiny", "openai/tiny");
-        let asked = Asked::new(&client, &model, &agent);
-        let never = std::future::pending();
-        let outcome =
-            analects_runtime::drive(&asked, &mut *conversation, &mut |_| {}, never).await.unwrap();
-        assert_eq!(outcome.ending, Ending::Done, "{window}: {:?}", outcome.error);
+        let model = server.model();
+        let prompt = Some("And now?");
+        let turned = place.ask(&mut *conversation, &model, prompt, agent, place.config(), None);
+        assert!(turned.is_done(), "{window}: {:?}", turned.outcome);
         server.asked().iter().filter(|it| it.text().len() > 3200).count()
     };
-    assert_eq!(tries("600").await, 1, "only the question itself is refused");
-    let without = tries("so many").await;
+    assert_eq!(tries("600"), 1, "only the question itself is refused");
+    let without = tries("so many");
     assert!(without > 1, "{without}");
     for nonsense in ["0", "1", "1000000000000000000000000000000", "18446744073709551615"] {
-        assert_eq!(tries(nonsense).await, without, "{nonsense}");
+        assert_eq!(tries(nonsense), without, "{nonsense}");
     }
 }
 
 /// What a person types while the summary is written stays, and is asked.
-#[tokio::test]
-async fn what_is_typed_while_a_summary_is_written_is_not_lost() {
+#[test]
+fn what_is_typed_while_a_summary_is_written_is_not_lost() {
     let place = Place::file();
     let path = place.path();
     let server = Server::start(move |question| {
@@ -300,19 +284,17 @@ async fn what_is_typed_while_a_summary_is_written_is_not_lost() {
     });
     let model = server.model();
     for prompt in ["one?", "two?", "three?"] {
-        place.say(&model, prompt).await;
+        place.say(&model, prompt);
     }
-    let client = Client::new(Options::default());
-    let agent = agent();
-    compact(&Asked::new(&client, &model, &agent), &mut *place.open()).await.unwrap();
+    place.compact(&mut *place.open(), &model).unwrap();
     let seen = place.seen();
     assert!(seen[0].contains(SUMMARY));
     assert_eq!(seen.last().unwrap(), "Typed meanwhile?");
 }
 
 /// A conversation that was changed where the summary stands for it is not compacted.
-#[tokio::test]
-async fn a_summary_of_what_was_changed_meanwhile_is_not_kept() {
+#[test]
+fn a_summary_of_what_was_changed_meanwhile_is_not_kept() {
     let place = Place::file();
     let path = place.path();
     let server = Server::start(move |question| {
@@ -324,33 +306,28 @@ async fn a_summary_of_what_was_changed_meanwhile_is_not_kept() {
     });
     let model = server.model();
     for prompt in ["one?", "two?", "three?"] {
-        place.say(&model, prompt).await;
+        place.say(&model, prompt);
     }
-    let client = Client::new(Options::default());
-    let agent = agent();
-    let asked = Asked::new(&client, &model, &agent);
-    let not = compact(&asked, &mut *place.open()).await.unwrap_err();
+    let not = place.compact(&mut *place.open(), &model).unwrap_err();
     assert!(not.to_string().contains("was changed while its summary"), "{not}");
     assert_eq!(place.seen().len(), 6);
 }
 
 /// Two processes go on with one session: the compaction of one does not swallow what the other says.
-#[tokio::test]
-async fn a_compaction_follows_what_it_was_made_of() {
+#[test]
+fn a_compaction_follows_what_it_was_made_of() {
     let [_, place] = Place::both();
     let server = Server::start(talker);
     let model = server.model();
     for prompt in ["one?", "two?", "three?"] {
-        place.say(&model, prompt).await;
+        place.say(&model, prompt);
     }
     let mut slow = place.open();
-    place.say(&model, "from the other?").await;
-    let client = Client::new(Options::default());
-    let agent = agent();
-    compact(&Asked::new(&client, &model, &agent), &mut *slow).await.unwrap();
-    let decoded = slow.messages();
-    let chain = slow.chain(&decoded);
-    let seen: Vec<String> = chain.messages.iter().map(|message| message.text()).collect();
+    place.say(&model, "from the other?");
+    place.compact(&mut *slow, &model).unwrap();
+    let snapshot = slow.snapshot();
+    let seen: Vec<String> =
+        snapshot.chain().messages.iter().map(|message| message.text()).collect();
     assert!(seen[0].contains(SUMMARY), "{seen:?}");
     assert!(seen.iter().all(|text| !text.contains("from the other")), "{seen:?}");
     // The summary was not made of what the other said, which is still in the session, behind what both knew.
@@ -366,8 +343,8 @@ async fn a_compaction_follows_what_it_was_made_of() {
     assert_eq!(summary["parent_id"], stored[three + 1]["id"]);
 }
 
-#[tokio::test]
-async fn a_note_about_a_failed_compaction_has_no_address() {
+#[test]
+fn a_note_about_a_failed_compaction_has_no_address() {
     let place = Place::file();
     let server = Server::start(|question| match question.wants_summary() {
         true => Reply::Status(400, serde_json::json!({ "error": { "message": "no" } })),
@@ -375,7 +352,7 @@ async fn a_note_about_a_failed_compaction_has_no_address() {
     });
     let model = server.model();
     for round in 0..12 {
-        place.say(&model, &format!("Question {round} about a river?")).await;
+        place.say(&model, &format!("Question {round} about a river?"));
     }
     let file = std::fs::read_to_string(place.path()).unwrap();
     assert!(file.contains("compaction_failed") && !file.contains("127.0.0.1"), "{file}");

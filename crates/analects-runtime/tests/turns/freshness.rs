@@ -2,10 +2,7 @@
 
 use std::fs;
 
-use analects_runtime::Asked;
-use jiff::Timestamp;
-
-use crate::place::Place;
+use crate::place::{Place, add_prompt, agent};
 use crate::server::{Reply, Server};
 
 const CHANGED: &str = "was changed by somebody else";
@@ -14,52 +11,52 @@ fn count(text: &str, part: &str) -> usize {
     text.matches(part).count()
 }
 
-#[tokio::test]
-async fn a_file_that_changed_is_told_once_and_at_the_same_place_ever_after() {
+#[test]
+fn a_file_that_changed_is_told_once_and_at_the_same_place_ever_after() {
     for place in Place::both() {
         let server = Server::start(|_| Reply::text("I see."));
         let model = server.model();
         let path = place.folder.path().join("notes.txt");
         fs::write(&path, "first version").unwrap();
         place.attach(&path).unwrap();
-        place.say(&model, "What is in it?").await;
+        place.say(&model, "What is in it?");
         let sent = server.last().text();
         assert!(sent.contains("<file path=\"notes.txt\">\nfirst version\n</file>"), "{sent}");
-        let turned = place.say(&model, "Again?").await;
+        let turned = place.say(&model, "Again?");
         assert!(!turned.saw("Reminded") && !server.last().text().contains(CHANGED));
         // In the same second, and of the same length.
         fs::write(&path, "other version").unwrap();
-        let turned = place.say(&model, "And now?").await;
+        let turned = place.say(&model, "And now?");
         assert!(turned.saw("Reminded"));
         let reminded = server.last().text();
         assert_eq!(count(&reminded, CHANGED), 1, "{reminded}");
         assert!(reminded.find(CHANGED) < reminded.find("And now?"), "before plain words");
-        let turned = place.say(&model, "Still?").await;
+        let turned = place.say(&model, "Still?");
         assert!(!turned.saw("Reminded"), "one reminder, not one a turn");
         assert!(server.last().text().starts_with(&reminded), "the prefix is stable");
         // Another change, by rename, is another reminder.
         fs::write(place.folder.path().join("new"), "a third").unwrap();
         fs::rename(place.folder.path().join("new"), &path).unwrap();
-        place.say(&model, "Third?").await;
+        place.say(&model, "Third?");
         assert_eq!(count(&server.last().text(), CHANGED), 2);
         // The same content once more is none.
         fs::remove_file(&path).unwrap();
         fs::write(&path, "a third").unwrap();
-        let turned = place.say(&model, "The same?").await;
+        let turned = place.say(&model, "The same?");
         assert!(!turned.saw("Reminded"), "{:?}", turned.seen);
         fs::remove_file(&path).unwrap();
-        let turned = place.say(&model, "Gone?").await;
+        let turned = place.say(&model, "Gone?");
         assert!(turned.seen[0].contains("no longer there"), "{:?}", turned.seen);
         // Shown again, it is fresh.
         fs::write(&path, "a fourth").unwrap();
         place.attach(&path).unwrap();
-        let turned = place.say(&model, "Fresh?").await;
+        let turned = place.say(&model, "Fresh?");
         assert!(!turned.saw("Reminded") && server.last().text().contains("a fourth"));
     }
 }
 
-#[tokio::test]
-async fn a_compaction_shows_the_files_again_as_they_are_now() {
+#[test]
+fn a_compaction_shows_the_files_again_as_they_are_now() {
     for place in Place::both() {
         let server = Server::start(|question| match question.wants_summary() {
             true => Reply::text("They spoke of a file."),
@@ -70,25 +67,21 @@ async fn a_compaction_shows_the_files_again_as_they_are_now() {
         fs::write(&path, "first version").unwrap();
         place.attach(&path).unwrap();
         for prompt in ["one?", "two?", "three?"] {
-            place.say(&model, prompt).await;
+            place.say(&model, prompt);
         }
         fs::write(&path, "second version, ".repeat(60)).unwrap();
-        let client = analects_client::Client::default();
-        let agent = crate::place::agent();
-        let grants = place.grants();
-        let asked = Asked { grants: Some(&grants), ..Asked::new(&client, &model, &agent) };
-        let compacted = analects_runtime::compact(&asked, &mut *place.open()).await.unwrap();
+        let compacted = place.compact(&mut *place.open(), &model).unwrap();
         assert_eq!(compacted.files, ["notes.txt"]);
         assert!(compacted.after > 60, "the file counts: {compacted:?}");
-        let turned = place.say(&model, "four?").await;
+        let turned = place.say(&model, "four?");
         let sent = server.last().text();
         assert!(sent.contains("second version") && !sent.contains("first version"), "{sent}");
         assert!(!turned.saw("Reminded"), "it has seen that version: {:?}", turned.seen);
     }
 }
 
-#[tokio::test]
-async fn a_file_in_what_a_compaction_keeps_is_not_shown_twice() {
+#[test]
+fn a_file_in_what_a_compaction_keeps_is_not_shown_twice() {
     for place in Place::both() {
         let server = Server::start(|question| match question.wants_summary() {
             true => Reply::text("They spoke of files."),
@@ -96,26 +89,20 @@ async fn a_file_in_what_a_compaction_keeps_is_not_shown_twice() {
         });
         let model = server.model();
         for prompt in ["one?", "two?", "three?", "four?"] {
-            place.say(&model, prompt).await;
+            place.say(&model, prompt);
         }
         // What is shown with a question that waits for its answer is kept with it.
         let (kept, changed) = ("kept.txt", "changed.txt");
-        place.open().say("five?", Timestamp::now()).unwrap();
+        add_prompt(&mut *place.open(), "five?");
         for name in [kept, changed] {
             let path = place.folder.path().join(name);
             fs::write(&path, format!("what is in {name}")).unwrap();
             place.attach(&path).unwrap();
         }
         fs::write(place.folder.path().join(changed), "something else").unwrap();
-        let client = analects_client::Client::default();
-        let agent = crate::place::agent();
-        let grants = place.grants();
-        let asked = Asked { grants: Some(&grants), ..Asked::new(&client, &model, &agent) };
-        let compacted = analects_runtime::compact(&asked, &mut *place.open()).await.unwrap();
+        let compacted = place.compact(&mut *place.open(), &model).unwrap();
         assert_eq!(compacted.files, [changed], "the one that the model has not seen as it is now");
-        let never = std::future::pending();
-        let mut conversation = place.open();
-        analects_runtime::drive(&asked, &mut *conversation, &mut |_| {}, never).await.unwrap();
+        place.ask(&mut *place.open(), &model, None, agent(), place.config(), None);
         let sent = server.last().text();
         assert_eq!(count(&sent, "what is in kept.txt"), 1, "{sent}");
         assert_eq!(count(&sent, "something else"), 1, "{sent}");
@@ -123,8 +110,8 @@ async fn a_file_in_what_a_compaction_keeps_is_not_shown_twice() {
     }
 }
 
-#[tokio::test]
-async fn what_is_no_text_or_is_not_there_cannot_be_shown() {
+#[test]
+fn what_is_no_text_or_is_not_there_cannot_be_shown() {
     let place = Place::file();
     let path = place.folder.path().join("x");
     let attach = || place.attach(&path).map_err(|e| e.to_string());

@@ -1,17 +1,20 @@
 //! The two places where a conversation can be, each opened anew whenever it is used, as by another process.
 
 use std::cell::Cell;
+use std::error::Error;
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::Poll;
 
-use analects_client::{Client, Model, Options};
-use analects_core::Agent;
+use analects_client::{Client, Model, Options, Surroundings};
+use analects_core::verbs::Change;
+use analects_core::{Agent, Message};
 use analects_providers::RetryPolicy;
 use analects_runtime::{
-    Asked, Conversation, FileConversation, NotAttached, Outcome, Seen, StoredConversation,
-    attach_file, drive,
+    AgentSource, AskOptions, Compacted, Conversation, FileConversation, NotAttached, NotCompacted,
+    Outcome, ResolvedAgent, StoredConversation, TurnConfig, TurnEnd, TurnEvent, attach_file,
+    prepare,
 };
 use analects_store::{ChainName, FileGrants, JsonlStore, Places};
 use jiff::Timestamp;
@@ -34,6 +37,38 @@ pub fn agent() -> Agent {
         max_output_tokens: 40,
         ..Agent::of_model("tiny", "openai/tiny")
     }
+}
+
+/// An agent that is configured.
+struct Configured(Agent);
+
+impl AgentSource for Configured {
+    fn agent(&self, name: &str) -> Result<Option<Agent>, Box<dyn Error + Send + Sync>> {
+        Ok(Some(self.0.clone()).filter(|agent| agent.name == name))
+    }
+
+    fn agent_names(&self) -> Vec<String> {
+        vec![self.0.name.clone()]
+    }
+
+    fn pointer(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn is_pointer(&self, _: &str) -> bool {
+        false
+    }
+}
+
+/// Adds messages to a conversation.
+pub fn add(conversation: &mut dyn Conversation, messages: impl IntoIterator<Item = Message>) {
+    let changes = messages.into_iter().map(|message| Change::Append(Box::new(message))).collect();
+    conversation.apply(changes, &[], Timestamp::now()).unwrap();
+}
+
+/// Adds what the person says.
+pub fn add_prompt(conversation: &mut dyn Conversation, prompt: &str) {
+    add(conversation, [Message::user("", prompt)]);
 }
 
 impl Place {
@@ -62,34 +97,40 @@ impl Place {
 
     /// Shows a file to the model, as a person does.
     pub fn attach(&self, path: &Path) -> Result<(), NotAttached> {
-        attach_file(&mut *self.open(), &self.grants(), path, "a test", Timestamp::now())
+        attach_file(&mut *self.open(), Some(&self.grants()), path, "a test", Timestamp::now())
     }
 
     pub fn open(&self) -> Box<dyn Conversation> {
+        self.open_for(agent())
+    }
+
+    /// The conversation, in which this agent answers.
+    pub fn open_for(&self, agent: Agent) -> Box<dyn Conversation> {
+        let mut conversation = self.open_unset();
+        let resolved = ResolvedAgent::new(agent, "openai/tiny", &unlocked()).unwrap();
+        conversation.set_responder(&resolved).unwrap();
+        conversation
+    }
+
+    fn open_unset(&self) -> Box<dyn Conversation> {
         let root = self.folder.path();
         let places = self.places();
         if self.is_file {
-            let mut conversation = FileConversation::open(&self.path(), &places).unwrap();
-            conversation.set_agent(&agent()).unwrap();
-            return Box::new(conversation);
+            return Box::new(FileConversation::open(&self.path(), &places).unwrap());
         }
         let store = Arc::new(JsonlStore::new(&places));
         let name = ChainName::new("p", "s");
         let opened = StoredConversation::open(store.clone(), name.clone()).unwrap();
-        let mut conversation = match opened.messages().messages.is_empty() {
-            true => StoredConversation::start(store, name, root),
-            false => opened,
-        };
-        conversation.set_agent(&agent());
-        Box::new(conversation)
+        if opened.snapshot().messages.is_empty() {
+            return Box::new(StoredConversation::start(store, name, root));
+        }
+        Box::new(opened)
     }
 
     /// What the model would see, as texts.
     pub fn seen(&self) -> Vec<String> {
-        let conversation = self.open();
-        let decoded = conversation.messages();
-        let chain = conversation.chain(&decoded);
-        chain.messages.iter().map(|message| message.text()).collect()
+        let snapshot = self.open().snapshot();
+        snapshot.chain().messages.iter().map(|message| message.text()).collect()
     }
 
     /// All records of the session, also those that the model would not see.
@@ -99,37 +140,59 @@ impl Place {
         file.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    pub async fn say(&self, model: &Model, prompt: &str) -> Turned {
-        self.say_with(model, prompt, |asked| asked).await
+    pub fn say(&self, model: &Model, prompt: &str) -> Turned {
+        self.say_with(model, prompt, |config| config)
     }
 
-    pub async fn say_with(
+    pub fn say_with(
         &self,
         model: &Model,
         prompt: &str,
-        change: impl for<'a> Fn(Asked<'a>) -> Asked<'a>,
+        change: impl Fn(TurnConfig) -> TurnConfig,
     ) -> Turned {
-        self.say_until(model, prompt, change, None).await
+        self.say_until(model, prompt, change, None)
     }
 
     /// Says something, and stops the turn when something is seen that begins so.
-    pub async fn say_until(
+    pub fn say_until(
         &self,
         model: &Model,
         prompt: &str,
-        change: impl for<'a> Fn(Asked<'a>) -> Asked<'a>,
+        change: impl Fn(TurnConfig) -> TurnConfig,
         enough: Option<&str>,
     ) -> Turned {
-        let mut conversation = self.open();
-        conversation.say(prompt, Timestamp::now()).unwrap();
+        let config = change(self.config());
+        self.ask(&mut *self.open(), model, Some(prompt), agent(), config, enough)
+    }
+
+    /// How a turn goes here.
+    pub fn config(&self) -> TurnConfig {
         let retries = RetryPolicy { retries: 0, ..RetryPolicy::default() };
         let client = Client::new(Options { retries, ..Options::default() });
-        let agent = agent();
-        let grants = self.grants();
-        let asked = change(Asked { grants: Some(&grants), ..Asked::new(&client, model, &agent) });
+        let grants = Some(self.grants());
+        TurnConfig { client: Arc::new(client), grants, ..TurnConfig::default() }
+    }
+
+    /// Asks what waits, or a prompt.
+    pub fn ask(
+        &self,
+        conversation: &mut dyn Conversation,
+        model: &Model,
+        prompt: Option<&str>,
+        agent: Agent,
+        config: TurnConfig,
+        enough: Option<&str>,
+    ) -> Turned {
+        let agents = Configured(agent);
+        let environment = unlocked();
+        let agent = Some(agents.0.name.as_str());
+        let options =
+            AskOptions { agents: &agents, agent, prompt, config, ..AskOptions::new(&environment) };
+        let mut prepared = prepare(conversation, &options).unwrap();
+        *prepared.model_mut() = model.clone();
         let (mut seen, is_enough) = (Vec::new(), Cell::new(false));
-        let mut watch = |happened: Seen<'_>| match happened {
-            Seen::Event(_) => {}
+        let mut watch = |happened: TurnEvent| match happened {
+            TurnEvent::Stream(_) => {}
             other => {
                 let other = format!("{other:?}");
                 is_enough.set(enough.is_some_and(|enough| other.starts_with(enough)));
@@ -138,13 +201,44 @@ impl Place {
         };
         // The turn looks at this again with whatever it does next, so nobody has to wake it.
         let stop = poll_fn(|_| if is_enough.get() { Poll::Ready(()) } else { Poll::Pending });
-        let outcome = drive(&asked, &mut *conversation, &mut watch, stop).await.unwrap();
+        let outcome = prepared.ask_blocking(&mut watch, stop).unwrap();
         Turned { outcome, seen }
     }
+
+    /// Puts a summary in the place of what was said.
+    pub fn compact(
+        &self,
+        conversation: &mut dyn Conversation,
+        model: &Model,
+    ) -> Result<Compacted, NotCompacted> {
+        let agents = Configured(agent());
+        let environment = unlocked();
+        let options = AskOptions {
+            agents: &agents,
+            agent: Some("tiny"),
+            needs_question: false,
+            config: self.config(),
+            ..AskOptions::new(&environment)
+        };
+        let mut prepared = prepare(conversation, &options).unwrap();
+        *prepared.model_mut() = model.clone();
+        prepared.compact_blocking(std::future::pending())
+    }
+}
+
+/// Where models need no keys.
+fn unlocked() -> Surroundings {
+    let mut environment = Surroundings::default();
+    environment.allow_no_key = true;
+    environment
 }
 
 impl Turned {
     pub fn saw(&self, what: &str) -> bool {
         self.seen.iter().any(|seen| seen.starts_with(what))
+    }
+
+    pub fn is_done(&self) -> bool {
+        matches!(self.outcome.end, TurnEnd::Done)
     }
 }

@@ -114,7 +114,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     interrupt::exit_on_second();
     let asked = block_on(ask(args, &adapter, &request))?;
     let done = asked.and_then(|asked| conclude(args, adapter.model(), asked));
-    done.map_err(|failure| local::explain(failure, serving.as_ref()))
+    done.map_err(|failure| local::explain(failure, serving.as_deref()))
 }
 
 /// What is asked, before any provider's wire format.

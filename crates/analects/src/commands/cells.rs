@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use analects_formats::msgfile::item::{ItemError, ItemErrorKind};
 use analects_formats::msgfile::{
-    self, Choice, Document, Edited, Kind, Rewound, Splice, find_cells, find_one,
+    self, Document, Edited, Kind, Rewound, Splice, find_cells, find_one,
 };
 use analects_store::vfs::Disk;
 use analects_store::{PictureConsent, StoreError, create_file, real_path};
 
+use super::chat::CallArgs;
 use super::reading;
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
@@ -120,9 +121,9 @@ fn remark_summed_up(path: &Path, cells: &[String]) {
     ));
 }
 
-/// Says so if a summary stands for cells that are chosen.
-pub fn remark_chosen(path: &Path, document: &Document, choice: &Choice) {
-    let lists = choice.include.iter().chain(&choice.exclude);
+/// Says so if a summary stands for cells that are chosen for a call.
+pub fn remark_chosen(path: &Path, document: &Document, args: &CallArgs) {
+    let lists = args.include.iter().chain(&args.exclude);
     let cells = lists.filter_map(|list| find_cells(document, list).ok()).flatten();
     let cells: BTreeSet<usize> = cells.collect();
     let cells: Vec<usize> = cells.into_iter().collect();

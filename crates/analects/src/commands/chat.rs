@@ -1,27 +1,20 @@
 //! `chat`: says something, asks a model, and keeps both.
 
-mod arrived;
 mod asking;
 mod broken;
-mod choosing;
+mod call;
 mod dry_run;
 mod in_file;
 mod in_store;
 mod interactive;
-mod manner;
+mod options;
 mod pictures;
-mod waiting;
 mod watch;
-mod who;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_formats::msgfile;
-use analects_runtime::{Conversation, attach_file, attached};
-use analects_store::vfs::Disk;
-use analects_store::{FileGrants, real_path};
-use jiff::Timestamp;
 
 use crate::config::Config;
 use crate::connection::{Connection, seconds};
@@ -29,20 +22,15 @@ use crate::failure::Failure;
 use crate::piped::{is_terminal, piped};
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-pub use arrived::Arrived;
 pub use asking::in_words;
 pub use broken::to_ask_in_session;
-use choosing::Choosing;
-pub use dry_run::with_reminders;
-pub use in_file::next_turn;
+pub use call::{Call, Said, explain, tell_notes};
 use in_file::{chat_in_file, still_waits};
 use in_store::chat_in_store;
 pub use in_store::{go_on, open};
 pub use interactive::{Place, Session};
-pub use manner::{LimitArgs, Manner, vocabulary};
+pub use options::{CallArgs, LimitArgs, turn_config};
 pub use pictures::allowed as allowed_pictures;
-use waiting::Course;
-pub use who::{Wanted, Who, usual_agent};
 
 /// Say something to a model, and keep the conversation
 ///
@@ -106,7 +94,7 @@ pub struct Args {
     settle: Option<Duration>,
 
     #[command(flatten)]
-    choosing: Choosing,
+    call: CallArgs,
 
     #[command(flatten)]
     connection: Connection,
@@ -115,68 +103,60 @@ pub struct Args {
 pub fn run(args: Args) -> Result<(), Failure> {
     let mut surroundings = Surroundings::of_process()?;
     args.connection.allow(&mut surroundings);
-    surroundings.models.allow_no_key |= args.choosing.dry_run;
-    let options = args.connection.options(&surroundings)?;
-    let (file, words) = split_file(args.words)?;
+    surroundings.models.allow_no_key |= args.call.dry_run;
+    let done = run_in(args, &surroundings);
+    done.map_err(|failure| surroundings.explain(failure))
+}
+
+fn run_in(mut args: Args, surroundings: &Surroundings) -> Result<(), Failure> {
+    let options = args.connection.options(surroundings)?;
+    let records = options.record.is_some();
+    let (file, words) = split_file(std::mem::take(&mut args.words))?;
     match &file {
         Some(file) => args.connection.spare(file)?,
-        None => args.choosing.without_file()?,
+        None => args.call.without_file()?,
     }
     // What is asked is typed into the file; stdin may be a pipe that never ends.
     let prompt = if args.watch { None } else { prompt(&words)? };
-    let agent = args.agent.as_deref().or(args.choosing.set_default_agent.as_deref());
-    let wanted = Wanted { model: args.model.as_deref(), agent };
-    let config = Config::read_for(wanted.model, wanted.agent, &surroundings)?;
-    let last = args.continue_last;
-    let mut manner = Manner::new(options, args.limits.limits(), &config, &surroundings);
-    manner.streams = !args.choosing.no_stream;
-    let is_other = args.choosing.dry_run || args.watch;
-    let named_pictures = msgfile::pictures_in(&words.join(" "));
+    let agent = args.agent.clone().or(args.call.set_default_agent.clone());
+    let config = Config::read_for(args.model.as_deref(), agent.as_deref(), surroundings)?;
+    let turn = turn_config(options, args.limits.limits(), &config, surroundings);
+    let pictures = msgfile::pictures_in(&words.join(" "));
     if let Some(file) = &file
-        && !args.choosing.dry_run
+        && !args.call.dry_run
     {
-        pictures::allow(file, &named_pictures, &surroundings)?;
-        pictures::ask(file, args.choosing.pictures, &config, &surroundings)?;
+        pictures::allow(file, &pictures, surroundings)?;
+        pictures::ask(file, args.call.pictures, &config, surroundings)?;
     }
+    let is_other = args.call.dry_run || args.watch;
     if prompt.is_none() && !is_other && is_terminal() && !waits(file.as_deref()) {
-        let place = place(&surroundings, file, last)?;
-        let agent = agent.map(str::to_string);
-        let (model, choosing, files) = (args.model, args.choosing, args.files);
-        let session = Session { config, manner, choosing, place, model, agent, files };
-        let done = session.run(&surroundings);
-        return done.map_err(|failure| surroundings.explain(failure));
+        let place = place(surroundings, file, args.continue_last)?;
+        let (model, call, files) = (args.model, args.call, args.files);
+        let session = Session { config, turn, records, call, place, model, agent, files };
+        return session.run(surroundings);
     }
-    let said = Said { prompt, files: args.files, pictures: named_pictures, ..Said::default() };
     let call = Call {
-        surroundings: &surroundings,
+        surroundings,
         config: &config,
-        wanted,
-        choosing: &args.choosing,
-        manner: &manner,
+        model: args.model.as_deref(),
+        agent: agent.as_deref(),
+        args: &args.call,
+        turn: &turn,
+        records,
     };
-    let done = match file {
+    if args.watch {
+        return watch::watch(call, file.as_deref(), &words, args.settle);
+    }
+    let mut said = Said { prompt, files: args.files, pictures, ..Said::default() };
+    match file {
         Some(_) if args.continue_last => Err(no_last_file()),
-        Some(_) if args.watch && !words.is_empty() => Err(Failure::usage(
-            "with --watch, questions are typed into the file",
-            "leave out the prompt, or ask it first without --watch",
-        )),
-        Some(file) if args.watch => {
-            args.choosing.for_many("a watch has many")?;
-            watch::watch(call, &file, args.settle)
-        }
-        None if args.watch => Err(Failure::usage(
-            "--watch needs a file to watch",
-            "name one, such as analects chat --watch talk.msg.md",
-        )),
         Some(file) => {
-            let prompt = said.prompt.clone();
-            let done = chat_in_file(call, &file, said);
+            let done = chat_in_file(call, &file, &mut said);
             let places = &surroundings.places;
-            done.map_err(|failure| still_waits(failure, &file, prompt.as_deref(), places))
+            done.map_err(|failure| still_waits(failure, &file, &said, places))
         }
-        None => chat_in_store(call, last, said),
-    };
-    done.map_err(|failure| surroundings.explain(failure))
+        None => chat_in_store(call, args.continue_last, &mut said),
+    }
 }
 
 fn no_last_file() -> Failure {
@@ -203,77 +183,10 @@ fn place(
         Some(path) => Ok(Place::File(path)),
         None => {
             let sessions = Sessions::of(surroundings);
-            let name = match continue_last {
-                true => sessions.find(None)?,
-                false => sessions.new_name(),
-            };
+            let name = if continue_last { sessions.find(None)? } else { sessions.new_name() };
             Ok(Place::Store { sessions, name })
         }
     }
-}
-
-/// Everything that a call knows before it looks at the conversation.
-#[derive(Clone, Copy)]
-struct Call<'a> {
-    surroundings: &'a Surroundings,
-    config: &'a Config,
-    wanted: Wanted<'a>,
-    choosing: &'a Choosing,
-    manner: &'a Manner,
-}
-
-impl Call<'_> {
-    /// How far this call goes. Cells are chosen among those that are there, and a recording holds one answer: what
-    /// waits for another agent is left to a further call.
-    fn course(self) -> Course {
-        let choice = self.choosing.choice();
-        let is_kept = self.choosing.save && !choice.is_empty();
-        match is_kept || (choice.is_empty() && self.manner.options.record.is_some()) {
-            true => Course::of_one(""),
-            false => Course::of(&choice),
-        }
-    }
-}
-
-/// What the person says.
-#[derive(Debug, Default)]
-pub struct Said {
-    /// In words.
-    pub prompt: Option<String>,
-    /// Files that the model is to see.
-    pub files: Vec<PathBuf>,
-    /// Pictures that the person names in this call.
-    pub pictures: Vec<String>,
-    /// What of it is in the conversation.
-    pub arrived: Arrived,
-}
-
-impl Said {
-    /// Refuses files that cannot be shown, before anything is written because of them.
-    fn check(&self, conversation: &Path) -> Result<(), Failure> {
-        let folder = folder_of(conversation);
-        self.files.iter().try_for_each(|file| attached(&folder, file).map(drop))?;
-        Ok(())
-    }
-
-    /// Puts it into a conversation: first what is shown, then what is said about it.
-    fn into(self, conversation: &mut dyn Conversation, grants: &FileGrants) -> Result<(), Failure> {
-        for file in &self.files {
-            attach_file(conversation, grants, file, "chat --file", Timestamp::now())?;
-            self.arrived.add_file();
-        }
-        if let Some(prompt) = self.prompt {
-            conversation.say(&prompt, Timestamp::now())?;
-            self.arrived.add_prompt();
-        }
-        Ok(())
-    }
-}
-
-/// The folder that a conversation is in, also if it is named by a link.
-fn folder_of(path: &Path) -> PathBuf {
-    let path = real_path(&Disk, path).unwrap_or_else(|_| path.to_path_buf());
-    path.parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
 /// The first word is the file if it is named like one. A sentence may end in a file's name, so with

@@ -1,17 +1,19 @@
 //! `compact`: a summary in the place of the earlier part of a conversation.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use analects_client::{Client, Model, resolve};
+use analects_client::resolve;
 use analects_core::{Body, Message};
 use analects_runtime::{
-    Compacted, Conversation, FileConversation, NotCompacted, compact, undo_compaction,
+    AskOptions, Compacted, Conversation, FileConversation, NotCompacted, Prepared, prepare,
+    undo_compaction,
 };
 use serde::Serialize;
 
-use super::chat::{self, Manner, Wanted, Who, in_words};
+use super::chat::{self, in_words};
 use crate::config::Config;
-use crate::connection::{Connection, block_on};
+use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
@@ -76,9 +78,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let done = match (is_file, args.undo) {
         (true, true) => undo(&mut open(path, &surroundings)?),
-        (true, false) => in_file(args, path, &surroundings),
+        (true, false) => args.compact(&surroundings, &mut open(path, &surroundings)?),
         (false, true) => undo(&mut stored(&args.target, &surroundings)?),
-        (false, false) => in_store(args, &surroundings),
+        (false, false) => args.compact(&surroundings, &mut stored(&args.target, &surroundings)?),
     };
     done.map_err(|failure| surroundings.explain(failure))
 }
@@ -107,59 +109,51 @@ pub fn undo(conversation: &mut dyn Conversation) -> Result<(), Failure> {
     Err(Failure::not_found("there is no compaction to take back"))
 }
 
-fn in_file(args: &Args, path: &Path, surroundings: &Surroundings) -> Result<(), Failure> {
-    let config = Config::read(surroundings)?;
-    let mut conversation = open(path, surroundings)?;
-    let document = conversation.document();
-    let who =
-        args.who(surroundings, |wanted, models| Who::of_file(document, wanted, models, &config))?;
-    args.compact(who, &config, surroundings, &mut conversation)
-}
-
-fn in_store(args: &Args, surroundings: &Surroundings) -> Result<(), Failure> {
-    let config = Config::read(surroundings)?;
-    let mut conversation = stored(&args.target, surroundings)?;
-    let who = args.who(surroundings, |wanted, models| {
-        Who::of_store(&conversation, wanted, models, &config)
-    })?;
-    args.compact(who, &config, surroundings, &mut conversation)
-}
-
 impl Args {
-    /// Who goes on with the conversation. A model that was named only writes the summary, and no other needs a
+    /// Finds who goes on with the conversation. A model that was named only writes the summary, and no other needs a
     /// key then; unless there is no other.
-    fn who(
+    fn prepare<'c>(
         &self,
-        surroundings: &Surroundings,
-        find: impl Fn(Wanted<'_>, &analects_client::Surroundings) -> Result<Who, Failure>,
-    ) -> Result<Who, Failure> {
-        let Some(model) = self.model.as_deref() else {
-            let wanted = Wanted { model: None, agent: self.agent.as_deref() };
-            return find(wanted, &surroundings.models);
-        };
-        let mut models = surroundings.models.clone();
-        models.allow_no_key = true;
-        let wanted = |model| Wanted { model, agent: self.agent.as_deref() };
-        find(wanted(None), &models).or_else(|_| find(wanted(Some(model)), &models))
-    }
-
-    fn compact(
-        &self,
-        mut who: Who,
         config: &Config,
         surroundings: &Surroundings,
-        conversation: &mut dyn Conversation,
-    ) -> Result<(), Failure> {
-        let options = self.connection.options(surroundings)?;
+        conversation: &'c mut dyn Conversation,
+    ) -> Result<Prepared<&'c mut dyn Conversation>, Failure> {
+        let mut environment = surroundings.models.clone();
+        environment.allow_no_key |= self.model.is_some();
         let limits = analects_runtime::turn::Limits::default();
-        let mut manner = Manner::new(options, limits, config, surroundings);
+        let client = self.connection.options(surroundings)?;
+        let mut options = AskOptions {
+            agents: config,
+            agent: self.agent.as_deref(),
+            needs_question: false,
+            config: chat::turn_config(client, limits, config, surroundings),
+            ..AskOptions::new(&environment)
+        };
+        if self.model.is_some() && prepare(&mut *conversation, &options).is_err() {
+            options.model = self.model.as_deref();
+        }
+        let prepared = prepare(conversation, &options);
+        let mut prepared =
+            prepared.map_err(|error| chat::explain(error, config, &surroundings.models))?;
+        chat::tell_notes(prepared.notes());
         if let Some(name) = &self.model {
             let name = config.model(name)?;
             let mut model = resolve(&name, &surroundings.models)?;
             local::ready(&mut model, Some(&name), surroundings)?;
-            manner.summariser = Some(model);
+            prepared.config_mut().summariser = Some(model);
         }
-        let compacted = compact_here(&mut who, &manner, surroundings, conversation)?;
+        Ok(prepared)
+    }
+
+    fn compact(
+        &self,
+        surroundings: &Surroundings,
+        conversation: &mut dyn Conversation,
+    ) -> Result<(), Failure> {
+        let config = Config::read(surroundings)?;
+        let mut prepared = self.prepare(&config, surroundings, conversation)?;
+        let compacted = compact_here(&mut prepared, surroundings)?;
+        drop(prepared);
         let summary = last_summary(conversation);
         if self.json {
             return ui::print_json(&Done {
@@ -179,47 +173,34 @@ impl Args {
 
 /// The summary that stands first in what the model sees now.
 pub fn last_summary(conversation: &dyn Conversation) -> String {
-    let decoded = conversation.messages();
-    let chain = conversation.chain(&decoded);
+    let snapshot = conversation.snapshot();
+    let chain = snapshot.chain();
     let is_summary = |message: &&&Message| matches!(message.body, Body::Summary(_));
     chain.messages.iter().find(is_summary).map(|message| message.text()).unwrap_or_default()
 }
 
 /// Compacts a conversation now, because a person wants it.
-pub fn compact_here(
-    who: &mut Who,
-    manner: &Manner,
+pub fn compact_here<C: Conversation>(
+    prepared: &mut Prepared<C>,
     surroundings: &Surroundings,
-    conversation: &mut dyn Conversation,
 ) -> Result<Compacted, Failure> {
-    let is_writer = manner.summariser.is_none();
-    // Without being asked, the model that answers needs no server for a summary by another one.
-    let serving = match is_writer {
-        true => local::ready(&mut who.model, None, surroundings)?,
-        false => None,
-    };
-    let client = Client::new(manner.options.clone());
-    let vocabulary = chat::vocabulary(serving.as_ref());
-    let asked = manner.asked(&client, who, vocabulary.as_ref());
-    ui::progress(&format!("{} writes a summary …", writer(manner, who)));
-    interrupt::exit_on_second();
-    let done = block_on(async {
-        tokio::select! {
-            done = compact(&asked, conversation) => Some(done),
-            () = interrupt::first() => None,
+    let writer = match prepared.config_mut().summariser.clone() {
+        // Without being asked, the model that answers needs no server for a summary by another one.
+        Some(writer) => writer,
+        None => {
+            let serving = local::ready(prepared.model_mut(), None, surroundings)?;
+            if let Some(serving) = serving {
+                let vocabulary = local::Vocabulary(serving);
+                prepared.config_mut().tokenizer = Some(Arc::new(vocabulary));
+            }
+            prepared.agent().model.clone()
         }
-    })?;
+    };
+    ui::progress(&format!("{}/{} writes a summary …", writer.provider, writer.name));
+    interrupt::exit_on_second();
+    let done = prepared.compact_blocking(interrupt::first());
     ui::progress("");
-    match done {
-        None => Err(Failure::stopped()),
-        Some(Ok(compacted)) => Ok(compacted),
-        Some(Err(not)) => Err(failure(not)),
-    }
-}
-
-fn writer(manner: &Manner, who: &Who) -> String {
-    let Model { provider, name, .. } = manner.summariser.as_ref().unwrap_or(&who.model);
-    format!("{provider}/{name}")
+    done.map_err(failure)
 }
 
 fn failure(not: NotCompacted) -> Failure {
@@ -227,6 +208,10 @@ fn failure(not: NotCompacted) -> Failure {
         NotCompacted::NotNow(why) => {
             let failure = Failure::input(format!("nothing to compact: {why}"));
             failure.or_hint("analects context shows what would be sent")
+        }
+        NotCompacted::Stopped => Failure::stopped(),
+        NotCompacted::CellsChosen | NotCompacted::OverBudget(_) => {
+            Failure::of_model(not.to_string())
         }
         NotCompacted::Failed(error) => Failure::from(*error),
         NotCompacted::Useless(why) => {

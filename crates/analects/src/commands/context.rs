@@ -2,21 +2,19 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use analects_client::Client;
-use analects_context::{Calibration, Count, Fate, Plan, Precision, Row, count_tokens_from_usage};
-use analects_core::{Chain, Message, MessageId, Problem, chain};
-use analects_formats::Decoded;
-use analects_formats::msgfile::{
-    Choice, Document, Kind, ShowProblem, cell_names, session_of, set_attributes,
+use analects_context::{Count, Fate, Precision, Row, count_tokens_from_usage};
+use analects_core::{Message, MessageId, Problem};
+use analects_formats::msgfile::ShowProblem;
+use analects_runtime::{
+    AskOptions, Conversation, FileConversation, NamedPicture, PrepareError, Prepared,
+    ResolvedAgent, TurnConfig, TurnPlan, prepare,
 };
-use analects_local::Serving;
-use analects_runtime::{Asked, Conversation, NamedPicture, file_messages, named_pictures};
-use analects_store::{Journal, StoreError};
+use analects_store::FileGrants;
 use serde::Serialize;
 
-use super::cells;
-use super::chat::{self, Wanted, Who};
+use super::chat::{self, Call, CallArgs, Said};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
@@ -75,23 +73,17 @@ pub struct Args {
 
 impl Args {
     /// To look at a conversation whose next answer somebody is wanted for.
-    pub fn of(target: String, wanted: Wanted<'_>) -> Args {
-        let [model, agent] = [wanted.model, wanted.agent].map(|name| name.map(str::to_string));
+    pub fn of(target: String, model: Option<&str>, agent: Option<&str>) -> Args {
         Args {
             target,
-            model,
-            agent,
+            model: model.map(str::to_string),
+            agent: agent.map(str::to_string),
             include: Vec::new(),
             exclude: Vec::new(),
             pictures: false,
             request: false,
             json: false,
         }
-    }
-
-    fn choice(&self) -> Choice {
-        let (include, exclude) = (self.include.clone(), self.exclude.clone());
-        Choice { include, exclude, asked: None }
     }
 }
 
@@ -163,116 +155,114 @@ fn print_pictures(pictures: &[NamedPicture]) -> Result<(), Failure> {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let mut surroundings = Surroundings::of_process()?;
     surroundings.models.allow_no_key = true;
-    let wanted = Wanted { model: args.model.as_deref(), agent: args.agent.as_deref() };
-    let config = Config::read_for(wanted.model, wanted.agent, &surroundings)?;
+    let config = Config::read_for(args.model.as_deref(), args.agent.as_deref(), &surroundings)?;
     let path = Path::new(&args.target);
     if args.target.ends_with(".jsonl") && path.is_file() {
         let text = format!("{}: a transcript is looked at as a session", args.target);
         let hint = "name the session; a file from elsewhere becomes one by analects session import";
         return Err(Failure::usage(text, hint));
     }
+    let chosen = CallArgs {
+        include: args.include.clone(),
+        exclude: args.exclude.clone(),
+        pictures: args.pictures,
+        ..CallArgs::default()
+    };
+    let grants = Some(FileGrants::of(&surroundings.places));
+    let call = Call {
+        surroundings: &surroundings,
+        config: &config,
+        model: args.model.as_deref(),
+        agent: args.agent.as_deref(),
+        args: &chosen,
+        turn: &TurnConfig { grants, ..TurnConfig::default() },
+        records: false,
+    };
     if args.target.ends_with(".md") || path.is_file() {
-        let document = analects_store::read_message_file(path)?;
-        if document.kind() == Kind::Plain {
-            return Err(StoreError::NotAMessageFile { path: path.to_path_buf() }.into());
-        }
-        let mut choice = args.choice();
-        let turn = chat::next_turn(&document, &choice, wanted, None);
-        let wanted = Wanted { agent: wanted.agent.or(turn.agent.as_deref()), ..wanted };
-        let who = Who::of_file(&document, wanted, &surroundings.models, &config)?;
-        let serving = local::serving(&who.model, &surroundings);
-        if let Some(words) = turn.in_words(&choice, &who.agent.name) {
-            ui::remark(&words);
-        }
-        choice.exclude.extend(turn.left);
-        let document = chosen(path, document, &choice)?;
-        let journal = Journal::of(&surroundings.places);
-        let document = chat::with_reminders(document, path, &surroundings, &journal)?;
-        let allowed = chat::allowed_pictures(path, args.pictures, &config, &surroundings);
-        journal::remark(path, &document, &surroundings.places);
-        let decoded = file_messages(&document, path, &allowed, &journal);
-        let pictures = named_pictures(&document, path, &allowed);
-        let names = cell_names(&document, &session_of(&path.to_string_lossy()));
-        let seen = Seen { decoded: &decoded, chain: &chain(&decoded.messages), names, pictures };
-        return show(args, &who, &seen, &Calibration::default(), serving.as_ref());
+        return of_file(args, call, path);
     }
-    if !args.include.is_empty() || !args.exclude.is_empty() {
+    if chosen.has_choice() {
         let message = "--include and --exclude choose cells of a file, and this is a session";
         return Err(Failure::usage(message, "leave them out, or name a message file"));
     }
     let sessions = Sessions::of(&surroundings);
     let conversation = chat::open(&sessions, sessions.find(Some(&args.target))?)?;
-    let who = Who::of_store(&conversation, wanted, &surroundings.models, &config)?;
-    let serving = local::serving(&who.model, &surroundings);
-    let decoded = conversation.messages();
-    let names = HashMap::new();
-    let chain = &conversation.chain(&decoded);
-    let seen = Seen { decoded: &decoded, chain, names, pictures: Vec::new() };
-    show(args, &who, &seen, &conversation.notes().calibration, serving.as_ref())
+    let mut conversation = conversation.rehearse();
+    let said = Said::default();
+    let options = AskOptions { needs_question: false, ..call.options(&said, Default::default()) };
+    let prepared = prepare(&mut conversation, &options).map_err(|error| call.explain(error))?;
+    show(args, call, prepared, &HashMap::new(), &[])
 }
 
-/// The file with the cells hidden that would not be sent.
-fn chosen(path: &Path, document: Document, choice: &Choice) -> Result<Document, Failure> {
-    if choice.is_empty() {
-        return Ok(document);
-    }
-    let source = choice.changes(&document).and_then(|changes| set_attributes(&document, &changes));
-    let source = source.map_err(|error| cells::explain(path, &error))?;
-    Ok(document.with_source(source))
+fn of_file(args: &Args, call: Call<'_>, path: &Path) -> Result<(), Failure> {
+    let places = &call.surroundings.places;
+    let document = analects_store::read_message_file(path)?;
+    let mut conversation = FileConversation::rehearse_document(path, document, places)?;
+    let is_wanted = args.pictures;
+    let pictures = chat::allowed_pictures(path, is_wanted, call.config, call.surroundings);
+    conversation.allow_pictures(pictures);
+    journal::remark(path, conversation.document(), places);
+    let said = Said::default();
+    let chosen = call.args.choose(path, &conversation)?;
+    let options = AskOptions { needs_question: false, ..call.options(&said, chosen) };
+    let prepared = call.queue().prepare(&mut conversation, &options);
+    let prepared = prepared.and_then(|prepared| prepared.ok_or(PrepareError::NothingToAsk));
+    let mut prepared = prepared.map_err(|error| call.explain(error))?;
+    call.tell_of_queue(&prepared);
+    // Who answers may be named in the file, which changes no cell's name.
+    prepared.write()?;
+    let names = prepared.conversation().cell_names();
+    let pictures = prepared.conversation().named_pictures();
+    show(args, call, prepared, &names, &pictures)
 }
 
-/// A conversation, and what the model would see of it.
-struct Seen<'a> {
-    decoded: &'a Decoded,
-    chain: &'a Chain<'a>,
-    /// The cells of the messages, if they have any.
-    names: HashMap<MessageId, String>,
-    /// The pictures that a message file names.
-    pictures: Vec<NamedPicture>,
-}
-
-fn show(
+fn show<C: Conversation>(
     args: &Args,
-    who: &Who,
-    seen: &Seen<'_>,
-    calibration: &Calibration,
-    serving: Option<&Serving>,
+    call: Call<'_>,
+    mut prepared: Prepared<C>,
+    names: &HashMap<MessageId, String>,
+    pictures: &[NamedPicture],
 ) -> Result<(), Failure> {
-    let Seen { decoded, chain, names, pictures } = seen;
+    chat::tell_notes(prepared.notes());
+    if let Some(vocabulary) = local::vocabulary(&prepared.agent().model, call.surroundings) {
+        prepared.config_mut().tokenizer = Some(Arc::new(vocabulary));
+    }
     let precision = if args.request { Precision::default() } else { Precision::Exact };
-    let (client, vocabulary) = (Client::default(), chat::vocabulary(serving));
-    let tokenizer = vocabulary.as_ref().map(|vocabulary| vocabulary as _);
-    let asked = Asked { tokenizer, ..Asked::new(&client, &who.model, &who.agent) };
-    let plan = asked.plan(chain, calibration, precision);
-    let used = asked.used(chain, calibration);
+    let planned = prepared.plan(precision)?;
+    for text in &planned.reminders {
+        ui::remark(&format!("the model would be told: {text}"));
+    }
+    let ready = planned.plan.ready();
+    let ready = ready.map_err(|why| Failure::input(why.to_string()).or_hint(why.hint()));
     if args.request {
-        let request =
-            plan.ready().map_err(|why| Failure::input(why.to_string()).or_hint(why.hint()))?;
-        return outgoing::print(&who.model, request);
+        return outgoing::print(&prepared.agent().model, ready?);
     }
     if args.json {
-        return ui::print_json(&as_json(who, &plan, used, seen));
+        return ui::print_json(&as_json(prepared.agent(), &planned, names, pictures));
     }
-    let problems: Vec<Problem> = decoded
+    let problems: Vec<Problem> = planned
         .problems
         .iter()
-        .chain(&plan.notes)
+        .chain(&planned.plan.notes)
         .filter(|it| super::reading::is_serious(it))
         .cloned()
         .collect();
     ui::report_problems(&args.target, b"", &problems);
-    print_table(who, &plan, used, chain, names)?;
+    print_table(prepared.agent(), &planned, names)?;
     print_pictures(pictures)?;
-    match plan.ready() {
-        Ok(_) => Ok(()),
-        Err(why) => Err(Failure::input(why.to_string()).or_hint(why.hint())),
-    }
+    ready.map(drop)
 }
 
-fn as_json<'a>(who: &'a Who, plan: &'a Plan, used: Count, seen: &'a Seen<'_>) -> Shown<'a> {
+fn as_json<'a>(
+    responder: &'a ResolvedAgent,
+    planned: &'a TurnPlan,
+    names: &'a HashMap<MessageId, String>,
+    pictures: &'a [NamedPicture],
+) -> Shown<'a> {
+    let plan = &planned.plan;
     let row = |row: &'a Row| ShownRow {
         id: &row.id,
-        cell: seen.names.get(&row.id).map(String::as_str),
+        cell: names.get(&row.id).map(String::as_str),
         role: row.role.as_str(),
         fate: row.fate.as_str(),
         why: row.why,
@@ -280,30 +270,29 @@ fn as_json<'a>(who: &'a Who, plan: &'a Plan, used: Count, seen: &'a Seen<'_>) ->
         whole: row.whole,
     };
     Shown {
-        model: format!("{}/{}", who.model.provider, who.model.name),
-        agent: &who.agent.name,
+        model: format!("{}/{}", responder.model.provider, responder.model.name),
+        agent: &responder.agent.name,
         window: plan.budget.window,
         reserved: plan.budget.reserved,
         limit: plan.budget.limit(),
         count: plan.count,
-        used,
+        used: planned.used,
         system: plan.system,
         tools: plan.tools,
         fits: plan.ready().is_ok(),
         needs_summary: plan.needs_summary.iter().map(|id| (**id).to_string()).collect(),
         messages: plan.rows.iter().map(row).collect(),
-        pictures: seen.pictures.iter().map(ShownPicture::of).collect(),
+        pictures: pictures.iter().map(ShownPicture::of).collect(),
         notes: plan.notes.iter().map(ShowProblem::from).collect(),
     }
 }
 
 fn print_table(
-    who: &Who,
-    plan: &Plan,
-    used: Count,
-    chain: &Chain<'_>,
+    responder: &ResolvedAgent,
+    planned: &TurnPlan,
     names: &HashMap<MessageId, String>,
 ) -> Result<(), Failure> {
+    let TurnPlan { plan, messages, used, .. } = planned;
     let mut rows: Vec<[String; 5]> = Vec::new();
     if plan.system.tokens > 0 {
         rows.push([
@@ -314,8 +303,8 @@ fn print_table(
             String::new(),
         ]);
     }
-    let messages = plan.rows.iter().zip(&chain.messages).enumerate();
-    rows.extend(messages.map(|(at, (row, message))| {
+    let shown = plan.rows.iter().zip(messages).enumerate();
+    rows.extend(shown.map(|(at, (row, message))| {
         let name = names.get(&message.id).cloned();
         line(name.unwrap_or_else(|| (at + 1).to_string()), row, message)
     }));
@@ -325,9 +314,9 @@ fn print_table(
     ui::print_line("")?;
     ui::print_line(&format!(
         "{}/{}: {} of {limit} tokens; the window has {window}, of which {reserved} are for the answer",
-        who.model.provider, who.model.name, plan.count
+        responder.model.provider, responder.model.name, plan.count
     ))?;
-    let is_reported = count_tokens_from_usage(&chain.messages).is_some();
+    let is_reported = count_tokens_from_usage(&messages.iter().collect::<Vec<_>>()).is_some();
     if is_reported && used.tokens != plan.count.tokens {
         ui::print_line(&format!("by what the last answer reported, and what came since: {used}"))?;
     }

@@ -8,7 +8,7 @@ use analects_formats::msgfile::{Document, Kind, Splice, decode_named, frontmatte
 use analects_runtime::agent_name;
 use analects_store::create_file;
 
-use crate::config::{Config, check_model};
+use crate::config::{Config, check_model, no_such_agent};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::ui;
@@ -112,7 +112,10 @@ fn agent(args: &Args, config: &Config) -> Result<Option<Agent>, Failure> {
         (Some(name), model) => {
             let known = config.agent(name)?;
             if known.is_none() && model.is_none() {
-                return Err(config.no_such_agent(name, &[]));
+                let mut known = config.agent_names();
+                known.sort();
+                known.dedup();
+                return Err(no_such_agent(name, &known));
             }
             let agent = known.unwrap_or(Agent { name: name.clone(), ..Agent::default() });
             Agent { models: model.map_or(agent.models, |model| vec![model]), ..agent }

@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use analects_core::{Problem, Severity};
+use analects_core::{Agent, Problem, Severity};
 use analects_formats::msgfile::{self, Cell, Document, Kind, Unseen, invoke};
+use analects_runtime::is_askable;
 use analects_store::{StoreError, read_message_file};
 
-use super::chat::usual_agent;
 use crate::failure::Failure;
 use crate::ui;
 
@@ -27,7 +27,8 @@ pub fn read(path: &Path) -> Result<Document, Failure> {
 
 /// The agent that answers unless told otherwise, as `chat` asks; where none can be asked, the one that would be.
 pub fn default_agent(document: &Document) -> Option<String> {
-    let agent = usual_agent(document).or_else(|| document.default_agent());
+    let can_be_asked = |agent: &Agent| agent.models.iter().any(|model| is_askable(model));
+    let agent = document.default_agent_among(can_be_asked).or_else(|| document.default_agent());
     agent.map(|agent| agent.name)
 }
 

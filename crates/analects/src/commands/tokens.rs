@@ -56,8 +56,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     check_model(&model)?;
     let text = read(args)?;
     let served = resolve(&model, &surroundings.models).ok();
-    let serving = served.and_then(|model| local::serving(&model, &surroundings));
-    let vocabulary = serving.as_ref().map(local::Vocabulary);
+    let vocabulary = served.and_then(|model| local::vocabulary(&model, &surroundings));
     let mut counter = Counter::of_model(model.split_once('/').map_or(&*model, |(_, name)| name));
     if let Some(vocabulary) = &vocabulary {
         counter = counter.with_tokenizer(vocabulary);

@@ -5,13 +5,17 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
+use std::sync::Arc;
 
-use analects_client::{BaseUrl, Client, Key, Model, Options, Surroundings, Transport, resolve};
+use analects_client::{BaseUrl, Key, Model, Surroundings, Transport, resolve};
 use analects_context::{Precision, ProjectDocument, Tokenizer, count_tokens_from_usage};
+use analects_core::verbs::Change;
 use analects_core::{Agent, Block, Body, Content, Message, Raw, chain};
 use analects_local::Serving;
 use analects_providers::Api;
-use analects_runtime::{Asked, Conversation, FileConversation, drive};
+use analects_runtime::{
+    AskOptions, Conversation, FileConversation, ResolvedAgent, TurnConfig, TurnEnd, prepare,
+};
 use analects_store::Places;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -53,9 +57,9 @@ fn read_tokens(answer: &Message) -> u64 {
 }
 
 #[derive(Debug)]
-struct Vocabulary<'s>(&'s Serving);
+struct Vocabulary(Arc<Serving>);
 
-impl Tokenizer for Vocabulary<'_> {
+impl Tokenizer for Vocabulary {
     fn name(&self) -> &str {
         "smollm2"
     }
@@ -78,13 +82,9 @@ fn agent(window: u64, answer: u64) -> Agent {
 fn open(machine: &Machine, name: &str, agent: &Agent) -> FileConversation {
     let places = Places { data: machine.path("d"), state: machine.path("s") };
     let mut conversation = FileConversation::open(&machine.path(name), &places).unwrap();
-    conversation.set_agent(agent).unwrap();
+    let resolved = ResolvedAgent::new(agent.clone(), "local/smollm2", &Surroundings::default());
+    conversation.set_responder(&resolved.unwrap()).unwrap();
     conversation
-}
-
-fn block_on<T>(work: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(work)
 }
 
 /// A history as tools leave it: progress, a blank answer, an error, two questions in a row, a result apart.
@@ -121,20 +121,25 @@ fn dirty_history() -> Vec<Message> {
 fn what_is_sent_is_normalised_and_counted_as_the_server_counts() {
     let Some(machine) = Machine::with_model("context") else { return };
     let serving = machine.local().serve("smollm2", &mut |_| {}).unwrap();
-    let (model, agent, vocabulary) = (model(&serving), agent(4000, 8), Vocabulary(&serving));
+    let serving = Arc::new(serving);
+    let (model, agent) = (model(&serving), agent(4000, 8));
     let mut conversation = open(&machine, "dirty.msg.md", &agent);
-    conversation.add(dirty_history(), Timestamp::now()).unwrap();
-    let client = Client::new(Options::default());
-    let context = [("city".to_string(), "Paris & <London>".to_string())];
-    let documents = [ProjectDocument { name: "AGENTS.md".into(), text: "Speak plainly.".into() }];
-    let asked = Asked {
-        tokenizer: Some(&vocabulary),
-        context: &context,
-        documents: &documents,
-        ..Asked::new(&client, &model, &agent)
+    let changes = dirty_history().into_iter().map(|message| Change::Append(Box::new(message)));
+    conversation.apply(changes.collect(), &[], Timestamp::now()).unwrap();
+    let environment = Surroundings::default();
+    let config = TurnConfig {
+        tokenizer: Some(Arc::new(Vocabulary(serving.clone()))),
+        context: vec![("city".to_string(), "Paris & <London>".to_string())],
+        documents: vec![ProjectDocument {
+            name: "AGENTS.md".into(),
+            text: "Speak plainly.".into(),
+        }],
+        ..TurnConfig::default()
     };
-    let decoded = conversation.messages();
-    let plan = asked.plan(&chain(&decoded.messages), &Default::default(), Precision::Exact);
+    let options = AskOptions { config, ..AskOptions::new(&environment) };
+    let mut prepared = prepare(&mut conversation, &options).unwrap();
+    *prepared.model_mut() = model.clone();
+    let plan = prepared.plan(Precision::Exact).unwrap().plan;
     let request = plan.ready().unwrap().clone();
     let body = model.encode(&request).body;
     assert_eq!(analects_testkit::validate(analects_testkit::Rules::OpenAiChat, &body), []);
@@ -147,19 +152,19 @@ fn what_is_sent_is_normalised_and_counted_as_the_server_counts() {
          <context name=\"city\">Paris &amp; &lt;London&gt;</context>"
     );
     let expected = servers_count(&serving, &model, &request);
-    let never = std::future::pending();
-    let outcome = block_on(drive(&asked, &mut conversation, &mut |_| {}, never)).unwrap();
-    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    let outcome = prepared.ask_blocking(&mut |_| {}, std::future::pending()).unwrap();
+    assert!(matches!(outcome.end, TurnEnd::Done), "{:?}", outcome.end);
     // What was planned is what the model read, to the last token.
-    assert_eq!(read_tokens(&outcome.answer), expected);
+    let answer = outcome.answer.unwrap();
+    assert_eq!(read_tokens(&answer), expected);
     let (counted, bound) = (plan.count.tokens, plan.count.error_bound);
     say(&format!("the plan counts {counted} ± {bound}, the server {expected}"));
     assert!(counted.abs_diff(expected) <= expected / 10, "{counted} against {expected}");
     // The record has the same number.
-    let messages = conversation.messages().messages;
+    let messages = conversation.snapshot().messages;
     let chain = chain(&messages);
     let used = count_tokens_from_usage(&chain.messages).unwrap();
-    let written = outcome.answer.usage.unwrap().output_tokens.unwrap();
+    let written = answer.usage.unwrap().output_tokens.unwrap();
     assert_eq!(used.count.tokens, expected + written);
     check_estimates(&serving);
 }

@@ -1,13 +1,10 @@
-//! The turn as a person sees it: the answer while it comes, then what was odd about it.
+//! The turn as a person sees it: the answer while it comes, then how it ended and what was odd about it.
 
-use analects_client::Client;
 use analects_core::{CompactTrigger, Content, Delta, Problem, Severity, StreamEvent};
-use analects_local::Serving;
-use analects_runtime::{Compacted, Conversation, Outcome, Seen, drive};
+use analects_runtime::{
+    Compacted, Conversation, NotCompacted, Outcome, Prepared, TurnEnd, TurnEvent,
+};
 
-use super::manner::{Manner, vocabulary};
-use super::who::Who;
-use crate::connection::block_on;
 use crate::ending::what_is_odd;
 use crate::failure::Failure;
 use crate::{interrupt, ui};
@@ -15,57 +12,52 @@ use crate::{interrupt, ui};
 /// What a conversation is called when something is odd about it, and the text in which that stands.
 ///
 /// The text is that of before the answer, which may come to stand above what is odd.
-pub struct Told {
+pub struct ProblemSource {
     pub name: String,
-    pub source: Vec<u8>,
+    pub text: Vec<u8>,
 }
 
 /// Asks, prints the answer, and says what was odd.
-pub fn ask(
-    who: &Who,
-    manner: &Manner,
-    serving: Option<&Serving>,
-    conversation: &mut dyn Conversation,
-    told: &Told,
+pub fn ask<C: Conversation>(
+    prepared: &mut Prepared<C>,
+    streams: bool,
+    source: &ProblemSource,
 ) -> Result<(), Failure> {
-    let client = Client::new(manner.options.clone());
-    let vocabulary = vocabulary(serving);
-    let asked = manner.asked(&client, who, vocabulary.as_ref());
     let mut answer = ui::Answer::new();
     interrupt::exit_on_second();
-    let outcome = block_on(async {
-        let mut watch = |seen: Seen<'_>| match seen {
-            Seen::Event(_) if !manner.streams => {}
-            Seen::Answer(complete) if !manner.streams => answer.print(&complete.text()),
-            seen => show(seen, &mut answer),
-        };
-        drive(&asked, conversation, &mut watch, interrupt::first()).await
-    })?;
+    let mut events = |event: TurnEvent| match event {
+        TurnEvent::Stream(_) if !streams => {}
+        TurnEvent::Answer(complete) if !streams => answer.print(&complete.text()),
+        event => show(event, &mut answer),
+    };
+    let outcome = prepared.ask_blocking(&mut events, interrupt::first());
     // Before an error is said, the line of what came ends.
     answer.end();
-    conclude(outcome?, told)?;
+    conclude(outcome?, source)?;
     answer.result()
 }
 
 /// Shows what happens while it happens.
-fn show(seen: Seen<'_>, answer: &mut ui::Answer) {
-    match seen {
-        Seen::Event(StreamEvent::BlockDelta { delta: Delta::Text(text), .. }) => {
+fn show(event: TurnEvent, answer: &mut ui::Answer) {
+    match event {
+        TurnEvent::Stream(StreamEvent::BlockDelta { delta: Delta::Text(text), .. }) => {
             answer.print(&text.as_str());
         }
-        Seen::Event(StreamEvent::BlockDelta { delta: Delta::Thinking(text), .. }) => {
+        TurnEvent::Stream(StreamEvent::BlockDelta { delta: Delta::Thinking(text), .. }) => {
             answer.think(&text.as_str());
         }
-        Seen::Event(_) | Seen::Answer(_) => {}
-        Seen::GoesOn => answer.end(),
-        Seen::Reminded(text) => ui::remark(&format!("the model is told: {text}")),
-        Seen::Summarising(name) => ui::remark(&format!("asking for a summary of {name} …")),
-        Seen::Compacting(trigger) => ui::remark(match trigger {
-            CompactTrigger::Reactive => "the conversation is too long for the model; summarising …",
-            _ => "the context is nearly full; summarising the conversation …",
-        }),
-        Seen::Compacted(compacted) => ui::remark(&in_words(compacted)),
-        Seen::NotCompacted(why) => {
+        TurnEvent::Stream(_) | TurnEvent::Answer(_) => {}
+        TurnEvent::AskingAgain => answer.end(),
+        TurnEvent::Reminded(text) => ui::remark(&format!("the model is told: {text}")),
+        TurnEvent::Summarising(name) => ui::remark(&format!("asking for a summary of {name} …")),
+        TurnEvent::Compacting(CompactTrigger::Reactive) => {
+            ui::remark("the conversation is too long for the model; summarising …");
+        }
+        TurnEvent::Compacting(_) => {
+            ui::remark("the context is nearly full; summarising the conversation …");
+        }
+        TurnEvent::Compacted(compacted) => ui::remark(&in_words(&compacted)),
+        TurnEvent::NotCompacted(why) => {
             ui::remark(&format!("warning: the conversation could not be summarised: {why}"));
         }
     }
@@ -92,27 +84,71 @@ pub fn in_words(compacted: &Compacted) -> String {
 }
 
 /// Says what is odd about a conversation that is sent, as far as that is worth it.
-pub fn report_problems(problems: Vec<Problem>, told: &Told) {
+pub fn report_problems(problems: Vec<Problem>, source: &ProblemSource) {
     let worth_it = |problem: &Problem| {
         // Hints are for `show`; that the answer broke off is what the failure says, too.
         problem.severity > Severity::Hint && problem.code != "interrupted-answer"
     };
     let problems: Vec<Problem> = problems.into_iter().filter(worth_it).collect();
-    ui::report_problems(&told.name, &told.source, &problems);
+    ui::report_problems(&source.name, &source.text, &problems);
 }
 
-fn conclude(outcome: Outcome, told: &Told) -> Result<(), Failure> {
-    report_problems(outcome.problems, told);
-    let is_empty = outcome.answer.body.content().is_none_or(Content::is_empty);
-    match outcome.error {
-        _ if outcome.stopped && is_empty => Err(Failure::unanswered()),
-        _ if outcome.stopped => Err(Failure::interrupted()),
-        Some(error) => Err(error.into()),
-        None => {
-            if let Some(text) = what_is_odd(&outcome.answer) {
+fn conclude(outcome: Outcome, source: &ProblemSource) -> Result<(), Failure> {
+    report_problems(outcome.problems, source);
+    let content = outcome.answer.as_ref().and_then(|answer| answer.body.content());
+    match outcome.end {
+        TurnEnd::Done | TurnEnd::ToolsNotRun => {
+            if let Some(text) = outcome.answer.as_ref().and_then(what_is_odd) {
                 ui::remark(&format!("warning: {text}"));
             }
             Ok(())
         }
+        TurnEnd::Stopped if content.is_none_or(Content::is_empty) => Err(Failure::unanswered()),
+        TurnEnd::Stopped => Err(Failure::interrupted()),
+        TurnEnd::Failed(error) => Err((*error).into()),
+        end => Err(not_sent(end)),
     }
+}
+
+/// Says why a question was not asked.
+fn not_sent(end: TurnEnd) -> Failure {
+    let (why, hint) = match end {
+        TurnEnd::TooLarge(too_large) => (too_large.to_string(), too_large.hint()),
+        TurnEnd::ChoiceGone => (
+            "a chosen cell was changed or removed before it was sent".to_string(),
+            "choose the cells again, as they are now",
+        ),
+        TurnEnd::NoSummary { name, why } => (
+            no_summary(&name, why.as_deref()),
+            "write one as summary=\"…\" on the cell, or set its history to include or none",
+        ),
+        TurnEnd::TooManyQuestions(asked) => (
+            format!("the model was asked {asked} times, which is the limit, and is not done"),
+            "raise --max-turns, and go on with the conversation",
+        ),
+        TurnEnd::TooCostly { spent, next, limit } => (
+            format!(
+                "the next answer costs ${next:.6} at least, and ${spent:.6} are spent, of ${limit:.6} allowed"
+            ),
+            "raise --max-cost, or compact the conversation",
+        ),
+        TurnEnd::PriceUnknown => (
+            "there is a limit for the cost, and what this model costs is not known".to_string(),
+            "leave out --max-cost, or ask a model with a known price: analects model info NAME",
+        ),
+        TurnEnd::QuestionGone
+        | TurnEnd::Done
+        | TurnEnd::ToolsNotRun
+        | TurnEnd::Stopped
+        | TurnEnd::Failed(_) => (
+            "the question was taken away before it was asked".to_string(),
+            "if it is to be asked, write it again",
+        ),
+    };
+    Failure::of_model(format!("not sent: {why}")).or_hint(hint)
+}
+
+fn no_summary(name: &str, why: Option<&NotCompacted>) -> String {
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    format!("only a summary of {name} may be sent, and there is none to be had{why}")
 }

@@ -1,63 +1,22 @@
-//! Answers that broke off: which one it is, and what to do to get another in its place.
+//! Answers that broke off: what to do to get another in their place.
 
 use std::path::Path;
 
-use analects_core::{Body, Message, MessageId, StopReason};
-use analects_formats::msgfile::{Cell, Document, Step, current_branch};
-use analects_runtime::Conversation;
+use analects_runtime::{Conversation, FileConversation, Prepared, broken_answer};
 
 use crate::failure::Failure;
 use crate::piped::is_terminal;
 use crate::shell;
 use crate::ways::HIDE_TO_ASK;
 
-/// The last answer on the branch that a file is on, if it broke off. What came of it stays, and counts as an answer.
-pub fn broken_answer(document: &Document) -> Option<Cell<'_>> {
-    // To find the branch, all messages are read; mostly there is no need for it.
-    if !document.mentions("interrupted") {
-        return None;
-    }
-    // What a summary stands for is over.
-    let is_summed_up = |step: &Step<'_>| matches!(step.message.body, Body::CompactBoundary(_));
-    let mut branch = current_branch(document).into_iter().take_while(|step| !is_summed_up(step));
-    let last = branch.find(|step| matches!(step.message.body, Body::Assistant(_)))?.cell;
-    last.broke_off().then_some(last)
+/// The last answer of a file, by its cell, if it broke off.
+pub fn broken_cell(conversation: &FileConversation) -> Option<String> {
+    conversation.cell_of(&broken_answer(&conversation.snapshot())?)
 }
 
 /// What to do to get another answer in the place of one that broke off.
-pub fn to_ask_again(path: &Path, broken: Cell<'_>) -> String {
-    let (file, cell) = (shell::path(path), broken.name());
-    format!("{HIDE_TO_ASK}analects drop {file} {}", shell::word(&cell))
-}
-
-/// Says how to ask again if this failure left an answer that broke off, other than the one that was `known`.
-pub fn if_it_broke_off(
-    failure: Failure,
-    path: &Path,
-    document: &Document,
-    known: Option<&str>,
-) -> Failure {
-    let is_new = |cell: &Cell<'_>| known != Some(&*cell.name());
-    match broken_answer(document).filter(is_new) {
-        Some(cell) => or_ask_again(failure, &to_ask_again(path, cell)),
-        None => failure,
-    }
-}
-
-/// The last answer of a conversation that the model sees, if it broke off.
-pub fn broken_message(conversation: &dyn Conversation) -> Option<MessageId> {
-    let decoded = conversation.messages();
-    let chain = conversation.chain(&decoded);
-    let is_answer = |message: &&&Message| {
-        matches!(message.body, Body::Assistant(_)) && message.why_not_sent().is_none()
-    };
-    let last = chain.messages.iter().rev().find(is_answer)?;
-    match &last.body {
-        Body::Assistant(answer) if answer.stop_reason == Some(StopReason::Interrupted) => {
-            Some(last.id.clone())
-        }
-        _ => None,
-    }
+pub fn to_ask_again(path: &Path, cell: &str) -> String {
+    format!("{HIDE_TO_ASK}analects drop {} {}", shell::path(path), shell::word(cell))
 }
 
 /// The same in a session: the question waits again once what came is hidden, and going on asks it. At a terminal,
@@ -73,7 +32,20 @@ pub fn to_ask_in_session(session: &str) -> String {
     format!("analects session resume {session}{retry}")
 }
 
-/// Adds how to ask again. Whoever ended it knows why there is no more of it.
-pub fn or_ask_again(failure: Failure, again: &str) -> Failure {
-    if failure.is_interrupted() { failure } else { failure.and_hint(again) }
+/// Says how to ask again if this failure left an answer that broke off, other than one that had before. Whoever ended
+/// it knows why there is no more of it.
+pub fn if_it_broke_off<C: Conversation>(
+    failure: Failure,
+    prepared: &Prepared<C>,
+    how: impl Fn(&C, &str) -> Option<String>,
+) -> Failure {
+    if failure.is_interrupted() {
+        return failure;
+    }
+    let broken = broken_answer(&prepared.conversation().snapshot());
+    let broken = broken.filter(|broken| Some(broken) != prepared.broken());
+    match broken.and_then(|broken| how(prepared.conversation(), &broken)) {
+        Some(again) => failure.and_hint(&again),
+        None => failure,
+    }
 }

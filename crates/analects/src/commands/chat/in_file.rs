@@ -2,84 +2,101 @@
 
 use std::path::Path;
 
-use analects_formats::msgfile::{self, AnswerDetail, Choice, Document, Kind};
-use analects_local::Serving;
-use analects_runtime::{Conversation, FileConversation};
-use analects_store::{AnswerPlace, Places, StoreError, read_message_file};
+use analects_core::verbs::Change;
+use analects_core::{Message, MessageId};
+use analects_formats::msgfile::{AnswerDetail, Document, Kind, Splice, decode_named, frontmatter};
+use analects_runtime::{
+    AnswerQueue, Conversation, FileConversation, PrepareError, Prepared, attached, prepare,
+};
+use analects_store::{AnswerPlace, LockedFile, Places, StoreError, read_message_file};
 use jiff::Timestamp;
 
-use super::asking::{Told, ask};
-use super::broken::{broken_answer, if_it_broke_off, to_ask_again};
-use super::choosing::{self, check_asks};
-use super::waiting::{Course, Turn};
-use super::{Call, Said, Wanted, Who, allowed_pictures, dry_run};
+use super::asking::{ProblemSource, ask};
+use super::broken::{broken_cell, if_it_broke_off, to_ask_again};
+use super::call::{Call, Said, left_waiting};
+use super::{allowed_pictures, dry_run};
+use crate::commands::{cells, set};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::ways::PROMPT_IS_KEPT;
 use crate::{journal, local, shell, ui, writing};
 
-pub fn chat_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> {
-    match call.choosing.dry_run {
-        true => dry_run::of_file(call, path, &said),
-        false => answer_all_in_file(call, path, said),
-    }
-}
+/// The section of a plain Markdown file that becomes a message file.
+const SECTION: &str = "Discussion";
 
 /// Gets the answers to all that waits in a file: one after the other, where it is meant for several agents.
-fn answer_all_in_file(call: Call<'_>, path: &Path, said: Said) -> Result<(), Failure> {
-    let mut course = call.course();
-    let mut said = Some(said);
-    while said.is_some() || course.goes_on() {
-        let said = said.take().unwrap_or_default();
-        if !take_turn_of(&mut course, call, path, said)? {
-            break;
-        }
+pub fn chat_in_file(call: Call<'_>, path: &Path, said: &mut Said) -> Result<(), Failure> {
+    if call.args.dry_run {
+        return dry_run::of_file(call, path, said);
+    }
+    let mut queue = call.queue();
+    let mut is_answered = take_turn_of(&mut queue, call, path, said)?;
+    while is_answered && queue.goes_on() {
+        is_answered = take_turn_of(&mut queue, call, path, &mut Said::default())?;
     }
     Ok(())
 }
 
 /// Gets one answer in a file; `false` if there was none to get.
-pub fn take_turn(call: Call<'_>, path: &Path, said: Said) -> Result<bool, Failure> {
-    take_turn_of(&mut Course::default(), call, path, said)
+pub fn take_turn(call: Call<'_>, path: &Path) -> Result<bool, Failure> {
+    take_turn_of(&mut AnswerQueue::default(), call, path, &mut Said::default())
 }
 
 /// Gets the next answer of a call.
 fn take_turn_of(
-    course: &mut Course,
+    queue: &mut AnswerQueue,
     call: Call<'_>,
     path: &Path,
-    said: Said,
+    said: &mut Said,
 ) -> Result<bool, Failure> {
-    match get_ready(course, call, path, said)? {
-        Some(ready) => ready.ask().map(|()| true),
-        None => Ok(false),
+    if call.args.force && path.extension().is_some_and(|end| end == "md") {
+        make_message_file_for(call, path, said)?;
     }
+    check_files(path, said)?;
+    let mut conversation = open_to_answer(call, path)?;
+    let chosen = call.args.choose(path, &conversation)?;
+    let options = call.options(said, chosen);
+    let mut prepared = match queue.prepare(&mut conversation, &options) {
+        Ok(Some(prepared)) => prepared,
+        Ok(None) => {
+            tell_what_waits(&conversation);
+            return Ok(false);
+        }
+        Err(error) => return Err(nobody_answers(error, call, &mut conversation, path, said)?),
+    };
+    let serving = call.make_ready(&mut prepared)?;
+    let written = write(call, path, &mut prepared);
+    said.written = prepared.written();
+    written?;
+    call.tell_of_queue(&prepared);
+    let text = prepared.conversation().document().source().to_vec();
+    let source = ProblemSource { name: path.to_string_lossy().into_owned(), text };
+    let done = ask(&mut prepared, !call.args.no_stream, &source);
+    if prepared.conversation().answer_place() == Some(&AnswerPlace::Journal) {
+        ui::remark(&journal::kept_answer(path));
+    }
+    done.map_err(|failure| {
+        let again = format!("analects chat {} asks it again", shell::path(path));
+        let failure = local::explain(failure.ask_again_with(again), serving.as_deref());
+        if_it_broke_off(failure, &prepared, |conversation, broken| {
+            // Nothing can be hidden in a file that nobody can write to.
+            let cell = conversation.cell_of(&MessageId::from(broken))?;
+            conversation.document().is_utf8().then(|| to_ask_again(path, &cell))
+        })
+    })?;
+    Ok(true)
 }
 
-/// A question that stands in its file, and only has to be asked.
-struct Ready<'c> {
-    call: Call<'c>,
-    path: &'c Path,
-    conversation: FileConversation,
-    who: Who,
-    serving: Option<Serving>,
-    /// The answer that was broken off already.
-    broken: Option<String>,
+/// Refuses files that cannot be shown, before anything is written because of them.
+fn check_files(path: &Path, said: &Said) -> Result<(), Failure> {
+    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    said.files.iter().try_for_each(|file| attached(&folder, file).map(drop))?;
+    Ok(())
 }
 
-/// Writes down what is said, and finds who is asked; `None` if there is no more to ask.
-fn get_ready<'c>(
-    course: &mut Course,
-    call: Call<'c>,
-    path: &'c Path,
-    said: Said,
-) -> Result<Option<Ready<'c>>, Failure> {
-    let Call { surroundings, config, wanted, choosing, .. } = call;
-    if choosing.force && path.extension().is_some_and(|end| end == "md") {
-        make_message_file(call, path, &said)?;
-    }
-    said.check(path)?;
-    let mut conversation = open_file(path, surroundings)?;
+/// Opens a file in which a question is to be answered.
+fn open_to_answer(call: Call<'_>, path: &Path) -> Result<FileConversation, Failure> {
+    let mut conversation = open_file(path, call.surroundings)?;
     let document = conversation.document();
     if let Some(problem) = document.old_format() {
         let problem = Box::new(problem);
@@ -87,90 +104,112 @@ fn get_ready<'c>(
     }
     conversation.journal().check_writable()?;
     journal::remark_missing(path, document, conversation.path(), conversation.journal());
-    if said.prompt.is_none() && document.unanswered().is_empty() {
-        // After an answer, somebody may have taken away what was to come next.
-        return if course.is_begun() { Ok(None) } else { Err(nothing_to_ask(path, document)) };
-    }
-    let broken = broken_answer(document).map(|cell| cell.name().into_owned());
-    let choice = choosing.settle(path, document)?;
-    if said.prompt.is_none() {
-        check_asks(&choice, document)?;
-    }
-    let turn = next_turn(document, &choice, wanted, said.prompt.as_deref());
-    if !course.take(&turn) {
-        ui::remark(&turn.not_taken());
-        return Ok(None);
-    }
-    let wanted = Wanted { agent: wanted.agent.or(turn.agent.as_deref()), ..wanted };
-    let mut who = match Who::of_file(document, wanted, &surroundings.models, config) {
-        Ok(who) => who,
-        Err(failure) => return Err(keep_prompt(failure, &mut conversation, path, wanted, said)?),
-    };
-    let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
-    let mut conversation = introduce(conversation, &mut who, call)?;
-    if config.details() {
+    if call.config.details() {
         conversation.set_detail(AnswerDetail::All);
     }
-    conversation.allow_pictures(allowed_pictures(path, choosing.pictures, config, surroundings));
-    choosing.set_default(path, &mut conversation)?;
-    said.into(&mut conversation, &call.manner.grants)?;
-    choosing.choose(choice, path, &mut conversation)?;
-    if let Some(words) = course.in_words(&turn, &who.agent.name) {
-        ui::remark(&words);
-    }
-    if !turn.later.is_empty() {
-        conversation.ask_only(turn.agent.clone());
-    }
-    Ok(Some(Ready { call, path, conversation, who, serving, broken }))
+    let is_wanted = call.args.pictures;
+    let pictures = allowed_pictures(path, is_wanted, call.config, call.surroundings);
+    conversation.allow_pictures(pictures);
+    Ok(conversation)
 }
 
-impl Ready<'_> {
-    fn ask(self) -> Result<(), Failure> {
-        let Ready { call, path, mut conversation, who, serving, broken } = self;
-        let name = path.to_string_lossy().into_owned();
-        let source = conversation.document().source().to_vec();
-        let told = Told { name, source };
-        let done = ask(&who, call.manner, serving.as_ref(), &mut conversation, &told);
-        if conversation.answer_place() == Some(&AnswerPlace::Journal) {
-            ui::remark(&journal::kept_answer(path));
-        }
-        done.map_err(|failure| {
-            let again = format!("analects chat {} asks it again", shell::path(path));
-            let failure = local::explain(failure.ask_again_with(again), serving.as_ref());
-            let document = conversation.document();
-            // Nothing can be hidden in a file that nobody can write to.
-            if document.is_utf8() {
-                if_it_broke_off(failure, path, document, broken.as_deref())
-            } else {
-                failure
-            }
-        })
+/// Writes down who answers and what is said.
+fn write(
+    call: Call<'_>,
+    path: &Path,
+    prepared: &mut Prepared<&mut FileConversation>,
+) -> Result<(), Failure> {
+    prepared.introduce()?;
+    if let Some(name) = &call.args.set_default_agent {
+        let conversation = prepared.conversation_mut();
+        conversation.try_edit(|document| set::default_agent(document, path, name))?;
     }
+    cells::remark_chosen(path, prepared.conversation().document(), call.args);
+    Ok(prepared.write()?)
+}
+
+/// Says what waits where this call does not ask it.
+fn tell_what_waits(conversation: &FileConversation) {
+    let questions = conversation.snapshot().questions;
+    let names: Vec<String> = questions.into_iter().map(|question| question.name).collect();
+    if !names.is_empty() {
+        ui::remark(&left_waiting(&names));
+    }
+}
+
+/// Says why nobody answers. What the person said is kept though nobody is there to answer it; where they named somebody
+/// who cannot be asked, the call is at fault, and they will make it again.
+fn nobody_answers(
+    error: PrepareError,
+    call: Call<'_>,
+    conversation: &mut FileConversation,
+    path: &Path,
+    said: &mut Said,
+) -> Result<Failure, Failure> {
+    if matches!(error, PrepareError::NothingToAsk) {
+        return Ok(nothing_to_ask(path, conversation));
+    }
+    let is_kept = error.is_about_responder() && !call.names_responder();
+    let failure = call.explain(error);
+    let Some(prompt) = said.prompt.as_deref().filter(|_| is_kept) else { return Ok(failure) };
+    let message = Box::new(Message::user("", prompt));
+    conversation.apply(vec![Change::Append(message)], &[], Timestamp::now())?;
+    said.written.has_prompt = true;
+    let (path, file) = (path.display(), shell::path(path));
+    let kept = format!("{PROMPT_IS_KEPT}{path}: analects chat {file} -m MODEL asks it");
+    Ok(failure.and_hint(&kept))
 }
 
 /// Makes a plain file one for messages, unless what is wanted cannot be done in it anyway.
-fn make_message_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> {
-    let Call { surroundings, config, wanted, choosing, .. } = call;
-    let name = path.to_string_lossy();
+fn make_message_file_for(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> {
     let document = match read_message_file(path) {
-        Err(error) if error.is_not_found() => msgfile::decode_named(*b"", &name),
+        Err(error) if error.is_not_found() => decode_named(*b"", &path.to_string_lossy()),
         read => read?,
     };
     if document.kind() != Kind::Plain {
         return Ok(());
     }
+    let places = &call.surroundings.places;
+    let after = with_section(&document, path)?;
+    let mut rehearsal = FileConversation::rehearse_document(path, after, places)?;
     if said.prompt.is_none() {
-        return Err(nothing_to_ask(path, &document));
+        return Err(nothing_to_ask(path, &rehearsal));
     }
-    let source = choosing::with_section(&document, path)?.apply(document.source());
-    let after = msgfile::decode_named(source, &name);
-    choosing.settle(path, &after)?;
-    said.check(path)?;
+    let chosen = call.args.choose(path, &rehearsal)?;
     // Where nobody is named, the prompt is kept in the file though nobody can be asked.
-    if wanted.model.is_some() || wanted.agent.is_some() {
-        Who::of_file(&after, wanted, &surroundings.models, config)?;
+    match prepare(&mut rehearsal, &call.options(said, chosen)) {
+        Err(error) if call.names_responder() || !error.is_about_responder() => {
+            return Err(call.explain(error));
+        }
+        _ => make_message_file(path, call.surroundings),
     }
-    choosing::make_message_file(path, surroundings)
+}
+
+/// Makes a plain Markdown file one with a section for messages. The heading comes with the first of them.
+pub fn make_message_file(path: &Path, surroundings: &Surroundings) -> Result<(), Failure> {
+    let mut file = LockedFile::open_plain(path, &surroundings.places, writing::PATIENCE)?;
+    file.try_edit(|document| match document.kind() {
+        Kind::Plain => {
+            let after = with_section(document, path)?;
+            Ok(Splice::between(document.source(), after.source()))
+        }
+        _ => Ok(Splice::nothing()),
+    })
+}
+
+/// A plain Markdown file with a section for messages.
+pub fn with_section(document: &Document, path: &Path) -> Result<Document, Failure> {
+    let (source, span) = (document.source(), document.frontmatter_span());
+    let splice = frontmatter::set_string(source, span, "message_section", SECTION);
+    let splice = splice.map_err(|refusal| writing::refused(path, refusal))?;
+    let after = decode_named(splice.apply(source), "x.md");
+    if after.section().is_some() {
+        let message = format!("{}: there is a heading {SECTION} already", path.display());
+        let hint = "if messages may go below it, type message_section: Discussion into the \
+                    frontmatter; else give that key the name of another section";
+        return Err(Failure::input(message).or_hint(hint));
+    }
+    Ok(after)
 }
 
 /// Opens a file to go on with it.
@@ -193,7 +232,7 @@ pub fn not_opened(error: StoreError) -> Failure {
 }
 
 /// Says that a file is not there which would be a plain one if it was made: nobody knows where its messages would go.
-pub fn not_there(path: &Path) -> Failure {
+fn not_there(path: &Path) -> Failure {
     let (file, name) = (shell::path(path), path.with_extension("msg.md"));
     let hint = format!(
         "analects new {file} makes it, with a section for messages; or name it {}, which chat makes",
@@ -202,56 +241,13 @@ pub fn not_there(path: &Path) -> Failure {
     Failure::not_found(format!("{}: not found", path.display())).or_hint(hint)
 }
 
-/// Writes the agent into the file if it does not know it yet, and gives it the settings of this call.
-fn introduce(
-    mut conversation: FileConversation,
-    who: &mut Who,
-    call: Call<'_>,
-) -> Result<FileConversation, Failure> {
-    let agents = conversation.document().agents();
-    let is_known = agents.iter().any(|agent| agent.name == who.agent.name);
-    if !who.is_configured && !is_known {
-        call.choosing.tune(&mut who.agent);
-    }
-    if who.is_recording() {
-        conversation.set_author(&who.agent.name);
-    } else {
-        conversation.set_agent(&who.agent)?;
-    }
-    call.choosing.tune(&mut who.agent);
-    Ok(conversation)
-}
-
-/// Keeps what the person said though nobody is there to answer it. Where they named somebody who cannot be
-/// asked, the call is at fault, and they will make it again.
-fn keep_prompt(
-    failure: Failure,
-    conversation: &mut FileConversation,
-    path: &Path,
-    wanted: Wanted<'_>,
-    said: Said,
-) -> Result<Failure, Failure> {
-    let Some(prompt) = said.prompt.filter(|_| wanted.model.is_none() && wanted.agent.is_none())
-    else {
-        return Ok(failure);
-    };
-    conversation.say(&prompt, Timestamp::now())?;
-    said.arrived.add_prompt();
-    let (path, file) = (path.display(), shell::path(path));
-    let kept = format!("{PROMPT_IS_KEPT}{path}: analects chat {file} -m MODEL asks it");
-    Ok(failure.and_hint(&kept))
-}
-
 /// Says that a prompt that is in the file need not be given again: it would be said twice. Where the journal has its
 /// answer, it need not even be asked.
-pub fn still_waits(
-    failure: Failure,
-    path: &Path,
-    prompt: Option<&str>,
-    places: &Places,
-) -> Failure {
-    let (Some(prompt), Ok(document)) = (prompt, read_message_file(path)) else { return failure };
-    let waits = document.unanswered().last().is_some_and(|cell| cell.content() == prompt);
+pub fn still_waits(failure: Failure, path: &Path, said: &Said, places: &Places) -> Failure {
+    let (Some(prompt), Ok(document)) = (&said.prompt, read_message_file(path)) else {
+        return failure;
+    };
+    let waits = document.unanswered().last().is_some_and(|cell| cell.content() == prompt.as_str());
     let is_told = failure.hint.as_ref().is_some_and(|hint| hint.contains("analects chat "));
     if !waits || is_told || journal::has_answer(path, &document, places) {
         return failure;
@@ -259,19 +255,9 @@ pub fn still_waits(
     failure.and_hint(&format!("your prompt is kept: analects chat {} asks it", shell::path(path)))
 }
 
-/// What is answered next. If the person says who answers, that is all that waits, and so it is if they ask
-/// something else.
-pub fn next_turn(
-    document: &Document,
-    choice: &Choice,
-    wanted: Wanted<'_>,
-    prompt: Option<&str>,
-) -> Turn {
-    let is_said = prompt.is_some() || wanted.model.is_some() || wanted.agent.is_some();
-    if is_said { Turn::default() } else { Turn::next(document, choice) }
-}
-
-pub fn nothing_to_ask(path: &Path, document: &Document) -> Failure {
+/// Says that there is nothing to ask, and why that may be.
+pub fn nothing_to_ask(path: &Path, conversation: &FileConversation) -> Failure {
+    let document = conversation.document();
     if let Some(cell) = document.unseen_question() {
         let (name, history) = (cell.name(), cell.attribute("history").unwrap_or_default());
         let message = format!(
@@ -279,9 +265,9 @@ pub fn nothing_to_ask(path: &Path, document: &Document) -> Failure {
         );
         return Failure::usage(message, "take that out of the cell, or add a prompt");
     }
-    if let Some(cell) = broken_answer(document) {
-        let message = format!("nothing to ask: cell {} is an answer that broke off", cell.name());
-        return Failure::usage(message, format!("add a prompt, or {}", to_ask_again(path, cell)));
+    if let Some(cell) = broken_cell(conversation) {
+        let message = format!("nothing to ask: cell {cell} is an answer that broke off");
+        return Failure::usage(message, format!("add a prompt, or {}", to_ask_again(path, &cell)));
     }
     let message = "nothing to ask: there is no prompt, and no cell waits for an answer";
     let file = shell::path(path);

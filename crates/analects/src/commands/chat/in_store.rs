@@ -1,35 +1,30 @@
 //! `chat` without a file: a turn in a session of the store.
 
-use analects_core::Agent;
-use analects_runtime::{Branches, StoredConversation};
+use analects_runtime::{Branches, Conversation, PrepareError, StoredConversation, broken_answer};
+use analects_runtime::{ChosenMessages, prepare};
 use analects_store::ChainName;
 
-use super::asking::{Told, ask};
-use super::broken::{broken_message, or_ask_again, to_ask_again_in_session};
-use super::choosing::Choosing;
-use super::{Call, Manner, Said, Wanted, Who, dry_run};
-use crate::config::Config;
+use super::asking::{ProblemSource, ask};
+use super::broken::{if_it_broke_off, to_ask_again_in_session};
+use super::call::{Call, Said};
+use super::dry_run;
 use crate::failure::Failure;
 use crate::local;
 use crate::sessions::Sessions;
-use crate::surroundings::Surroundings;
 use crate::{shell, ui};
 
-pub fn chat_in_store(call: Call<'_>, continue_last: bool, said: Said) -> Result<(), Failure> {
-    let surroundings = call.surroundings;
-    let sessions = Sessions::of(surroundings);
-    let conversation = match continue_last {
-        true => open(&sessions, sessions.find(None)?)?,
-        false => StoredConversation::start(
-            sessions.store.clone(),
-            sessions.new_name(),
-            &surroundings.folder,
-        ),
+pub fn chat_in_store(call: Call<'_>, continue_last: bool, said: &mut Said) -> Result<(), Failure> {
+    let sessions = Sessions::of(call.surroundings);
+    let conversation = if continue_last {
+        open(&sessions, sessions.find(None)?)?
+    } else {
+        let name = sessions.new_name();
+        StoredConversation::start(sessions.store.clone(), name, &call.surroundings.folder)
     };
-    if call.choosing.dry_run {
-        return dry_run::of_session(call, &conversation, &said);
+    if call.args.dry_run {
+        return dry_run::of_session(call, conversation, said);
     }
-    go_on_with(call, conversation, said)
+    go_on(call, conversation, said)
 }
 
 /// Opens a session to go on with it.
@@ -39,48 +34,29 @@ pub fn open(sessions: &Sessions, name: ChainName) -> Result<StoredConversation, 
 
 /// Says something in a session, and asks.
 pub fn go_on(
-    surroundings: &Surroundings,
-    config: &Config,
-    manner: &Manner,
-    conversation: StoredConversation,
-    wanted: Wanted<'_>,
-    said: Said,
-) -> Result<(), Failure> {
-    let call = Call { surroundings, config, wanted, choosing: &Choosing::default(), manner };
-    go_on_with(call, conversation, said)
-}
-
-pub fn go_on_with(
     call: Call<'_>,
     mut conversation: StoredConversation,
-    said: Said,
+    said: &mut Said,
 ) -> Result<(), Failure> {
-    let Call { surroundings, config, wanted, choosing, manner } = call;
-    let mut who = Who::of_store(&conversation, wanted, &surroundings.models, config)?;
-    if said.prompt.is_none() && !conversation.is_unanswered() {
-        return Err(nothing_to_ask_in_session(&conversation));
-    }
-    let known = broken_message(&conversation);
-    let serving = local::ready(&mut who.model, wanted.model, surroundings)?;
-    choosing.tune(&mut who.agent);
-    let models = if who.is_recording() { Vec::new() } else { vec![who.asked_as.clone()] };
-    conversation.set_agent(&Agent { models, ..who.agent.clone() });
-    conversation.set_configured(who.is_configured);
-    if said.prompt.is_none() {
-        conversation.ask_again()?;
-    }
-    said.into(&mut conversation, &manner.grants)?;
-    let name = conversation.name().session.to_string();
-    let told = Told { name: name.clone(), source: Vec::new() };
-    let done = ask(&who, manner, serving.as_ref(), &mut conversation, &told);
-    let told_of_branches = tell_of_branches(&conversation);
+    let prepared = prepare(&mut conversation, &call.options(said, ChosenMessages::default()));
+    let mut prepared = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return Err(nobody_answers(error, call, &conversation)),
+    };
+    let serving = call.make_ready(&mut prepared)?;
+    let written = prepared.write();
+    said.written = prepared.written();
+    written?;
+    let name = prepared.conversation().name().session.to_string();
+    let source = ProblemSource { name: name.clone(), text: Vec::new() };
+    let done = ask(&mut prepared, !call.args.no_stream, &source);
+    let told_of_branches = tell_of_branches(prepared.conversation());
     done.map_err(|failure| {
         let again = format!("analects session resume {name}, then /retry, asks it again");
-        let failure = local::explain(failure.ask_again_with(again), serving.as_ref());
-        match broken_message(&conversation).filter(|broken| Some(broken) != known.as_ref()) {
-            Some(broken) => or_ask_again(failure, &to_ask_again_in_session(&name, &broken)),
-            None => failure,
-        }
+        let failure = local::explain(failure.ask_again_with(again), serving.as_deref());
+        if_it_broke_off(failure, &prepared, |_, broken| {
+            Some(to_ask_again_in_session(&name, broken))
+        })
     })?;
     told_of_branches
 }
@@ -105,12 +81,16 @@ fn tell_of_branches(conversation: &StoredConversation) -> Result<(), Failure> {
     Ok(())
 }
 
-pub fn nothing_to_ask_in_session(conversation: &StoredConversation) -> Failure {
-    if let Some(broken) = broken_message(conversation) {
-        let message = format!("nothing to ask: the last answer, {}, broke off", &*broken);
-        let again = to_ask_again_in_session(&conversation.name().session, &broken);
-        return Failure::usage(message, format!("add a prompt, or {again}"));
-    }
-    let message = "nothing to ask: there is no prompt, and what was asked last has its answer";
-    Failure::usage(message, "add a prompt, such as analects chat -c \"Go on\"")
+/// Says why nobody answers in a session.
+pub fn nobody_answers(
+    error: PrepareError,
+    call: Call<'_>,
+    conversation: &StoredConversation,
+) -> Failure {
+    let is_idle = matches!(error, PrepareError::NothingToAsk);
+    let broken = broken_answer(&conversation.snapshot()).filter(|_| is_idle);
+    let Some(broken) = broken else { return call.explain(error) };
+    let message = format!("nothing to ask: the last answer, {}, broke off", &*broken);
+    let again = to_ask_again_in_session(&conversation.name().session, &broken);
+    Failure::usage(message, format!("add a prompt, or {again}"))
 }

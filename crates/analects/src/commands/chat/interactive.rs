@@ -4,38 +4,33 @@
 //! file may be edited between two turns. What fails is said, and the session goes on; a text that did
 //! not get into the conversation stands in the line again.
 
-mod complete;
-mod edit;
-mod history;
-mod input;
-mod lines;
-mod offers;
-mod paste;
+mod exchange;
 mod place;
 mod slash;
 
 use std::path::{Path, PathBuf};
 
 use analects_formats::msgfile::pictures_in;
-use analects_runtime::attached;
+use analects_runtime::{ResolvedAgent, TurnConfig, attached};
 
-use super::{Arrived, Call, Choosing, Manner, Said, Wanted, Who, choosing, pictures};
+use super::call::{Call, Said};
+use super::options::{CallArgs, configure};
+use super::{in_file, pictures};
 use crate::config::{Config, POINTERS};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
+use crate::ui::prompt::{Draft, Edited, Heard, History, Input, Names, Offers, command, edit};
 use crate::{interrupt, ui, ways};
-use complete::{Names, Offers};
-use edit::Edited;
-use history::History;
-use input::{Draft, Heard, Input};
 pub use place::Place;
-use slash::{Slash, Typed};
+use slash::{COMMANDS, Slash, Typed};
 
 /// A session at the terminal, before it begins.
 pub struct Session {
     pub config: Config,
-    pub manner: Manner,
-    pub choosing: Choosing,
+    pub turn: TurnConfig,
+    /// Whether answers are recorded.
+    pub records: bool,
+    pub call: CallArgs,
     pub place: Place,
     /// Whom the person named, with options or with commands.
     pub model: Option<String>,
@@ -45,25 +40,13 @@ pub struct Session {
 }
 
 impl Session {
-    /// One with nothing but the usual.
-    pub fn new(
-        config: Config,
-        manner: Manner,
-        place: Place,
-        model: Option<String>,
-        agent: Option<String>,
-    ) -> Session {
-        let (choosing, files) = (Choosing::default(), Vec::new());
-        Session { config, manner, choosing, place, model, agent, files }
-    }
-
     /// Asks for texts and lets them be answered, until the person ends it.
     pub fn run(self, surroundings: &Surroundings) -> Result<(), Failure> {
-        if self.manner.options.record.is_some() {
+        if self.records {
             let message = "--record records one answer, and a session has many";
             return Err(Failure::usage(message, "add a prompt, or leave out --record"));
         }
-        self.choosing.for_many("a session has many")?;
+        self.call.for_many("a session has many")?;
         Running { session: self, surroundings, was_there: false }.run()
     }
 }
@@ -86,7 +69,7 @@ enum Next {
 
 /// A text that was meant for the model, as it stands in the line again: not as a command.
 fn as_line(prompt: &str) -> String {
-    let blank = if slash::command(prompt).is_some() { " " } else { "" };
+    let blank = if command(prompt).is_some() { " " } else { "" };
     format!("{blank}{prompt}")
 }
 
@@ -100,15 +83,14 @@ impl Running<'_> {
         self.session.files.iter().try_for_each(|file| check_file(file))?;
         self.make_message_file()?;
         // Whoever cannot be asked is told before something is typed for them.
-        let who = self.who()?;
-        self.greet(&who);
-        drop(who);
+        let responder = self.responder()?;
+        self.greet(&responder);
         self.was_there = self.session.place.is_begun();
         ways::begin_session();
         interrupt::rest();
         let _hushed = ui::keys::Hushed::new();
         interrupt::keep_terminal();
-        let offers = Offers::default();
+        let offers = Offers::new(&COMMANDS);
         let history = History::in_folder(&self.surroundings.places.state);
         let mut input = Input::new(history, &offers);
         let mut draft = Draft::default();
@@ -147,17 +129,17 @@ impl Running<'_> {
     fn make_message_file(&self) -> Result<(), Failure> {
         match &self.session.place {
             Place::File(path)
-                if self.session.choosing.force && !path.to_string_lossy().ends_with(".msg.md") =>
+                if self.session.call.force && !path.to_string_lossy().ends_with(".msg.md") =>
             {
-                choosing::make_message_file(path, self.surroundings)
+                in_file::make_message_file(path, self.surroundings)
             }
             _ => Ok(()),
         }
     }
 
-    fn greet(&self, who: &Who) {
-        let (place, model) = (self.session.place.title(), &who.model);
-        let model = format!("{}/{}", model.provider, model.name);
+    fn greet(&self, responder: &ResolvedAgent) {
+        let place = self.session.place.title();
+        let model = model_name(responder);
         ui::remark(&format!("{place}, with {model}; /help for help, Ctrl-D to end"));
     }
 
@@ -184,7 +166,7 @@ impl Running<'_> {
     /// Lets the person write a prompt in an editor, from this text on, and says it. Where nothing is sent, the text
     /// stands in the line.
     fn edit(&mut self, text: &str) -> Next {
-        match edit::edit(text, self.surroundings) {
+        match edit(text, self.surroundings) {
             Ok(Edited::Written(prompt)) => {
                 ui::quote(&prompt);
                 return self.say(&prompt);
@@ -206,20 +188,18 @@ impl Running<'_> {
             self.report(failure.or_hint("put it back, or send this again to begin a new one"));
             return Next::Prompt(as_line(prompt));
         }
-        let arrived = Arrived::default();
-        let said = Said {
+        let mut said = Said {
             prompt: Some(prompt.to_string()),
             files: self.session.files.clone(),
-            arrived: arrived.clone(),
             ..Said::default()
         };
-        let done = self.allow_pictures(prompt).and_then(|()| self.ask(said));
+        let done = self.allow_pictures(prompt).and_then(|()| self.ask(&mut said));
         interrupt::rest();
         // What is shown already is not shown once more with the next prompt.
-        self.session.files.drain(..arrived.files());
+        self.session.files.drain(..said.written.files);
         let Err(failure) = done else { return Next::Prompt(String::new()) };
         self.report(failure);
-        if arrived.has_prompt() {
+        if said.written.has_prompt {
             return Next::Prompt(String::new());
         }
         self.leave_out_files();
@@ -237,13 +217,11 @@ impl Running<'_> {
     /// Whether the conversation is there, if it ever was: what is said would begin a new one, and the model would not
     /// see what was said before.
     fn check_there(&self) -> Result<(), Failure> {
-        match self.was_there && !self.session.place.is_there() {
-            true => {
-                let name = self.session.place.name();
-                Err(Failure::not_found(format!("{name} is not there any more")))
-            }
-            false => Ok(()),
+        if !self.was_there || self.session.place.is_there() {
+            return Ok(());
         }
+        let name = self.session.place.name();
+        Err(Failure::not_found(format!("{name} is not there any more")))
     }
 
     /// Leaves out files that cannot be shown, or no prompt would ever be sent.
@@ -267,15 +245,10 @@ impl Running<'_> {
         ui::report(&failure, false);
     }
 
-    fn ask(&self, said: Said) -> Result<(), Failure> {
-        let Session { config, choosing, manner, place, .. } = &self.session;
-        let (surroundings, wanted) = (self.surroundings, self.wanted());
-        let (arrived, is_new) = (said.arrived.clone(), said.prompt.is_some());
-        let done = place.ask(Call { surroundings, config, wanted, choosing, manner }, said);
-        done.map_err(|failure| match is_new && !arrived.has_prompt() {
-            true => failure,
-            false => self.with_way_on(failure),
-        })
+    fn ask(&self, said: &mut Said) -> Result<(), Failure> {
+        let done = self.session.place.ask(self.call(), said);
+        let is_there = said.prompt.is_none() || said.written.has_prompt;
+        done.map_err(|failure| if is_there { self.with_way_on(failure) } else { failure })
     }
 
     /// Adds what can be done about a question that is in the conversation and has no answer, or the half of one.
@@ -299,7 +272,7 @@ impl Running<'_> {
     fn retry(&self) -> Result<(), Failure> {
         let (place, surroundings) = (&self.session.place, self.surroundings);
         if place.is_unanswered(surroundings)? || place.set_broken_aside(surroundings)? {
-            return self.ask(Said::default());
+            return self.ask(&mut Said::default());
         }
         Err(Failure::input("there is nothing to ask again: all is answered"))
     }
@@ -318,14 +291,11 @@ impl Running<'_> {
     fn do_aside(&mut self, command: Slash) -> Result<(), Failure> {
         match command {
             Slash::Help => ui::print_lines(slash::help(ui::width())),
-            Slash::Agent(None) | Slash::Model(None) => self.print_who(),
+            Slash::Agent(None) | Slash::Model(None) => self.print_responder(),
             Slash::Agent(Some(name)) => self.choose(None, Some(name)),
             Slash::Model(Some(name)) => self.choose(Some(name), self.session.agent.clone()),
-            Slash::Context => self.session.place.context(self.wanted()),
-            Slash::Compact => {
-                let mut who = self.who()?;
-                self.session.place.compact(&mut who, &self.session.manner, self.surroundings)
-            }
+            Slash::Context => self.session.place.context(self.call()),
+            Slash::Compact => self.session.place.compact(self.call()),
             Slash::Undo => self.session.place.undo(self.surroundings),
             Slash::Fork => self.session.place.fork(self.surroundings),
             // These are done by now.
@@ -333,38 +303,49 @@ impl Running<'_> {
         }
     }
 
-    fn wanted(&self) -> Wanted<'_> {
-        Wanted { model: self.session.model.as_deref(), agent: self.session.agent.as_deref() }
-    }
-
-    fn who(&self) -> Result<Who, Failure> {
-        self.session.place.who(self.surroundings, &self.session.config, self.wanted())
-    }
-
-    fn print_who(&self) -> Result<(), Failure> {
-        let who = self.who()?;
-        let model = format!("{}/{}", who.model.provider, who.model.name);
-        ui::print_line(&format!("{} answers, with the model {model}", who.agent.name))?;
-        let agents = self.names().agents;
-        match agents.is_empty() {
-            true => Ok(()),
-            false => ui::print_line(&format!("agents: {}", agents.join(", "))),
+    /// The call that the next prompt makes.
+    fn call(&self) -> Call<'_> {
+        Call {
+            surroundings: self.surroundings,
+            config: &self.session.config,
+            model: self.session.model.as_deref(),
+            agent: self.session.agent.as_deref(),
+            args: &self.session.call,
+            turn: &self.session.turn,
+            records: false,
         }
+    }
+
+    fn responder(&self) -> Result<ResolvedAgent, Failure> {
+        self.session.place.responder(self.call())
+    }
+
+    fn print_responder(&self) -> Result<(), Failure> {
+        let responder = self.responder()?;
+        let (agent, model) = (&responder.agent.name, model_name(&responder));
+        ui::print_line(&format!("{agent} answers, with the model {model}"))?;
+        let agents = self.names().agents;
+        if agents.is_empty() {
+            return Ok(());
+        }
+        ui::print_line(&format!("agents: {}", agents.join(", ")))
     }
 
     /// Lets somebody else answer from now on, if they can be asked.
     fn choose(&mut self, model: Option<String>, agent: Option<String>) -> Result<(), Failure> {
         let config = Config::read_for(model.as_deref(), agent.as_deref(), self.surroundings)?;
-        let wanted = Wanted { model: model.as_deref(), agent: agent.as_deref() };
-        let who = self.session.place.who(self.surroundings, &config, wanted)?;
-        let name = format!("{}/{}", who.model.provider, who.model.name);
-        ui::remark(&format!("{name} answers from now on"));
-        let (options, limits) = (self.session.manner.options.clone(), self.session.manner.limits);
-        let streams = self.session.manner.streams;
-        self.session.manner =
-            Manner { streams, ..Manner::new(options, limits, &config, self.surroundings) };
+        let call = Call {
+            config: &config,
+            model: model.as_deref(),
+            agent: agent.as_deref(),
+            ..self.call()
+        };
+        let responder = self.session.place.responder(call)?;
+        ui::remark(&format!("{} answers from now on", model_name(&responder)));
+        self.session.turn = configure(self.session.turn.clone(), &config, self.surroundings);
         self.session.config = config;
-        (self.session.model, self.session.agent) = (model, agent);
+        self.session.model = model;
+        self.session.agent = agent;
         Ok(())
     }
 
@@ -382,4 +363,9 @@ impl Running<'_> {
         }
         Names { agents, models }
     }
+}
+
+/// The model that answers, as a person names it.
+fn model_name(responder: &ResolvedAgent) -> String {
+    format!("{}/{}", responder.model.provider, responder.model.name)
 }

@@ -12,8 +12,8 @@ use analects_store::vfs::{Disk, Facts, Vfs};
 use analects_store::{Journal, StoreError, read_message_file, real_path};
 use notify::{Event, RecursiveMode, Watcher};
 
+use super::call::Call;
 use super::in_file::{misplaced_question, take_turn};
-use super::{Call, Said};
 use crate::failure::Failure;
 use crate::journal::missing_answer;
 use crate::{interrupt, shell, ui};
@@ -32,7 +32,23 @@ enum Wake {
 }
 
 /// Answers what is typed into a file until Ctrl-C, or until a signal tells the process to end.
-pub fn watch(call: Call<'_>, path: &Path, settle: Option<Duration>) -> Result<(), Failure> {
+pub fn watch(
+    call: Call<'_>,
+    path: Option<&Path>,
+    words: &[String],
+    settle: Option<Duration>,
+) -> Result<(), Failure> {
+    let path = path.ok_or_else(|| {
+        let hint = "name one, such as analects chat --watch talk.msg.md";
+        Failure::usage("--watch needs a file to watch", hint)
+    })?;
+    if !words.is_empty() {
+        return Err(Failure::usage(
+            "with --watch, questions are typed into the file",
+            "leave out the prompt, or ask it first without --watch",
+        ));
+    }
+    call.args.for_many("a watch has many")?;
     let document = read_message_file(path).map_err(|error| match error.is_not_found() {
         true => Failure::from(error)
             .or_hint(format!("analects new {} -m MODEL makes it", shell::path(path))),
@@ -178,7 +194,7 @@ impl Watch<'_> {
         if !self.is_new(&document) || is_old {
             return Ok(Looked::Nothing);
         }
-        let done = take_turn(self.call, self.path, Said::default());
+        let done = take_turn(self.call, self.path);
         match done.map_err(|failure| self.call.surroundings.explain(failure)) {
             Ok(_) => self.told = None,
             Err(failure) => {

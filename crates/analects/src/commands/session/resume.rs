@@ -1,6 +1,6 @@
 //! `session resume`: goes on with a conversation of the store.
 
-use crate::commands::chat::{self, LimitArgs, Manner, Place, Said, Session, Wanted};
+use crate::commands::chat::{self, Call, CallArgs, LimitArgs, Place, Said, Session};
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::failure::Failure;
@@ -47,22 +47,31 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let sessions = Sessions::of(&surroundings);
     let name = sessions.find(Some(&args.session))?;
     let prompt = chat::prompt(&args.prompt)?;
-    let wanted = Wanted { model: args.model.as_deref(), agent: args.agent.as_deref() };
-    let config = Config::read_for(wanted.model, wanted.agent, &surroundings)?;
+    let config = Config::read_for(args.model.as_deref(), args.agent.as_deref(), &surroundings)?;
     let conversation = chat::open(&sessions, name.clone())?;
     // A conversation about another folder's files is easily taken for one about this folder's.
     let here = surroundings.folder.to_string_lossy();
     if let Some(folder) = conversation.state().cwd.as_deref().filter(|folder| *folder != here) {
         ui::remark(&format!("this session works in {folder}"));
     }
-    let manner = Manner::new(options, args.limits.limits(), &config, &surroundings);
-    if prompt.is_none() && piped::is_terminal() {
-        let (place, model, agent) = (Place::Store { sessions, name }, args.model, args.agent);
-        let session = Session::new(config, manner, place, model, agent);
-        let done = session.run(&surroundings);
-        return done.map_err(|failure| surroundings.explain(failure));
-    }
-    let said = Said { prompt, ..Said::default() };
-    let done = chat::go_on(&surroundings, &config, &manner, conversation, wanted, said);
+    let records = options.record.is_some();
+    let turn = chat::turn_config(options, args.limits.limits(), &config, &surroundings);
+    let (model, agent, call) = (args.model, args.agent, CallArgs::default());
+    let done = if prompt.is_none() && piped::is_terminal() {
+        let (place, files) = (Place::Store { sessions, name }, Vec::new());
+        let session = Session { config, turn, records, call, place, model, agent, files };
+        session.run(&surroundings)
+    } else {
+        let call = Call {
+            surroundings: &surroundings,
+            config: &config,
+            model: model.as_deref(),
+            agent: agent.as_deref(),
+            args: &call,
+            turn: &turn,
+            records,
+        };
+        chat::go_on(call, conversation, &mut Said { prompt, ..Said::default() })
+    };
     done.map_err(|failure| surroundings.explain(failure))
 }

@@ -1,29 +1,29 @@
 //! Where the conversation of a session is kept, and what the commands do there: the same as the verbs.
 
-mod exchange;
-
 use std::path::{Path, PathBuf};
 
 use analects_core::{Agent, Attachment, AttachmentKind, Body, Message, MessageId};
 use analects_formats::msgfile::{self, Cell, Document};
-use analects_runtime::{Conversation, FileConversation, StoredConversation};
+use analects_runtime::{
+    ChosenMessages, Conversation, FileConversation, ResolvedAgent, StoredConversation,
+    broken_answer, prepare,
+};
 use analects_store::{
     ChainName, OsIds, Session, StoreError, TranscriptStore, load, read_message_file,
 };
 use jiff::Timestamp;
 
-use crate::commands::chat::broken::{broken_answer, broken_message};
+use super::exchange::undo_in_file;
+use crate::commands::chat::broken::broken_cell;
 use crate::commands::chat::in_file::{chat_in_file, open_file};
-use crate::commands::chat::in_store::go_on_with;
-use crate::commands::chat::{Call, Manner, Said, Wanted, Who, in_words};
+use crate::commands::chat::in_store::go_on;
+use crate::commands::chat::{Call, Said, in_words, tell_notes};
 use crate::commands::compact::{compact_here, last_summary};
 use crate::commands::{cells, context, fork, rewind};
-use crate::config::Config;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::ui;
-use exchange::undo_in_file;
 
 /// Where the conversation is kept.
 pub enum Place {
@@ -104,21 +104,21 @@ impl Place {
     }
 
     /// Who would answer.
-    pub fn who(
-        &self,
-        surroundings: &Surroundings,
-        config: &Config,
-        wanted: Wanted<'_>,
-    ) -> Result<Who, Failure> {
+    pub fn responder(&self, call: Call<'_>) -> Result<ResolvedAgent, Failure> {
+        let mut conversation = self.open(call.surroundings)?;
+        let said = Said::default();
+        let mut options = call.options(&said, ChosenMessages::default());
+        options.needs_question = false;
+        let prepared = prepare(&mut *conversation, &options).map_err(|it| call.explain(it))?;
+        tell_notes(prepared.notes());
+        Ok(prepared.agent().clone())
+    }
+
+    /// The conversation, wherever it is.
+    fn open(&self, surroundings: &Surroundings) -> Result<Box<dyn Conversation>, Failure> {
         match self {
-            Place::File(path) => {
-                let conversation = open_file(path, surroundings)?;
-                Who::of_file(conversation.document(), wanted, &surroundings.models, config)
-            }
-            Place::Store { .. } => {
-                let conversation = self.conversation(surroundings)?;
-                Who::of_store(&conversation, wanted, &surroundings.models, config)
-            }
+            Place::File(path) => Ok(Box::new(open_file(path, surroundings)?)),
+            Place::Store { .. } => Ok(Box::new(self.conversation(surroundings)?)),
         }
     }
 
@@ -132,18 +132,18 @@ impl Place {
     }
 
     /// Says something, if there is something to say, and asks.
-    pub(super) fn ask(&self, call: Call<'_>, said: Said) -> Result<(), Failure> {
+    pub fn ask(&self, call: Call<'_>, said: &mut Said) -> Result<(), Failure> {
         match self {
             Place::File(path) => chat_in_file(call, path, said),
             Place::Store { .. } => {
                 let conversation = self.conversation(call.surroundings)?;
-                go_on_with(call, conversation, said)
+                go_on(call, conversation, said)
             }
         }
     }
 
     /// Shows what would be sent.
-    pub fn context(&self, wanted: Wanted<'_>) -> Result<(), Failure> {
+    pub fn context(&self, call: Call<'_>) -> Result<(), Failure> {
         if self.is_empty()? {
             return Err(Failure::input("nothing was said yet, so there is nothing to send"));
         }
@@ -151,21 +151,18 @@ impl Place {
             Place::File(path) => path.display().to_string(),
             Place::Store { name, .. } => name.session.to_string(),
         };
-        context::run(&context::Args::of(target, wanted))
+        context::run(&context::Args::of(target, call.model, call.agent))
     }
 
     /// Puts a summary in the place of what was said.
-    pub fn compact(
-        &self,
-        who: &mut Who,
-        manner: &Manner,
-        surroundings: &Surroundings,
-    ) -> Result<(), Failure> {
-        let mut conversation: Box<dyn Conversation> = match self {
-            Place::File(path) => Box::new(FileConversation::open(path, &surroundings.places)?),
-            Place::Store { .. } => Box::new(self.conversation(surroundings)?),
-        };
-        let compacted = compact_here(who, manner, surroundings, &mut *conversation)?;
+    pub fn compact(&self, call: Call<'_>) -> Result<(), Failure> {
+        let mut conversation = self.open(call.surroundings)?;
+        let said = Said::default();
+        let mut options = call.options(&said, ChosenMessages::default());
+        options.needs_question = false;
+        let prepared = prepare(&mut *conversation, &options);
+        let mut prepared = prepared.map_err(|error| call.explain(error))?;
+        let compacted = compact_here(&mut prepared, call.surroundings)?;
         let summary = last_summary(&*conversation);
         ui::print_text(format!("{}\n", summary.trim_end()).as_bytes())?;
         ui::remark(&in_words(&compacted));
@@ -227,12 +224,13 @@ impl Place {
     fn broken_answer(&self, surroundings: &Surroundings) -> Result<Option<String>, Failure> {
         match self {
             Place::File(path) => {
-                let document = read(path)?;
-                let broken = document.as_ref().and_then(broken_answer);
-                Ok(broken.map(|cell| cell.name().into_owned()))
+                let Some(document) = read(path)? else { return Ok(None) };
+                let places = &surroundings.places;
+                let file = FileConversation::rehearse_document(path, document, places)?;
+                Ok(broken_cell(&file))
             }
             Place::Store { .. } => {
-                let broken = broken_message(&self.conversation(surroundings)?);
+                let broken = broken_answer(&self.conversation(surroundings)?.snapshot());
                 Ok(broken.map(|message| message.to_string()))
             }
         }
@@ -282,8 +280,8 @@ fn read(path: &Path) -> Result<Option<Document>, Failure> {
 
 /// Names the files that a conversation ends with: they go out with the next prompt.
 fn remark_files(conversation: &dyn Conversation) {
-    let decoded = conversation.messages();
-    let chain = conversation.chain(&decoded);
+    let snapshot = conversation.snapshot();
+    let chain = snapshot.chain();
     let sent = chain.messages.iter().rev().filter(|message| message.why_not_sent().is_none());
     let mut files: Vec<String> = sent.map_while(|message| file_shown(message)).collect();
     files.reverse();
@@ -302,7 +300,7 @@ fn file_shown(message: &Message) -> Option<String> {
     }
 }
 
-fn nothing_to_undo() -> Failure {
+pub fn nothing_to_undo() -> Failure {
     Failure::input("there is nothing to take back")
 }
 

@@ -3,6 +3,7 @@
 use analects_core::nearest;
 
 use crate::failure::Failure;
+use crate::ui::prompt::command;
 
 /// A command of the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,15 +73,6 @@ pub fn parse(text: &str) -> Result<Typed, Failure> {
         other => return Err(unknown(other)),
     };
     Ok(Typed::Command(command))
-}
-
-/// The name of a command, and what follows it.
-pub fn command(text: &str) -> Option<(&str, &str)> {
-    let text = text.strip_prefix('/')?;
-    let end = text.find(char::is_whitespace).unwrap_or(text.len());
-    let (name, rest) = text.split_at(end);
-    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
-    is_name.then(|| (name, rest.trim()))
 }
 
 fn alone(name: &str, rest: &str, command: Slash) -> Result<Slash, Failure> {

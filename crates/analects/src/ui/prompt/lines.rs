@@ -5,11 +5,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use reedline::{ValidationResult, Validator};
 
-use super::slash;
+/// The name of a command after a slash, and what follows it. A path such as /usr/bin is no command.
+pub fn command(text: &str) -> Option<(&str, &str)> {
+    let text = text.strip_prefix('/')?;
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
+    is_name.then(|| (name, rest.trim()))
+}
 
 /// Whether what was typed goes on in a new line.
 pub fn goes_on(text: &str) -> bool {
-    slash::command(text).is_none() && (text.ends_with('\\') || has_open_fence(text))
+    command(text).is_none() && (text.ends_with('\\') || has_open_fence(text))
 }
 
 /// Whether a block of code was opened and not closed.

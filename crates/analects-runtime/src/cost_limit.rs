@@ -1,8 +1,8 @@
 //! What a turn may still spend: a request is looked at before it is made, and paid for afterwards.
 
-use analects_client::{ClientError, Model, cost};
+use analects_client::{Model, cost};
 use analects_context::Count;
-use analects_core::{ApiError, ApiErrorKind, Message, Request, TokenUsage};
+use analects_core::{Message, Request, TokenUsage};
 
 /// The tokens of an answer that is worth asking for.
 const SHORTEST_ANSWER: u64 = 16;
@@ -10,19 +10,35 @@ const SHORTEST_ANSWER: u64 = 16;
 /// The same of a summary, which stands for much.
 const SHORTEST_SUMMARY: u64 = 512;
 
+/// Why a request is not made.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum OverBudget {
+    /// It would cost more than is left.
+    #[error("a summary costs ${next:.6} at least, and ${left:.6} are left of what is allowed")]
+    TooCostly {
+        /// The least that it costs, in US dollars.
+        next: f64,
+        /// What is left.
+        left: f64,
+    },
+    /// There is a limit, and the price of the model is not known.
+    #[error("there is a limit for the cost, and what {0} costs is not known")]
+    PriceUnknown(String),
+}
+
 /// The money of one step of a turn.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Purse {
+pub(crate) struct CostLimit {
     /// What may be spent, in US dollars; `None` if nobody counts it.
     left: Option<f64>,
     /// What was spent.
     pub spent: f64,
 }
 
-impl Purse {
-    /// One with so much in it.
-    pub fn new(left: Option<f64>) -> Purse {
-        Purse { left, spent: 0.0 }
+impl CostLimit {
+    /// So much may be spent.
+    pub fn new(left: Option<f64>) -> CostLimit {
+        CostLimit { left, spent: 0.0 }
     }
 
     /// Lets a summary be no longer than can be paid for, or says why it must not be asked for.
@@ -31,7 +47,7 @@ impl Purse {
         model: &Model,
         count: Count,
         request: &mut Request,
-    ) -> Result<(), String> {
+    ) -> Result<(), OverBudget> {
         let Some(left) = self.left else { return Ok(()) };
         let left = (left - self.spent).max(0.0);
         let wanted = request.max_output_tokens.unwrap_or(u64::MAX);
@@ -41,13 +57,8 @@ impl Purse {
                 request.max_output_tokens = affordable(model, count, left, Some(wanted));
                 Ok(())
             }
-            Some(next) => Err(format!(
-                "a summary costs ${next:.6} at least, and ${left:.6} are left of what is allowed"
-            )),
-            None => {
-                let name = &model.name;
-                Err(format!("there is a limit for the cost, and what {name} costs is not known"))
-            }
+            Some(next) => Err(OverBudget::TooCostly { next, left }),
+            None => Err(OverBudget::PriceUnknown(model.name.clone())),
         }
     }
 
@@ -55,12 +66,6 @@ impl Purse {
     pub fn pay(&mut self, model: &Model, answer: &Message) {
         self.spent += cost(model, answer.usage.as_deref()).unwrap_or(0.0);
     }
-}
-
-/// The error of a request that must not be made.
-pub(crate) fn not_allowed(why: String) -> ClientError {
-    let error = ApiError::new(ApiErrorKind::BadRequest, why);
-    ClientError::NotSent { error, hint: "raise --max-cost" }
 }
 
 /// What a question costs, and the shortest answer.

@@ -5,7 +5,7 @@ use std::path::Path;
 use analects_core::{Block, Body, Content, Message, User};
 use analects_formats::msgfile::{self, Document, Rewound};
 
-use super::nothing_to_undo;
+use super::place::nothing_to_undo;
 use crate::commands::{cells, reading};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;

@@ -17,11 +17,11 @@ impl Document {
     /// assert_eq!(named("# %%% [^1]\n\n[^1]: [b]\n\nHello\n").as_deref(), Some("b"));
     /// ```
     pub fn default_agent(&self) -> Option<Agent> {
-        self.answerer(|_| true)
+        self.default_agent_among(|_| true)
     }
 
     /// The one of the agents that can be asked who answers unless told otherwise, by the same rule.
-    pub fn answerer(&self, can_be_asked: impl Fn(&Agent) -> bool) -> Option<Agent> {
+    pub fn default_agent_among(&self, can_be_asked: impl Fn(&Agent) -> bool) -> Option<Agent> {
         let mut agents = self.agents();
         agents.retain(can_be_asked);
         let named = |name: &str| agents.iter().find(|agent| agent.name == name);

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 
-use super::slash::COMMANDS;
+/// A command: its name, what may follow, what it does.
+pub type Command = (&'static str, &'static str, &'static str);
 
 /// The names that may follow a command.
 #[derive(Debug, Default, Clone)]
@@ -14,12 +15,18 @@ pub struct Names {
 }
 
 /// Offers commands and names.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 pub struct Offers {
+    commands: &'static [Command],
     names: Arc<Mutex<Names>>,
 }
 
 impl Offers {
+    /// Offers these commands, and no names yet.
+    pub fn new(commands: &'static [Command]) -> Offers {
+        Offers { commands, names: Arc::default() }
+    }
+
     /// Sets the names that are offered from now on.
     pub fn set(&self, names: Names) {
         *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
@@ -29,9 +36,8 @@ impl Offers {
     fn offered(&self, line: &str) -> (usize, Vec<(String, String)>) {
         let Some(rest) = line.strip_prefix('/') else { return (0, Vec::new()) };
         let Some((command, word)) = rest.split_once(' ') else {
-            let begins = COMMANDS.iter().filter(|(name, ..)| name.starts_with(rest));
-            let offer =
-                |(name, _, about): &(&str, &str, &str)| (format!("/{name}"), (*about).to_string());
+            let begins = self.commands.iter().filter(|(name, ..)| name.starts_with(rest));
+            let offer = |(name, _, about): &Command| (format!("/{name}"), (*about).to_string());
             return (0, begins.map(offer).collect());
         };
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +73,7 @@ mod tests {
 
     #[test]
     fn commands_agents_and_models_are_offered() {
-        let mut offers = Offers::default();
+        let mut offers = Offers::new(&[("context", "", ""), ("compact", "", ""), ("undo", "", "")]);
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_string()).collect();
         offers.set(Names { agents: names(&["coder", "critic"]), models: names(&["openai/tiny"]) });
         for (line, start, expected) in [

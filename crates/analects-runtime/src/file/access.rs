@@ -1,0 +1,182 @@
+//! The file of a conversation: under its lock, or in memory for a rehearsal, which writes nothing.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use analects_core::Message;
+use analects_formats::msgfile::{AddedMessages, CellsHash, Document, KnownMessages, Splice};
+use analects_store::vfs::Disk;
+use analects_store::{Journal, LockedFile, Places, RecoveredAnswer, StoreError, real_path};
+
+/// The file of a conversation.
+#[derive(Debug)]
+pub(super) enum FileAccess {
+    /// Changes are on disk.
+    Locked(Box<LockedFile>),
+    /// Changes are in memory.
+    Memory(Box<MemoryFile>),
+}
+
+/// A file as it would be.
+#[derive(Debug)]
+pub(super) struct MemoryFile {
+    path: PathBuf,
+    document: Document,
+    known: KnownInMemory,
+}
+
+/// What the journal knows, and what it would know.
+#[derive(Debug)]
+struct KnownInMemory {
+    journal: Journal,
+    new: Vec<(CellsHash, Message)>,
+}
+
+impl KnownMessages for KnownInMemory {
+    fn get(&self, cells: CellsHash) -> Option<Message> {
+        let new = self.new.iter().find(|(known, _)| *known == cells);
+        new.map(|(_, message)| message.clone()).or_else(|| self.journal.get(cells))
+    }
+}
+
+impl FileAccess {
+    /// Opens a file, or gets ready to make it.
+    pub(super) fn open(
+        path: &Path,
+        places: &Places,
+        patience: Duration,
+    ) -> Result<FileAccess, StoreError> {
+        let file = LockedFile::open_within(path, places, patience)?;
+        Ok(FileAccess::Locked(Box::new(file)))
+    }
+
+    /// A file that nobody writes to.
+    pub(super) fn in_memory(path: &Path, document: Document, places: &Places) -> FileAccess {
+        let path = real_path(&Disk, path).unwrap_or_else(|_| path.to_path_buf());
+        let known = KnownInMemory { journal: Journal::of(places), new: Vec::new() };
+        FileAccess::Memory(Box::new(MemoryFile { path, document, known }))
+    }
+
+    /// The file under its lock; a rehearsal has none.
+    pub(super) fn locked(&mut self) -> Result<&mut LockedFile, StoreError> {
+        match self {
+            FileAccess::Locked(file) => Ok(file),
+            FileAccess::Memory(file) => Err(StoreError::Misused { path: file.path.clone() }),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            FileAccess::Locked(file) => file.path(),
+            FileAccess::Memory(file) => &file.path,
+        }
+    }
+
+    pub(super) fn document(&self) -> &Document {
+        match self {
+            FileAccess::Locked(file) => file.document(),
+            FileAccess::Memory(file) => &file.document,
+        }
+    }
+
+    pub(super) fn into_document(self) -> Document {
+        match self {
+            FileAccess::Locked(file) => file.into_document(),
+            FileAccess::Memory(file) => file.document,
+        }
+    }
+
+    pub(super) fn journal(&self) -> &Journal {
+        match self {
+            FileAccess::Locked(file) => file.journal(),
+            FileAccess::Memory(file) => &file.known.journal,
+        }
+    }
+
+    pub(super) fn kept(&self) -> &[PathBuf] {
+        match self {
+            FileAccess::Locked(file) => file.kept(),
+            FileAccess::Memory(_) => &[],
+        }
+    }
+
+    pub(super) fn recovered(&self) -> &[RecoveredAnswer] {
+        match self {
+            FileAccess::Locked(file) => file.recovered(),
+            FileAccess::Memory(_) => &[],
+        }
+    }
+
+    /// What is known of messages beyond their cells.
+    pub(super) fn known(&self) -> &dyn KnownMessages {
+        match self {
+            FileAccess::Locked(file) => file.journal(),
+            FileAccess::Memory(file) => &file.known,
+        }
+    }
+
+    /// Makes a change to the file as it is now.
+    pub(super) fn try_edit<E: From<StoreError>>(
+        &mut self,
+        mut change: impl FnMut(&Document) -> Result<Splice, E>,
+    ) -> Result<(), E> {
+        match self {
+            FileAccess::Locked(file) => file.try_edit(change),
+            FileAccess::Memory(file) => {
+                let splice = change(&file.document)?;
+                file.put(&splice);
+                Ok(())
+            }
+        }
+    }
+
+    /// The same for a change that has to know what the journal knows.
+    pub(super) fn try_edit_knowing(
+        &mut self,
+        mut change: impl FnMut(&Document, &dyn KnownMessages) -> Result<Splice, StoreError>,
+    ) -> Result<(), StoreError> {
+        match self {
+            FileAccess::Locked(file) => {
+                let journal = file.journal().clone();
+                file.try_edit(|document| change(document, &journal))
+            }
+            FileAccess::Memory(file) => {
+                let splice = change(&file.document, &file.known)?;
+                file.put(&splice);
+                Ok(())
+            }
+        }
+    }
+
+    /// The same for messages, of which the journal keeps what their cells do not say, before they are in the file.
+    pub(super) fn try_edit_keeping(
+        &mut self,
+        mut change: impl FnMut(&Document, &dyn KnownMessages) -> Result<AddedMessages, StoreError>,
+    ) -> Result<(), StoreError> {
+        match self {
+            FileAccess::Locked(file) => {
+                let journal = file.journal().clone();
+                let path = file.path().to_path_buf();
+                file.try_edit(|document| {
+                    let added = change(document, &journal)?;
+                    for (cells, message) in &added.kept {
+                        journal.keep(&path, *cells, message)?;
+                    }
+                    Ok(added.splice)
+                })
+            }
+            FileAccess::Memory(file) => {
+                let added = change(&file.document, &file.known)?;
+                file.known.new.extend(added.kept);
+                file.put(&added.splice);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl MemoryFile {
+    fn put(&mut self, splice: &Splice) {
+        self.document = self.document.with_source(splice.apply(self.document.source()));
+    }
+}

@@ -1,0 +1,222 @@
+//! One call of `chat`: whom it asks and how, and who it turns out to be that answers, in words.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use analects_local::Serving;
+use analects_runtime::{
+    AnswerQueue, AskOptions, ChosenMessages, Conversation, PrepareError, Prepared, QueueReport,
+    ResponderNote, TurnConfig, Written,
+};
+
+use super::options::CallArgs;
+use crate::config::{Config, check_model, no_such_agent, no_such_pointer};
+use crate::failure::Failure;
+use crate::local::{self, Vocabulary};
+use crate::surroundings::Surroundings;
+use crate::{ui, ways};
+
+/// How many cells are told by name.
+const MANY: usize = 12;
+
+/// Everything that a call knows before it looks at the conversation.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    pub surroundings: &'a Surroundings,
+    pub config: &'a Config,
+    /// The model to ask, or a word that the configuration gives one for.
+    pub model: Option<&'a str>,
+    /// The agent that is to answer.
+    pub agent: Option<&'a str>,
+    pub args: &'a CallArgs,
+    pub turn: &'a TurnConfig,
+    /// Whether the answer is recorded.
+    pub records: bool,
+}
+
+/// What the person says.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// In words.
+    pub prompt: Option<String>,
+    /// Files that the model is to see.
+    pub files: Vec<PathBuf>,
+    /// Pictures that the person names in this call.
+    pub pictures: Vec<String>,
+    /// What of it is in the conversation by now, also if the answer fails.
+    pub written: Written,
+}
+
+impl<'a> Call<'a> {
+    /// What is wanted of the next turn.
+    pub fn options(self, said: &'a Said, chosen: ChosenMessages) -> AskOptions<'a> {
+        AskOptions {
+            agents: self.config,
+            model: self.model,
+            agent: self.agent,
+            prompt: said.prompt.as_deref(),
+            files: &said.files,
+            files_named_by: "chat --file",
+            temperature: self.args.temperature,
+            max_output_tokens: self.args.max_tokens,
+            chosen,
+            saves_choice: self.args.save,
+            config: self.turn.clone(),
+            ..AskOptions::new(&self.surroundings.models)
+        }
+    }
+
+    /// Whether the person says who answers.
+    pub fn names_responder(self) -> bool {
+        self.model.is_some() || self.agent.is_some()
+    }
+
+    /// The questions that this call answers. Cells are chosen among those that are there, and a recording holds one
+    /// answer: what waits for another agent is left to a further call.
+    pub fn queue(self) -> AnswerQueue {
+        if self.records || self.args.has_choice() {
+            return AnswerQueue::only_first();
+        }
+        AnswerQueue::default()
+    }
+
+    /// Says who answers what, and what waits beside it.
+    pub fn tell_of_queue<C: Conversation>(self, prepared: &Prepared<C>) {
+        let Some(report) = prepared.report() else { return };
+        let note =
+            if self.args.has_choice() && !self.args.save { ", with its own -i or -e" } else { "" };
+        ui::remark(&queue_in_words(report, &prepared.agent().agent.name, note));
+    }
+
+    /// Makes the model ready that answers, and says what is worth telling about it.
+    pub fn make_ready<C: Conversation>(
+        self,
+        prepared: &mut Prepared<C>,
+    ) -> Result<Option<Arc<Serving>>, Failure> {
+        tell_notes(prepared.notes());
+        let serving = local::ready(prepared.model_mut(), self.model, self.surroundings)?;
+        if let Some(serving) = &serving {
+            prepared.config_mut().tokenizer = Some(Arc::new(Vocabulary(serving.clone())));
+        }
+        Ok(serving)
+    }
+
+    /// Says why nobody can be asked.
+    pub fn explain(self, error: PrepareError) -> Failure {
+        explain(error, self.config, &self.surroundings.models)
+    }
+}
+
+/// Says why nobody can be asked.
+pub fn explain(
+    error: PrepareError,
+    config: &Config,
+    environment: &analects_client::Surroundings,
+) -> Failure {
+    match error {
+        PrepareError::NothingToAsk => Failure::usage(
+            "nothing to ask: there is no prompt, and what was asked last has its answer",
+            "add a prompt, such as analects chat -c \"Go on\"",
+        ),
+        PrepareError::QuestionExcluded => Failure::usage(
+            "nothing to ask: the cells that wait for an answer are excluded",
+            "leave them out of --exclude",
+        ),
+        PrepareError::NoModel => ways::no_model(environment),
+        PrepareError::NoModelOfAgent(_) => {
+            Failure::usage(error.to_string(), "name one, such as -m openai/gpt-5-mini")
+        }
+        PrepareError::UnknownAgent { name, known } => no_such_agent(&name, &known),
+        PrepareError::UnknownPointer(word) => no_such_pointer(&word),
+        PrepareError::Model { error, is_named: true, .. } => error.into(),
+        PrepareError::Model { error, model, .. } => config.told_where(error.into(), &model),
+        PrepareError::Configuration(error) => match error.downcast::<Failure>() {
+            Ok(failure) => *failure,
+            Err(error) => Failure::input(error.to_string()),
+        },
+        PrepareError::NotAttached(error) => error.into(),
+    }
+}
+
+/// Says what is worth telling about who answers. It holds for every prompt of a session, so it is said once.
+pub fn tell_notes(notes: &[ResponderNote]) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    for note in notes {
+        let text = note_in_words(note);
+        let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.insert(text.clone()) {
+            ui::remark(&text);
+        }
+    }
+}
+
+fn note_in_words(note: &ResponderNote) -> String {
+    match note {
+        ResponderNote::PassedOver { agent, model, why, instead } => {
+            let why = match (check_model(model), why) {
+                (Err(failure), _) => failure.message,
+                (Ok(()), Some(error)) => error.to_string(),
+                (Ok(()), None) => String::new(),
+            };
+            let why = why.trim_end_matches(&format!(" \"{model}\"")).to_string();
+            format!("warning: {agent}: {model} is passed over ({why}); {instead} answers")
+        }
+        ResponderNote::NotConfigured(name) => format!(
+            "warning: the agent {name}, which answered last, is not configured here: its model answers \
+             without its instructions"
+        ),
+    }
+}
+
+/// Says who answers what, and what waits beside it.
+fn queue_in_words(report: &QueueReport, agent: &str, note: &str) -> String {
+    let mut words = format!("{agent} answers {}", named(&report.now));
+    if !report.next.is_empty() {
+        words += &format!("; next: {}", named(&report.next));
+    }
+    if !report.left.is_empty() {
+        words += &format!("; {}{note}", left_waiting(&report.left));
+    }
+    words
+}
+
+/// Says that cells are not asked by this call.
+pub fn left_waiting(names: &[String]) -> String {
+    let (wait, them) = if names.len() == 1 { ("waits", "it") } else { ("wait", "them") };
+    format!("{} {wait}: a further call asks {them}", named(names))
+}
+
+/// Cells by their names.
+fn named(names: &[String]) -> String {
+    match names {
+        [one] => format!("cell {one}"),
+        _ if names.len() > MANY => format!("{} cells", names.len()),
+        _ => format!("cells {}", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is said of what waits.
+
+    use super::*;
+
+    #[test]
+    fn what_waits_is_told_by_name() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_string()).collect();
+        let says = |now: &[&str], next: &[&str], left: &[&str], note: &str| {
+            let (now, next, left) = (names(now), names(next), names(left));
+            queue_in_words(&QueueReport { now, next, left }, "x", note)
+        };
+        assert_eq!(says(&["1"], &["2", "3"], &[], ""), "x answers cell 1; next: cells 2, 3");
+        assert_eq!(
+            says(&["4"], &["2"], &["5"], ""),
+            "x answers cell 4; next: cell 2; cell 5 waits: a further call asks it"
+        );
+        assert_eq!(
+            says(&["1"], &[], &["2", "3"], ", so"),
+            "x answers cell 1; cells 2, 3 wait: a further call asks them, so"
+        );
+    }
+}
