@@ -74,14 +74,6 @@ pub enum ClientError {
     /// The answer began and broke off.
     #[error("the answer broke off: {0}")]
     BrokeOff(ApiError),
-    /// The request was not made: the provider would refuse it, or it is more than is allowed.
-    #[error("not sent: {error}")]
-    NotSent {
-        /// Why.
-        error: ApiError,
-        /// What to do about it.
-        hint: &'static str,
-    },
     /// The provider has nothing of the kind.
     #[error("{0}")]
     Unsupported(&'static str),
@@ -160,7 +152,6 @@ impl ClientError {
             | ClientError::BadAddress(_)
             | ClientError::Unsupported(_)
             | ClientError::Ambiguous { .. }
-            | ClientError::NotSent { .. }
             | ClientError::BrokeOff(_) => self.to_string(),
         }
     }
@@ -201,9 +192,7 @@ impl ClientError {
             | ClientError::Unreachable { .. }
             | ClientError::Broken { .. } => ApiErrorKind::Network,
             ClientError::TimedOut { .. } => ApiErrorKind::Timeout,
-            ClientError::Api { error, .. }
-            | ClientError::NotSent { error, .. }
-            | ClientError::BrokeOff(error) => error.kind,
+            ClientError::Api { error, .. } | ClientError::BrokeOff(error) => error.kind,
         }
     }
 
@@ -257,7 +246,6 @@ impl ClientError {
                 return Some(format!("set {variable}; {other}"));
             }
             ClientError::Ambiguous { hint, .. } => return Some(hint.clone()),
-            ClientError::NotSent { hint, .. } => hint,
             ClientError::PlainHttp(_) => "use https://, or allow it with --allow-http",
             ClientError::BadAddress(_) => "give an address such as http://127.0.0.1:8080/v1",
             ClientError::Redirected { .. } => "set the address to the one that it redirects to",

@@ -3,7 +3,8 @@
 mod access;
 mod pictures;
 
-pub use pictures::{NamedPicture, file_messages, named_pictures};
+use pictures::file_messages;
+pub use pictures::{NamedPicture, named_pictures};
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -225,11 +226,12 @@ impl FileConversation {
 
     /// What the file says, with what the journal knows of it.
     fn read(&self, document: &Document) -> Decoded {
-        file_messages(document, self.file.path(), &self.pictures, self.file.known())
+        let session = self.session();
+        file_messages(document, &session, self.file.path(), &self.pictures, self.file.known())
     }
 
     fn session(&self) -> SessionId {
-        msgfile::session_of(&self.file.path().to_string_lossy())
+        msgfile::session_of(&self.file.session_name().to_string_lossy())
     }
 
     /// Adds messages that a program makes. What their cells do not say is in the journal before they are in the file.
@@ -240,7 +242,7 @@ impl FileConversation {
         self.file.try_edit_keeping(|document, known| {
             let mut made = messages.to_vec();
             if !expected.is_empty() {
-                let decoded = file_messages(document, &path, &pictures, known);
+                let decoded = file_messages(document, &session, &path, &pictures, known);
                 let seen = analects_core::chain(&decoded.messages).messages;
                 let is_same =
                     |(now, then): (&&Message, &Message)| now.id == then.id && now.body == then.body;
@@ -266,7 +268,7 @@ impl FileConversation {
         let path = self.file.path().to_path_buf();
         let pictures = self.pictures.clone();
         self.file.try_edit_knowing(|document, known| {
-            let now = file_messages(document, &path, &pictures, known).messages;
+            let now = file_messages(document, &session, &path, &pictures, known).messages;
             let is_there =
                 |then: &Message| now.iter().any(|now| now.id == then.id && now.body == then.body);
             if !expected.iter().all(is_there) {

@@ -103,7 +103,7 @@ pub use compaction::{Compacted, NotCompacted, undo_compaction};
 pub use conversation::{Conversation, Notes, Question, Responders, Snapshot};
 pub use cost_limit::OverBudget;
 pub use drive::{Outcome, TurnEnd, TurnEvent};
-pub use file::{FileConversation, NamedPicture, agent_name, file_messages, named_pictures};
+pub use file::{FileConversation, NamedPicture, agent_name, named_pictures};
 pub use files::{NotAttached, attach_file, attached};
 pub use network::NoNetwork;
 pub use prepare::{AskError, AskOptions, PrepareError, Prepared, TurnPlan, Written, prepare};

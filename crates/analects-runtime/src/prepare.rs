@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use analects_client::{ClientError, Model, Surroundings};
 use analects_context::{Count, Plan, Precision};
-use analects_core::{Message, MessageId, Problem};
+use analects_core::{Body, Message, MessageId, Problem};
 use analects_store::StoreError;
 use jiff::Timestamp;
 
@@ -20,8 +20,8 @@ use crate::turn_config::TurnSetup;
 use crate::waiting::{Scope, WaitingQuestions};
 use crate::{
     AgentSource, AnswerQueue, ChosenMessages, Compacted, Conversation, NotCompacted,
-    NothingConfigured, Outcome, QueueReport, ResolvedAgent, ResponderNote, TurnConfig, TurnEvent,
-    broken_answer,
+    NothingConfigured, Outcome, QueueReport, ResolvedAgent, ResponderNote, Snapshot, TurnConfig,
+    TurnEvent, broken_answer,
 };
 
 /// What is wanted of one call.
@@ -90,6 +90,9 @@ pub enum PrepareError {
     /// What waits for an answer is excluded.
     #[error("what waits for an answer is excluded")]
     QuestionExcluded,
+    /// The choice is to hold for good, and excludes the summary that stands for what came before.
+    #[error("{0} is the summary of a compaction, and stands for what came before")]
+    SummaryExcluded(String),
     /// Nobody named a model, and nobody knows one.
     #[error("no model to ask")]
     NoModel,
@@ -132,6 +135,7 @@ impl PrepareError {
             self,
             PrepareError::NothingToAsk
                 | PrepareError::QuestionExcluded
+                | PrepareError::SummaryExcluded(_)
                 | PrepareError::NotAttached(_)
         )
     }
@@ -233,6 +237,9 @@ impl AnswerQueue {
                 return Err(PrepareError::QuestionExcluded);
             }
         }
+        if let Some(id) = excluded_summary(&snapshot, options) {
+            return Err(PrepareError::SummaryExcluded(conversation.name_of(&id)));
+        }
         waiting = if options.asks_all() {
             WaitingQuestions::default()
         } else {
@@ -267,6 +274,15 @@ impl AnswerQueue {
             notes,
         }))
     }
+}
+
+/// The summary of the compaction that counts, if a choice that is kept excludes it.
+fn excluded_summary(snapshot: &Snapshot, options: &AskOptions<'_>) -> Option<MessageId> {
+    let chain = snapshot.chain();
+    let Body::CompactBoundary(boundary) = &chain.boundary?.body else { return None };
+    let summary = boundary.summary_id.as_ref().filter(|_| options.saves_choice)?;
+    let mut exclude = options.chosen.choice.exclude.iter();
+    exclude.any(|target| target.message == *summary).then(|| summary.clone())
 }
 
 /// An agent with the settings of this call.

@@ -48,7 +48,7 @@ pub fn choose(messages: &[Message], choice: &Choice, asked: &[MessageId]) -> Vec
             let family = families.first[at];
             let is_hidden = message.history == History::Exclude;
             if named.contains(&family) {
-                changes.extend(is_hidden.then(|| set(message, History::Include)));
+                changes.extend(is_hidden.then(|| set(message, shown(message))));
             } else if !asked.contains(&family) && !is_hidden {
                 changes.push(set(message, History::Exclude));
             }
@@ -67,16 +67,14 @@ pub fn with_history(mut messages: Vec<Message>, changes: &[Change]) -> Vec<Messa
     let mut hidden: HashSet<usize> = HashSet::new();
     for change in changes {
         let Change::SetHistory { target, history } = change else { continue };
-        let Some(at) = families.places.get(&target.message).copied() else { continue };
-        match &target.call {
-            Some(call) => {
-                hidden_calls.insert((at, call.clone()));
+        for at in families.places_of(&target.message) {
+            if let Some(call) = &target.call {
+                hidden_calls.insert((*at, call.clone()));
+                continue;
             }
-            None => {
-                messages[at].history = *history;
-                hidden.remove(&at);
-                hidden.extend((*history == History::Exclude).then_some(at));
-            }
+            messages[*at].history = *history;
+            hidden.remove(at);
+            hidden.extend((*history == History::Exclude).then_some(at));
         }
     }
     for (at, message) in messages.iter_mut().enumerate() {
@@ -125,13 +123,19 @@ fn is_chosen(message: &Message) -> bool {
     }
 }
 
+/// How a message is seen that is shown again: where it has a summary, no more than that.
+fn shown(message: &Message) -> History {
+    if message.extra.get("summary").is_some() { History::Summary } else { History::Include }
+}
+
 fn set(message: &Message, history: History) -> Change {
     Change::SetHistory { target: Target::message(message.id.clone()), history }
 }
 
 /// Which messages belong together: calls and their results, code and what it printed.
 struct Families {
-    places: HashMap<MessageId, usize>,
+    /// Where the messages of each id are: of a damaged conversation, several may have one.
+    places: HashMap<MessageId, Vec<usize>>,
     /// The first message of each one's family.
     first: Vec<usize>,
     /// The message that made the call of a result, by the place of the result and the name of the call.
@@ -151,7 +155,7 @@ impl Families {
         let mut calls: HashMap<&str, usize> = HashMap::new();
         let mut code = None;
         for (at, message) in messages.iter().enumerate() {
-            families.places.insert(message.id.clone(), at);
+            families.places.entry(message.id.clone()).or_default().push(at);
             match &message.body {
                 Body::User(body) => {
                     code = (body.source == Some(UserSource::Code)).then_some(at);
@@ -177,21 +181,25 @@ impl Families {
         families
     }
 
+    fn places_of(&self, id: &MessageId) -> &[usize] {
+        self.places.get(id).map_or(&[], Vec::as_slice)
+    }
+
     /// The families of some messages.
     fn of_ids<'a>(&self, ids: impl IntoIterator<Item = &'a MessageId>) -> HashSet<usize> {
-        let places = ids.into_iter().filter_map(|id| self.places.get(id));
+        let places = ids.into_iter().flat_map(|id| self.places_of(id));
         places.map(|at| self.first[*at]).collect()
     }
 
     /// The messages from the first of these on.
     fn starting_at_first(&self, ids: &[MessageId]) -> &[MessageId] {
-        let first = ids.iter().filter_map(|id| self.places.get(id)).min();
+        let first = ids.iter().filter_map(|id| self.places_of(id).last()).min();
         first.map_or(&[], |first| &self.ids[*first..])
     }
 
     /// What hides a message, or a call of it, with what belongs to it.
     fn hide(&self, messages: &[Message], target: &Target) -> Vec<Change> {
-        let Some(at) = self.places.get(&target.message).copied() else { return Vec::new() };
+        let Some(at) = self.places_of(&target.message).last().copied() else { return Vec::new() };
         let hidden = |target| Change::SetHistory { target, history: History::Exclude };
         if target.call.is_some() {
             return vec![hidden(target.clone())];

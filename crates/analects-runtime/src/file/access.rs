@@ -20,6 +20,8 @@ pub(super) enum FileAccess {
 /// A file as it would be.
 #[derive(Debug)]
 pub(super) struct MemoryFile {
+    /// The name by which the person knows the file.
+    name: PathBuf,
     path: PathBuf,
     document: Document,
     known: KnownInMemory,
@@ -52,9 +54,10 @@ impl FileAccess {
 
     /// A file that nobody writes to.
     pub(super) fn in_memory(path: &Path, document: Document, places: &Places) -> FileAccess {
-        let path = real_path(&Disk, path).unwrap_or_else(|_| path.to_path_buf());
+        let name = path.to_path_buf();
+        let path = real_path(&Disk, path).unwrap_or_else(|_| name.clone());
         let known = KnownInMemory { journal: Journal::of(places), new: Vec::new() };
-        FileAccess::Memory(Box::new(MemoryFile { path, document, known }))
+        FileAccess::Memory(Box::new(MemoryFile { name, path, document, known }))
     }
 
     /// The file under its lock; a rehearsal has none.
@@ -69,6 +72,14 @@ impl FileAccess {
         match self {
             FileAccess::Locked(file) => file.path(),
             FileAccess::Memory(file) => &file.path,
+        }
+    }
+
+    /// What the messages are named after, unless the file says it. Whoever only reads names them as others do who read.
+    pub(super) fn session_name(&self) -> &Path {
+        match self {
+            FileAccess::Locked(file) => file.path(),
+            FileAccess::Memory(file) => &file.name,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analects_core::{Block, Body, Content, Image, Message, Problem, Raw, Source, User};
+use analects_core::{Block, Body, Content, Image, Message, Problem, Raw, SessionId, Source, User};
 use analects_formats::Decoded;
 use analects_formats::msgfile::{self, Document, KnownMessages};
 use analects_store::{AllowedPictures, read_picture};
@@ -20,14 +20,14 @@ const NOT_ALLOWED: &str = "you have not allowed the pictures of this file";
 
 /// The messages of a file, with what the journal knows of them and with the pictures that it names. A picture that is
 /// not allowed is not read.
-pub fn file_messages(
+pub(super) fn file_messages(
     document: &Document,
+    session: &SessionId,
     path: &Path,
     allowed: &AllowedPictures,
     known: &dyn KnownMessages,
 ) -> Decoded {
-    let session = msgfile::session_of(&path.to_string_lossy());
-    let mut decoded = msgfile::messages_knowing(document, &session, known);
+    let mut decoded = msgfile::messages_knowing(document, session, known);
     decoded.problems.splice(0..0, document.problems());
     let mut refused: Vec<String> = Vec::new();
     for message in &mut decoded.messages {

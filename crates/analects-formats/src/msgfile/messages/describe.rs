@@ -43,7 +43,7 @@ impl Description {
         let word =
             |history: History| if history == History::Exclude { "none" } else { history.as_str() };
         description.add("history", history.map(word));
-        if style != Style::Exact && message.history == History::Summary {
+        if style != Style::Exact && message.history != History::Include {
             description.add("summary", message.extra.get("summary").and_then(Raw::as_string));
         }
         description.add("time", message.created_at.map(|time| shown_time(time, message, style)));

@@ -30,7 +30,7 @@ pub(super) fn read_shared(read: &Read<'_>, message: &mut Message) {
     message.duration_ms = read.get("duration").and_then(milliseconds);
     message.usage = (!usage.is_empty()).then(|| Box::new(usage));
     message.is_api_error_message = read.get("error") == Some("1");
-    if let Some(summary) = read.get("summary").filter(|_| message.history == History::Summary) {
+    if let Some(summary) = read.get("summary").filter(|_| message.history != History::Include) {
         message.extra.push("summary", Raw::string(summary));
     }
     if let Body::Assistant(body) = &mut message.body {

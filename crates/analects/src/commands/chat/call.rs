@@ -123,6 +123,10 @@ pub fn explain(
             "nothing to ask: the cells that wait for an answer are excluded",
             "leave them out of --exclude",
         ),
+        PrepareError::SummaryExcluded(name) => Failure::input(format!(
+            "{name} cannot be hidden: it is the summary of a compaction, and stands for what came before"
+        ))
+        .or_hint("analects compact FILE --undo takes it back"),
         PrepareError::NoModel => ways::no_model(environment),
         PrepareError::NoModelOfAgent(_) => {
             Failure::usage(error.to_string(), "name one, such as -m openai/gpt-5-mini")
