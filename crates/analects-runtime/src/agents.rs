@@ -70,7 +70,7 @@ impl ResolvedAgent {
         agent: Agent,
         model: &str,
         environment: &Surroundings,
-    ) -> Result<ResolvedAgent, ClientError> {
+    ) -> Result<ResolvedAgent, Box<ClientError>> {
         let asked_as = model.to_string();
         let model = resolve(model, environment)?;
         // Before anything is written because of it.

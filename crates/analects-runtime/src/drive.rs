@@ -27,7 +27,7 @@ pub enum TurnEvent {
     /// Something of the answer.
     Stream(StreamEvent),
     /// All of an answer, before it is recorded: whatever becomes of that, it was seen.
-    Answer(Message),
+    Answer(Box<Message>),
     /// The model is told that a file changed.
     Reminded(String),
     /// A message gets its summary.
@@ -357,7 +357,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
             calls: tools::calls(&answer).next().is_some(),
             cost: answer.cost_usd,
         };
-        self.tell(TurnEvent::Answer(answer.clone()));
+        self.tell(TurnEvent::Answer(Box::new(answer.clone())));
         self.answer = Some(as_error_if_empty(answer, error.as_ref()));
         self.error = error;
         Ok(Input::Answered(answered))

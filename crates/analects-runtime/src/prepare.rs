@@ -114,7 +114,7 @@ pub enum PrepareError {
     #[error("{error}")]
     Model {
         /// Why.
-        error: ClientError,
+        error: Box<ClientError>,
         /// The name by which it would be asked.
         model: String,
         /// Whether the person or the conversation named it.

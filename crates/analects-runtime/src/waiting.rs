@@ -1,7 +1,7 @@
 //! What waits for an answer, and who is to give it: questions for different agents are answered one after the other,
 //! in their order.
 
-use analects_core::verbs::{Change, Choice, choose, with_history};
+use analects_core::verbs::{Change, Choice, Target, choose, with_history};
 use analects_core::{Body, History, Message, MessageId, StopReason};
 use analects_formats::msgfile::is_same_text;
 
@@ -214,7 +214,7 @@ impl Scope {
         }
         let later = self.waiting(&snapshot).later;
         changes.extend(later.into_iter().map(|question| Change::SetHistory {
-            target: analects_core::verbs::Target::message(question.message),
+            target: Target::message(question.message),
             history: History::Exclude,
         }));
         if !changes.is_empty() {
@@ -236,5 +236,70 @@ pub fn broken_answer(snapshot: &Snapshot) -> Option<MessageId> {
             Some(last.id.clone())
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What comes first, and what is left.
+
+    use super::*;
+
+    fn waiting(questions: &[(&str, &str)]) -> WaitingQuestions {
+        let question = |(name, agent): &(&str, &str)| Question {
+            message: MessageId::from(*name),
+            name: (*name).to_string(),
+            key: Some((*name).to_string()),
+            text: format!("text {name}"),
+            agent: Some((*agent).to_string()).filter(|agent| !agent.is_empty()),
+            place: 0,
+        };
+        WaitingQuestions::first(questions.iter().map(question).collect())
+    }
+
+    fn names(questions: &[Question]) -> String {
+        questions.iter().map(|question| question.name.as_str()).collect::<Vec<_>>().join(",")
+    }
+
+    #[test]
+    fn questions_for_one_agent_are_answered_together() {
+        for (questions, now, later) in [
+            (&[("1", "a"), ("2", "b")][..], "1", "2"),
+            (&[("1", "a"), ("2", "a"), ("3", "b"), ("4", "a")], "1,2", "3,4"),
+            (&[("1", ""), ("2", ""), ("3", "a")], "1,2", "3"),
+            (&[("1", "a"), ("2", "")], "1", "2"),
+            (&[], "", ""),
+        ] {
+            let waiting = waiting(questions);
+            assert_eq!((names(&waiting.now), names(&waiting.later)), (now.into(), later.into()));
+        }
+    }
+
+    #[test]
+    fn a_call_asks_what_it_said_and_nothing_twice() {
+        let report = |queue: &AnswerQueue, waiting: &WaitingQuestions| {
+            let report = queue.report(waiting)?;
+            Some([report.now, report.next, report.left].map(|names| names.join(",")))
+        };
+        let says = |now: &str, next: &str, left: &str| Some([now, next, left].map(str::to_string));
+        let mut queue = AnswerQueue::default();
+        let first = waiting(&[("1", "a"), ("2", "b"), ("3", "a")]);
+        assert!(queue.take(&first) && queue.goes_on());
+        assert_eq!(report(&queue, &first), says("1", "2,3", ""));
+        // What is typed above is asked before, and what is typed below waits.
+        let typed = waiting(&[("4", "a"), ("2", "b"), ("3", "a"), ("5", "b")]);
+        assert!(queue.take(&typed) && queue.goes_on());
+        assert_eq!(report(&queue, &typed), says("4", "2,3", "5"));
+        // What was asked and still waits is not asked again.
+        assert!(!queue.take(&waiting(&[("1", "a"), ("2", "b"), ("3", "a")])));
+        assert!(queue.take(&waiting(&[("2", "b"), ("3", "a")])));
+        assert!(queue.take(&waiting(&[("3", "a"), ("5", "b")])) && !queue.goes_on());
+        assert!(!queue.take(&waiting(&[("5", "b")])) && !queue.take(&waiting(&[])));
+        let mut only = AnswerQueue::default();
+        let last = waiting(&[("2", "b")]);
+        assert!(only.take(&last) && report(&only, &last).is_none());
+        let mut one = AnswerQueue::only_first();
+        assert!(one.take(&first) && !one.goes_on());
+        assert_eq!(report(&one, &first), says("1", "", "2,3"));
     }
 }

@@ -133,8 +133,8 @@ pub fn explain(
         }
         PrepareError::UnknownAgent { name, known } => no_such_agent(&name, &known),
         PrepareError::UnknownPointer(word) => no_such_pointer(&word),
-        PrepareError::Model { error, is_named: true, .. } => error.into(),
-        PrepareError::Model { error, model, .. } => config.told_where(error.into(), &model),
+        PrepareError::Model { error, is_named: true, .. } => Failure::from(*error),
+        PrepareError::Model { error, model, .. } => config.told_where(Failure::from(*error), &model),
         PrepareError::Configuration(error) => match error.downcast::<Failure>() {
             Ok(failure) => *failure,
             Err(error) => Failure::input(error.to_string()),
