@@ -15,12 +15,14 @@ mod interrupt;
 mod journal;
 mod local;
 mod outgoing;
+mod pictures;
 mod piped;
 #[cfg(test)]
 mod reference;
 mod sessions;
 mod shell;
 mod surroundings;
+mod turn_options;
 mod ui;
 mod usage;
 mod ways;

@@ -8,7 +8,6 @@ mod in_file;
 mod in_store;
 mod interactive;
 mod options;
-mod pictures;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -19,9 +18,11 @@ use analects_formats::msgfile;
 use crate::config::Config;
 use crate::connection::{Connection, seconds};
 use crate::failure::Failure;
+use crate::pictures;
 use crate::piped::{is_terminal, piped};
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
+use crate::turn_options::{LimitArgs, turn_config};
 pub use asking::in_words;
 pub use broken::to_ask_in_session;
 pub use call::{Call, Said, explain, tell_notes};
@@ -29,8 +30,7 @@ use in_file::{chat_in_file, still_waits};
 use in_store::chat_in_store;
 pub use in_store::{go_on, open};
 pub use interactive::{Place, Session};
-pub use options::{CallArgs, LimitArgs, turn_config};
-pub use pictures::allowed as allowed_pictures;
+pub use options::CallArgs;
 
 /// Say something to a model, and keep the conversation
 ///

@@ -17,6 +17,7 @@ use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
+use crate::turn_options::turn_config;
 use crate::{interrupt, local, ui, writing};
 
 /// Put a summary in the place of the earlier part of a conversation
@@ -126,7 +127,7 @@ impl Args {
             agents: config,
             agent: self.agent.as_deref(),
             needs_question: false,
-            config: chat::turn_config(client, limits, config, surroundings),
+            config: turn_config(client, limits, config, surroundings),
             ..AskOptions::new(&environment)
         };
         if self.model.is_some() && prepare(&mut *conversation, &options).is_err() {

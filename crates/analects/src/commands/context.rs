@@ -9,7 +9,7 @@ use analects_core::{Message, MessageId, Problem};
 use analects_formats::msgfile::ShowProblem;
 use analects_runtime::{
     AskOptions, Conversation, FileConversation, NamedPicture, PrepareError, Prepared,
-    ResolvedAgent, TurnConfig, TurnPlan, prepare,
+    ResolvedAgent, TurnConfig, TurnPlan,
 };
 use analects_store::FileGrants;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::{journal, local, outgoing, ui};
+use crate::{journal, local, outgoing, pictures, ui};
 
 /// How wide the bar for the window is.
 const BAR: usize = 40;
@@ -188,9 +188,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let sessions = Sessions::of(&surroundings);
     let conversation = chat::open(&sessions, sessions.find(Some(&args.target))?)?;
     let mut conversation = conversation.rehearse();
-    let said = Said::default();
-    let options = AskOptions { needs_question: false, ..call.options(&said, Default::default()) };
-    let prepared = prepare(&mut conversation, &options).map_err(|error| call.explain(error))?;
+    let prepared = call.prepare_idle(&mut conversation)?;
     show(args, call, prepared, &HashMap::new(), &[])
 }
 
@@ -199,8 +197,8 @@ fn of_file(args: &Args, call: Call<'_>, path: &Path) -> Result<(), Failure> {
     let document = analects_store::read_message_file(path)?;
     let mut conversation = FileConversation::rehearse_document(path, document, places)?;
     let is_wanted = args.pictures;
-    let pictures = chat::allowed_pictures(path, is_wanted, call.config, call.surroundings);
-    conversation.allow_pictures(pictures);
+    let allowed = pictures::allowed(path, is_wanted, call.config, call.surroundings);
+    conversation.allow_pictures(allowed);
     journal::remark(path, conversation.document(), places);
     let said = Said::default();
     let chosen = call.args.choose(path, &conversation)?;

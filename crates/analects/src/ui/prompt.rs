@@ -3,6 +3,7 @@
 
 mod complete;
 mod editor;
+mod entry;
 mod history;
 mod input;
 mod lines;
@@ -11,6 +12,7 @@ mod paste;
 
 pub use complete::{Names, Offers};
 pub use editor::{Edited, edit};
+pub use entry::entry;
 pub use history::History;
 pub use input::{Draft, Heard, Input};
 pub use lines::command;

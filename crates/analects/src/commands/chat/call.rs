@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use analects_local::Serving;
 use analects_runtime::{
     AnswerQueue, AskOptions, ChosenMessages, Conversation, PrepareError, Prepared, QueueReport,
-    ResponderNote, TurnConfig, Written,
+    ResponderNote, TurnConfig, Written, prepare,
 };
 
 use super::options::CallArgs;
@@ -65,6 +65,14 @@ impl<'a> Call<'a> {
             config: self.turn.clone(),
             ..AskOptions::new(&self.surroundings.models)
         }
+    }
+
+    /// Prepares a conversation in which nothing need be asked.
+    pub fn prepare_idle<C: Conversation>(self, conversation: C) -> Result<Prepared<C>, Failure> {
+        let said = Said::default();
+        let options =
+            AskOptions { needs_question: false, ..self.options(&said, ChosenMessages::default()) };
+        prepare(conversation, &options).map_err(|error| self.explain(error))
     }
 
     /// Whether the person says who answers.

@@ -9,24 +9,23 @@ use analects_runtime::{
     ChosenMessages, Conversation, FileConversation, PrepareError, Prepared, StoredConversation,
     prepare,
 };
-use analects_store::{StoreError, read_message_file};
 
 use super::asking::{ProblemSource, report_problems};
 use super::call::{Call, Said, tell_notes};
-use super::in_file::{not_opened, nothing_to_ask, with_section};
-use super::{allowed_pictures, in_store};
+use super::in_file::{not_opened, nothing_to_ask};
+use super::in_store;
 use crate::commands::cells;
 use crate::failure::Failure;
-use crate::{journal, outgoing, ui};
+use crate::{journal, outgoing, pictures, ui, writing};
 
 /// Prints what would be sent of a file.
 pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> {
     let mut conversation = rehearse(call, path, said)?;
     journal::remark(path, conversation.document(), &call.surroundings.places);
     let is_wanted = call.args.pictures;
-    let mut pictures = allowed_pictures(path, is_wanted, call.config, call.surroundings);
-    pictures.add(&said.pictures);
-    conversation.allow_pictures(pictures);
+    let mut allowed = pictures::allowed(path, is_wanted, call.config, call.surroundings);
+    allowed.add(&said.pictures);
+    conversation.allow_pictures(allowed);
     let chosen = call.args.choose(path, &conversation)?;
     cells::remark_chosen(path, conversation.document(), call.args);
     let options = call.options(said, chosen);
@@ -46,21 +45,12 @@ pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> 
 
 /// A file as it is, or would be once it was made a message file.
 fn rehearse(call: Call<'_>, path: &Path, said: &Said) -> Result<FileConversation, Failure> {
-    let places = &call.surroundings.places;
-    let opened = FileConversation::rehearse(path, places);
-    match opened {
-        Err(StoreError::NotAMessageFile { .. }) if call.args.force && said.prompt.is_some() => {}
-        opened => return opened.map_err(not_opened),
+    let mut document = writing::read_or_new(path)?;
+    if document.kind() == Kind::Plain && call.args.force && said.prompt.is_some() {
+        document = writing::with_section(&document, path)?;
     }
-    let document = match read_message_file(path) {
-        Err(error) if error.is_not_found() => {
-            analects_formats::msgfile::decode_named(*b"", &path.to_string_lossy())
-        }
-        read => read?,
-    };
-    debug_assert_eq!(document.kind(), Kind::Plain);
-    let document = with_section(&document, path)?;
-    Ok(FileConversation::rehearse_document(path, document, places)?)
+    let places = &call.surroundings.places;
+    FileConversation::rehearse_document(path, document, places).map_err(not_opened)
 }
 
 /// Prints what would be sent of a session.

@@ -4,25 +4,22 @@ use std::path::Path;
 
 use analects_core::verbs::Change;
 use analects_core::{Message, MessageId};
-use analects_formats::msgfile::{AnswerDetail, Document, Kind, Splice, decode_named, frontmatter};
+use analects_formats::msgfile::{AnswerDetail, Document, Kind};
 use analects_runtime::{
-    AnswerQueue, Conversation, FileConversation, PrepareError, Prepared, attached, prepare,
+    AnswerQueue, Conversation, FileConversation, PrepareError, Prepared, prepare,
 };
-use analects_store::{AnswerPlace, LockedFile, Places, StoreError, read_message_file};
+use analects_store::{AnswerPlace, Places, StoreError, read_message_file};
 use jiff::Timestamp;
 
 use super::asking::{ProblemSource, ask};
 use super::broken::{broken_cell, if_it_broke_off, to_ask_again};
 use super::call::{Call, Said, left_waiting};
-use super::{allowed_pictures, dry_run};
+use super::dry_run;
 use crate::commands::{cells, set};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::ways::PROMPT_IS_KEPT;
-use crate::{journal, local, shell, ui, writing};
-
-/// The section of a plain Markdown file that becomes a message file.
-const SECTION: &str = "Discussion";
+use crate::{journal, local, pictures, shell, ui, writing};
 
 /// Gets the answers to all that waits in a file: one after the other, where it is meant for several agents.
 pub fn chat_in_file(call: Call<'_>, path: &Path, said: &mut Said) -> Result<(), Failure> {
@@ -52,7 +49,6 @@ fn take_turn_of(
     if call.args.force && path.extension().is_some_and(|end| end == "md") {
         make_message_file_for(call, path, said)?;
     }
-    check_files(path, said)?;
     let mut conversation = open_to_answer(call, path)?;
     let chosen = call.args.choose(path, &conversation)?;
     let options = call.options(said, chosen);
@@ -87,13 +83,6 @@ fn take_turn_of(
     Ok(true)
 }
 
-/// Refuses files that cannot be shown, before anything is written because of them.
-fn check_files(path: &Path, said: &Said) -> Result<(), Failure> {
-    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-    said.files.iter().try_for_each(|file| attached(&folder, file).map(drop))?;
-    Ok(())
-}
-
 /// Opens a file in which a question is to be answered.
 fn open_to_answer(call: Call<'_>, path: &Path) -> Result<FileConversation, Failure> {
     let mut conversation = open_file(path, call.surroundings)?;
@@ -108,8 +97,8 @@ fn open_to_answer(call: Call<'_>, path: &Path) -> Result<FileConversation, Failu
         conversation.set_detail(AnswerDetail::All);
     }
     let is_wanted = call.args.pictures;
-    let pictures = allowed_pictures(path, is_wanted, call.config, call.surroundings);
-    conversation.allow_pictures(pictures);
+    let allowed = pictures::allowed(path, is_wanted, call.config, call.surroundings);
+    conversation.allow_pictures(allowed);
     Ok(conversation)
 }
 
@@ -162,15 +151,12 @@ fn nobody_answers(
 
 /// Makes a plain file one for messages, unless what is wanted cannot be done in it anyway.
 fn make_message_file_for(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> {
-    let document = match read_message_file(path) {
-        Err(error) if error.is_not_found() => decode_named(*b"", &path.to_string_lossy()),
-        read => read?,
-    };
+    let document = writing::read_or_new(path)?;
     if document.kind() != Kind::Plain {
         return Ok(());
     }
     let places = &call.surroundings.places;
-    let after = with_section(&document, path)?;
+    let after = writing::with_section(&document, path)?;
     let mut rehearsal = FileConversation::rehearse_document(path, after, places)?;
     if said.prompt.is_none() {
         return Err(nothing_to_ask(path, &rehearsal));
@@ -179,37 +165,10 @@ fn make_message_file_for(call: Call<'_>, path: &Path, said: &Said) -> Result<(),
     // Where nobody is named, the prompt is kept in the file though nobody can be asked.
     match prepare(&mut rehearsal, &call.options(said, chosen)) {
         Err(error) if call.names_responder() || !error.is_about_responder() => {
-            return Err(call.explain(error));
+            Err(call.explain(error))
         }
-        _ => make_message_file(path, call.surroundings),
+        _ => writing::make_message_file(path, &call.surroundings.places),
     }
-}
-
-/// Makes a plain Markdown file one with a section for messages. The heading comes with the first of them.
-pub fn make_message_file(path: &Path, surroundings: &Surroundings) -> Result<(), Failure> {
-    let mut file = LockedFile::open_plain(path, &surroundings.places, writing::PATIENCE)?;
-    file.try_edit(|document| match document.kind() {
-        Kind::Plain => {
-            let after = with_section(document, path)?;
-            Ok(Splice::between(document.source(), after.source()))
-        }
-        _ => Ok(Splice::nothing()),
-    })
-}
-
-/// A plain Markdown file with a section for messages.
-pub fn with_section(document: &Document, path: &Path) -> Result<Document, Failure> {
-    let (source, span) = (document.source(), document.frontmatter_span());
-    let splice = frontmatter::set_string(source, span, "message_section", SECTION);
-    let splice = splice.map_err(|refusal| writing::refused(path, refusal))?;
-    let after = decode_named(splice.apply(source), "x.md");
-    if after.section().is_some() {
-        let message = format!("{}: there is a heading {SECTION} already", path.display());
-        let hint = "if messages may go below it, type message_section: Discussion into the \
-                    frontmatter; else give that key the name of another section";
-        return Err(Failure::input(message).or_hint(hint));
-    }
-    Ok(after)
 }
 
 /// Opens a file to go on with it.

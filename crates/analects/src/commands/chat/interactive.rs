@@ -14,13 +14,13 @@ use analects_formats::msgfile::pictures_in;
 use analects_runtime::{ResolvedAgent, TurnConfig, attached};
 
 use super::call::{Call, Said};
-use super::options::{CallArgs, configure};
-use super::{in_file, pictures};
+use super::options::CallArgs;
 use crate::config::{Config, POINTERS};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
+use crate::turn_options::configure;
 use crate::ui::prompt::{Draft, Edited, Heard, History, Input, Names, Offers, command, edit};
-use crate::{interrupt, ui, ways};
+use crate::{interrupt, pictures, ui, ways, writing};
 pub use place::Place;
 use slash::{COMMANDS, Slash, Typed};
 
@@ -83,8 +83,8 @@ impl Running<'_> {
         self.session.files.iter().try_for_each(|file| check_file(file))?;
         self.make_message_file()?;
         // Whoever cannot be asked is told before something is typed for them.
-        let responder = self.responder()?;
-        self.greet(&responder);
+        let (place, model) = (self.session.place.title(), model_name(&self.responder()?));
+        ui::remark(&format!("{place}, with {model}; /help for help, Ctrl-D to end"));
         self.was_there = self.session.place.is_begun();
         ways::begin_session();
         interrupt::rest();
@@ -131,16 +131,10 @@ impl Running<'_> {
             Place::File(path)
                 if self.session.call.force && !path.to_string_lossy().ends_with(".msg.md") =>
             {
-                in_file::make_message_file(path, self.surroundings)
+                writing::make_message_file(path, &self.surroundings.places)
             }
             _ => Ok(()),
         }
-    }
-
-    fn greet(&self, responder: &ResolvedAgent) {
-        let place = self.session.place.title();
-        let model = model_name(responder);
-        ui::remark(&format!("{place}, with {model}; /help for help, Ctrl-D to end"));
     }
 
     /// Does what was typed. What fails is said.

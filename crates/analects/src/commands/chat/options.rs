@@ -1,20 +1,11 @@
-//! What a person may say about one call: which cells are sent, with which settings, what it may take, and whether
-//! it is sent at all.
+//! What a person may say about one call: which cells are sent, with which settings, and whether it is sent at all.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use analects_client::{Client, Options, resolve};
-use analects_runtime::turn::Limits;
-use analects_runtime::{ChosenMessages, FileConversation, TurnConfig};
-use analects_store::FileGrants;
+use analects_runtime::{ChosenMessages, FileConversation};
 
 use crate::commands::cells;
-use crate::config::Config;
 use crate::failure::Failure;
-use crate::local::LocalStarter;
-use crate::surroundings::Surroundings;
-use crate::ui;
 
 /// Options of one call.
 #[derive(Debug, Default, clap::Args)]
@@ -115,62 +106,5 @@ impl CallArgs {
         }
         let chosen = conversation.choose(&self.include, &self.exclude);
         chosen.map_err(|error| cells::explain(path, &error))
-    }
-}
-
-/// What a turn may take, as a person says it.
-#[derive(Debug, Default, Clone, Copy, clap::Args)]
-pub struct LimitArgs {
-    /// Ask the model at most this many times for one prompt; each time after the first follows results of tools
-    /// [default: 50]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_turns: Option<u32>,
-
-    /// Do not ask if that may bring the cost of one prompt, summaries included, above so many US dollars
-    #[arg(long, value_name = "USD", value_parser = dollars)]
-    max_cost: Option<f64>,
-}
-
-impl LimitArgs {
-    pub fn limits(self) -> Limits {
-        let usual = Limits::default();
-        Limits { questions: self.max_turns.unwrap_or(usual.questions), cost: self.max_cost }
-    }
-}
-
-fn dollars(text: &str) -> Result<f64, String> {
-    let amount = text.trim_start_matches('$').parse::<f64>().ok();
-    let amount = amount.filter(|amount| amount.is_finite() && *amount >= 0.0);
-    amount.ok_or_else(|| "expected US dollars, such as 0.05".to_string())
-}
-
-/// How a turn goes, as the person and the configuration say it.
-pub fn turn_config(
-    options: Options,
-    limits: Limits,
-    config: &Config,
-    surroundings: &Surroundings,
-) -> TurnConfig {
-    let turn = TurnConfig {
-        client: Arc::new(Client::new(options)),
-        // The server of a local model that writes summaries is started when one is due.
-        starter: Some(Arc::new(LocalStarter::new(surroundings))),
-        grants: Some(FileGrants::of(&surroundings.places)),
-        limits,
-        ..TurnConfig::default()
-    };
-    configure(turn, config, surroundings)
-}
-
-/// The same with another configuration.
-pub fn configure(turn: TurnConfig, config: &Config, surroundings: &Surroundings) -> TurnConfig {
-    let summariser = config.pointer("compact").map(|name| resolve(name, &surroundings.models));
-    if let Some(Err(error)) = &summariser {
-        ui::remark(&format!("warning: the model for summaries cannot be asked: {error}"));
-    }
-    TurnConfig {
-        summariser: summariser.and_then(Result::ok),
-        threshold: config.compact_at(),
-        ..turn
     }
 }

@@ -1,11 +1,12 @@
 //! `session resume`: goes on with a conversation of the store.
 
-use crate::commands::chat::{self, Call, CallArgs, LimitArgs, Place, Said, Session};
+use crate::commands::chat::{self, Call, CallArgs, Place, Said, Session};
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
+use crate::turn_options::{LimitArgs, turn_config};
 use crate::{piped, ui};
 
 /// Go on with a session: say something, and keep the answer there
@@ -55,7 +56,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
         ui::remark(&format!("this session works in {folder}"));
     }
     let records = options.record.is_some();
-    let turn = chat::turn_config(options, args.limits.limits(), &config, &surroundings);
+    let turn = turn_config(options, args.limits.limits(), &config, &surroundings);
     let (model, agent, call) = (args.model, args.agent, CallArgs::default());
     let done = if prompt.is_none() && piped::is_terminal() {
         let (place, files) = (Place::Store { sessions, name }, Vec::new());

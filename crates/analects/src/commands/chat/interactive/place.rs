@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use analects_core::{Agent, Attachment, AttachmentKind, Body, Message, MessageId};
 use analects_formats::msgfile::{self, Cell, Document};
 use analects_runtime::{
-    ChosenMessages, Conversation, FileConversation, ResolvedAgent, StoredConversation,
-    broken_answer, prepare,
+    Conversation, FileConversation, ResolvedAgent, StoredConversation, broken_answer,
 };
 use analects_store::{
     ChainName, OsIds, Session, StoreError, TranscriptStore, load, read_message_file,
@@ -106,10 +105,7 @@ impl Place {
     /// Who would answer.
     pub fn responder(&self, call: Call<'_>) -> Result<ResolvedAgent, Failure> {
         let mut conversation = self.open(call.surroundings)?;
-        let said = Said::default();
-        let mut options = call.options(&said, ChosenMessages::default());
-        options.needs_question = false;
-        let prepared = prepare(&mut *conversation, &options).map_err(|it| call.explain(it))?;
+        let prepared = call.prepare_idle(&mut *conversation)?;
         tell_notes(prepared.notes());
         Ok(prepared.agent().clone())
     }
@@ -157,11 +153,7 @@ impl Place {
     /// Puts a summary in the place of what was said.
     pub fn compact(&self, call: Call<'_>) -> Result<(), Failure> {
         let mut conversation = self.open(call.surroundings)?;
-        let said = Said::default();
-        let mut options = call.options(&said, ChosenMessages::default());
-        options.needs_question = false;
-        let prepared = prepare(&mut *conversation, &options);
-        let mut prepared = prepared.map_err(|error| call.explain(error))?;
+        let mut prepared = call.prepare_idle(&mut *conversation)?;
         let compacted = compact_here(&mut prepared, call.surroundings)?;
         let summary = last_summary(&*conversation);
         ui::print_text(format!("{}\n", summary.trim_end()).as_bytes())?;
