@@ -1,7 +1,9 @@
 //! `chat` without a file: a turn in a session of the store.
 
-use analects_runtime::{Branches, Conversation, PrepareError, StoredConversation, broken_answer};
-use analects_runtime::{ChosenMessages, prepare};
+use analects_runtime::{
+    Branches, ChosenMessages, Conversation, PrepareError, StoredConversation, broken_answer,
+    prepare,
+};
 use analects_store::ChainName;
 
 use super::asking::{ProblemSource, ask};

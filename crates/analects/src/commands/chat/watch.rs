@@ -253,11 +253,8 @@ impl Watch<'_> {
         let is_open = |document: Document| questions(&document) == *asked;
         if !failure.is_usage() || self.read().is_none_or(is_open) {
             self.told = None;
-            let is_of_model = failure.is_of_model();
-            self.tell(match is_of_model {
-                true => failure.or_hint("to ask again, save the file again"),
-                false => failure,
-            });
+            let hint = "to ask again, save the file again";
+            self.tell(if failure.is_of_model() { failure.or_hint(hint) } else { failure });
         }
         Ok(Looked::Wrote)
     }
