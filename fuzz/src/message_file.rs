@@ -65,7 +65,7 @@ fn check(bytes: &[u8], name: &str) {
     let last = after.cells().nth(count).unwrap_or_else(|| unreachable!());
     assert_eq!(last.content(), text, "the text comes back");
     assert_eq!(last.id(), Some(&*cell.id));
-    assert_eq!(last.attribute("note").as_ref(), Some(&text));
+    assert_eq!(last.attribute("note"), Some(text.as_str()));
     assert_eq!(readings_after[..count], without_ready(&before), "every other cell reads as before");
 }
 

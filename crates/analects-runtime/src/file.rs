@@ -15,7 +15,7 @@ use analects_core::{Agent, Body, Content, History, Message, MessageId, SessionId
 use analects_formats::Decoded;
 use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{
-    self, AnswerDetail, Attribute, Cell, Document, NewCell, Splice, frontmatter,
+    self, AnswerDetail, Attribute, Cell, CellRole, Document, NewCell, Splice, frontmatter,
 };
 use analects_store::{
     AllowedPictures, AnswerEntry, AnswerPiece, AnswerPlace, AskedCell, Journal, OsIds,
@@ -205,7 +205,7 @@ impl FileConversation {
                 name: cell.name().into_owned(),
                 key: cell.id().map(str::to_string),
                 text: cell.content().into_owned(),
-                agent: cell.attribute("agent").filter(|name| !name.is_empty()),
+                agent: cell.attribute("agent").filter(|name| !name.is_empty()).map(str::to_string),
                 place,
             })
         };
@@ -452,8 +452,7 @@ impl Conversation for FileConversation {
 
     /// Which files the model has seen stands in the cells that show them.
     fn notes(&self) -> Notes {
-        let has_files = self.document().cells().any(|cell| cell.type_word() == "attachment");
-        let files = if has_files {
+        let files = if self.document().has_role(CellRole::Attachment) {
             let messages = self.read(self.document()).messages;
             FileFreshness::recorded(analects_core::chain(&messages).messages)
         } else {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::Loss;
 use crate::chatmd;
-use crate::msgfile::{self, Cell, CellKind, Document, Kind};
+use crate::msgfile::{self, Cell, Document, Kind};
 use crate::transcript::{self, read_line};
 
 /// The message file.
@@ -104,8 +104,7 @@ fn beside_messages(document: &Document) -> Vec<Loss> {
         lose(format!("agent {}", agent.name), no_place);
     }
     for cell in document.cells() {
-        let is_message = cell.kind() == CellKind::Message && cell.type_word() != "agent";
-        if is_message && !cell.title().is_empty() {
+        if cell.role().is_user() && !cell.title().is_empty() {
             lose(format!("title of cell {}", cell.name()), no_place);
         }
     }

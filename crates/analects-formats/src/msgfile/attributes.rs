@@ -5,11 +5,12 @@ use std::collections::HashSet;
 
 use analects_core::Span;
 
-use super::edit::leading_number;
+use super::ids::leading_number;
 use super::item::{ItemError, ItemErrorKind};
-use super::line::{is_blank_line, metadata_of};
+use super::line::is_blank_line;
 use super::messages::mentioned_by;
-use super::meta::{Meta, write_attribute};
+use super::meta::write_attribute;
+use super::metadata::AttributeRef;
 use super::scan::{line_text, lines};
 use super::{Cell, Document, Splice};
 
@@ -48,8 +49,8 @@ pub fn set_attributes(document: &Document, changes: &[Attribute]) -> Result<Vec<
         let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
         let cell = cells.nth(at - passed).ok_or_else(missing)?;
         passed = at + 1;
-        match cell.meta() {
-            Some(meta) => splices.extend(in_metadata(cell, &meta, group)),
+        match cell.meta_span() {
+            Some(_) => splices.extend(in_metadata(cell, group)),
             None => {
                 let id = own_id(cell, &mut next_id);
                 splices.extend(sealing(cell, group, &id));
@@ -89,19 +90,19 @@ fn reads_the_same(before: &Document, after: &Document) -> bool {
 
 /// Changes in a metadata line: a value that is there is replaced, a new one goes to the front, where
 /// nothing that stands behind it can make it part of something else.
-fn in_metadata(cell: Cell<'_>, meta: &Meta, changes: &[&Attribute]) -> Vec<Splice> {
+fn in_metadata(cell: Cell<'_>, changes: &[&Attribute]) -> Vec<Splice> {
     let mut splices = Vec::new();
     let mut new = String::new();
     for change in changes {
         let mut text = String::new();
         write_attribute(&mut text, change.key, &change.value);
-        match last_token(cell, meta, change.key) {
+        match cell.attribute_named(change.key).map(AttributeRef::span) {
             Some(at) => splices.push(Splice { at, bytes: text.as_bytes()[1..].to_vec() }),
             None => new.push_str(&text),
         }
     }
     if !new.is_empty() {
-        let at = after_type_word(cell, meta);
+        let at = cell.after_type_word();
         let blank = if is_followed(cell, at) { " " } else { "" };
         splices.push(Splice { at: Span::new(at, at), bytes: format!("{new}{blank}").into() });
     }
@@ -113,40 +114,6 @@ fn in_metadata(cell: Cell<'_>, meta: &Meta, changes: &[&Attribute]) -> Vec<Splic
 fn is_followed(cell: Cell<'_>, at: usize) -> bool {
     let rest = &cell.document.source()[at..];
     rest.first().is_some_and(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
-}
-
-/// Where the attributes of each line of metadata start, and their text.
-fn attribute_lines<'a>(cell: Cell<'a>, meta: &Meta) -> impl Iterator<Item = (usize, &'a str)> {
-    let source = &cell.document.source()[..meta.span.end];
-    let (first, id) = (meta.span.start, cell.id().unwrap_or_default());
-    lines(source, first).filter_map(move |(at, line)| {
-        let text = line_text(line);
-        let rest = match at == first {
-            true => metadata_of(text, id.as_bytes())?,
-            false => text,
-        };
-        Some((at + text.len() - rest.len(), std::str::from_utf8(rest).ok()?))
-    })
-}
-
-/// The last place where an attribute is given.
-fn last_token(cell: Cell<'_>, meta: &Meta, key: &str) -> Option<Span> {
-    let mut found = None;
-    for (start, text) in attribute_lines(cell, meta) {
-        for (span, token) in Meta::tokens(text) {
-            if token.attributes.iter().any(|(name, _)| name == key) {
-                found = Some(Span::new(start + span.start, start + span.end));
-            }
-        }
-    }
-    found
-}
-
-/// The place behind the type word, or behind `[^id]:` where there is none.
-fn after_type_word(cell: Cell<'_>, meta: &Meta) -> usize {
-    let Some((start, text)) = attribute_lines(cell, meta).next() else { return meta.span.start };
-    let first = Meta::tokens(text).next().filter(|(_, token)| token.type_word.is_some());
-    start + first.map_or(0, |(span, _)| span.end)
 }
 
 /// Gives a cell without metadata this id, if it has none, and metadata.
@@ -223,12 +190,12 @@ pub(super) fn with_numbers(document: &Document, places: &[usize]) -> Result<Docu
     if loose.is_empty() {
         return Ok(document.with_source_within_section(document.source().to_vec()));
     }
-    let mentioned: HashSet<String> = document.cells().flat_map(mentioned_by).collect();
+    let mentioned: HashSet<&str> = document.cells().flat_map(mentioned_by).collect();
     let mut number = document.number_without(places);
     let mut splices = Vec::new();
     for cell in loose {
         let mut id = cell.name().into_owned();
-        if !mentioned.contains(&id) {
+        if !mentioned.contains(id.as_str()) {
             id = number.to_string();
             number += 1;
         }
@@ -259,8 +226,8 @@ mod tests {
     fn check(source: &str, expected: &str) {
         let set = set(source, 0, "history", "none");
         assert_eq!(set, expected);
-        let cell_says = decode(set.as_str()).cells().next().unwrap().attribute("history");
-        assert_eq!(cell_says.as_deref(), Some("none"));
+        let cell_says = decode(set.as_str());
+        assert_eq!(cell_says.cells().next().unwrap().attribute("history"), Some("none"));
     }
 
     #[test]
@@ -308,7 +275,7 @@ mod tests {
         let after = document.with_source_within_section(source);
         let names: Vec<_> = after.cells().map(|cell| cell.name().into_owned()).collect();
         assert_eq!(names, ["1", "2", "9"]);
-        assert!(after.cells().all(|cell| cell.attribute("history").as_deref() == Some("none")));
+        assert!(after.cells().all(|cell| cell.attribute("history") == Some("none")));
         assert_eq!(after.problems(), []);
     }
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use analects_core::{History, Raw, RawMap, Span};
 
 use super::attributes::{with_id, would_change_others};
-use super::choice::{BEFORE, Versions, hide_version, shown};
+use super::choice::{BEFORE, Versions, hide_version, roles, shown};
 use super::code::code;
 use super::compaction::{
     Compaction, boundary_of, end_of_compaction, is_taken_back, renamed, tombstones_behind,
@@ -14,7 +14,9 @@ use super::compaction::{
 };
 use super::item::{ItemError, ItemErrorKind};
 use super::messages::{details_cell, details_lines, side_places};
-use super::{Attribute, Cell, CellKind, Document, NewCell, Splice, append, roles, set_attributes};
+use super::{
+    Attribute, Cell, CellKind, CellRole, Document, NewCell, Splice, append, set_attributes,
+};
 
 /// The kind of the notification that a rewind adds.
 const REWIND: &str = "rewind";
@@ -172,7 +174,7 @@ fn beside(cell: Cell<'_>) -> ItemError {
 /// A summary that was taken back, or that another one has replaced, is nothing to go on from.
 fn check_summary_counts(document: &Document, role: &str, at: usize) -> Result<(), ItemError> {
     let cell = cell_of(document, at);
-    let is_hidden = || cell.own_history() == Some(History::Exclude);
+    let is_hidden = || cell.history() == Some(History::Exclude);
     let is_replaced = || is_hidden() && boundary_of(document, at).is_none();
     match role == "summary" && (is_replaced() || is_taken_back(document, at)) {
         true => Err(uncounted_summary(cell)),
@@ -187,7 +189,7 @@ fn uncounted_summary(cell: Cell<'_>) -> ItemError {
 
 /// Whether a cell only says that a conversation goes on from elsewhere: it is no message, and answers nothing.
 pub(super) fn is_rewind(cell: Cell<'_>) -> bool {
-    cell.type_word() == "notification" && cell.attribute("kind").as_deref() == Some(REWIND)
+    cell.role() == CellRole::Notification && cell.attribute("kind") == Some(REWIND)
 }
 
 /// The cell that a conversation goes on from, if its last message is in this cell: where a rewind went.
@@ -195,7 +197,7 @@ fn leaf(document: &Document, mut at: usize) -> usize {
     loop {
         let cell = cell_of(document, at);
         let parent = cell.attribute("parent").filter(|_| is_rewind(cell));
-        match parent.and_then(|parent| document.cell(&parent)).filter(|parent| parent.at < at) {
+        match parent.and_then(|parent| document.cell(parent)).filter(|parent| parent.at < at) {
             Some(parent) => at = parent.at,
             None => return at,
         }
@@ -208,7 +210,7 @@ pub(super) fn rewinds_moved(document: &Document, from: usize, to: usize) -> Vec<
     let parts = |at: usize| cell_of(document, at).parts().map(|part| part.name().into_owned());
     let (old, new) = (parts(from).collect::<HashSet<String>>(), parts(to).last());
     let rewinds = document.cells().filter(|cell| is_rewind(*cell));
-    let moved = rewinds.filter(|cell| cell.attribute("parent").is_some_and(|at| old.contains(&at)));
+    let moved = rewinds.filter(|cell| cell.attribute("parent").is_some_and(|at| old.contains(at)));
     let value = new.unwrap_or_default();
     moved.map(|cell| Attribute { cell: cell.at, key: "parent", value: value.clone() }).collect()
 }
@@ -256,7 +258,7 @@ pub fn edit_text(document: &Document, at: usize, text: &str) -> Result<Edited, I
     let old = cell_of(&document, at);
     let mut new = new_cell(old, role, &old_id, text);
     let mut changes: Vec<Attribute> = Vec::new();
-    match old.own_history() {
+    match old.history() {
         Some(History::Exclude) => new = new.with("history", "none"),
         _ => changes.extend(hide_version(&document, at)),
     }
@@ -284,21 +286,19 @@ fn hidden_names(document: &Document, changes: &[Attribute], old: &str, role: &st
 }
 
 fn new_cell(old: Cell<'_>, role: &str, old_id: &str, text: &str) -> NewCell {
-    let meta = old.meta().unwrap_or_default();
     let id = match role {
         "tool_result" => next_result(old.document, old_id),
         _ => old.document.next_id(),
     };
-    let word = meta.type_word.as_deref().unwrap_or("markdown");
-    let mut new = NewCell::new(old.kind(), id, word, text).with("edit_of", old_id);
-    new.title = meta.get("title").map_or_else(|| old.title().into_owned(), str::to_string);
+    let mut new = NewCell::new(old.kind(), id, old.type_word(), text).with("edit_of", old_id);
+    new.title = old.full_title().into_owned();
     new.level = Some(old.level());
-    if let Some(parent) = meta.get("parent") {
+    if let Some(parent) = old.parent() {
         new = new.with("parent", parent);
     }
-    for (key, value) in meta.attributes {
-        if !OF_THE_TEXT.contains(&key.as_str()) && new.attributes.iter().all(|(k, _)| *k != key) {
-            new.attributes.push((key, value));
+    for (key, value) in old.attributes() {
+        if !OF_THE_TEXT.contains(&key) && new.attributes.iter().all(|(k, _)| *k != key) {
+            new.attributes.push((key.to_string(), value.to_string()));
         }
     }
     new
@@ -339,21 +339,20 @@ fn check_can_be_edited(cell: Cell<'_>, role: &str, text: &str) -> Result<(), Ite
         let text = format!("cell {} cannot be edited: {why}", cell.name());
         Err(ItemError::new(ItemErrorKind::Invalid, text).hinting(hint))
     };
-    let meta = cell.meta().unwrap_or_default();
     match role {
         "tool_call" => refuse("it is a call, which the model made", "edit its result, or rewind"),
         "code_output" => refuse("it is what code printed", "drop it, or edit the code"),
         "user" | "reply" | "tool_result" | "system" | "summary" | "attachment" => {
-            if meta.get("json").is_some() || meta.get("mime_type").is_some() {
+            if cell.attribute("json").is_some() || cell.attribute("mime_type").is_some() {
                 return refuse("it holds no text", "drop it, and add another one");
             }
-            if cell.is_thought(&meta) {
+            if cell.role() == CellRole::Thinking {
                 return refuse(
                     "it is a thought of the model",
                     "edit the answer below it, or drop it",
                 );
             }
-            if meta.type_word.as_deref() == Some("code") && role == "user" {
+            if cell.role() == CellRole::Code {
                 let is_code = code(text).map(drop);
                 return is_code.or_else(|error| {
                     refuse(&error.to_string(), "give a fenced code block that names its language")

@@ -13,11 +13,16 @@ use super::branch::rewinds_moved;
 use super::compaction::{Compaction, renamed};
 use super::item::{ItemError, ItemErrorKind};
 use super::parts::whole_of;
-use super::{Attribute, Cell, Document, place_in, roles};
+use super::{Attribute, Cell, Document, place_in};
 
 /// The roles of cells that a choice is about. Instructions, summaries and the rest of the frame stay.
 const CHOSEN: [&str; 6] =
     ["user", "reply", "tool_call", "tool_result", "code_output", "attachment"];
+
+/// What each cell of a document is.
+pub(super) fn roles(document: &Document) -> Vec<&'static str> {
+    document.cells().map(|cell| cell.role().as_str()).collect()
+}
 
 const NAME_ANOTHER: &str = "name a message or an answer";
 
@@ -375,7 +380,6 @@ impl Families {
             history: vec![History::Include; count],
         };
         for (at, cell) in document.cells().enumerate() {
-            let meta = cell.meta().unwrap_or_default();
             let is_named =
                 matches!(families.roles[at], "tool_call" | "tool_result" | "code_output");
             let by_id = || {
@@ -383,11 +387,11 @@ impl Families {
                 let of_call = id.rsplit_once('.').map(|(of, _)| of).filter(|_| is_named);
                 names.find(of_call.or_else(|| whole_of(id))?)
             };
-            let part = meta.get("part").and_then(|part| names.find(part));
+            let part = cell.part().and_then(|part| names.find(part));
             let above = part.or_else(by_id).filter(|above| *above < at);
             families.above[at] = leading.get(&at).copied().or(above);
-            families.own.push(meta.get("history").and_then(History::parse));
-            families.before.push(meta.get(BEFORE).and_then(History::parse));
+            families.own.push(cell.history());
+            families.before.push(cell.attribute(BEFORE).and_then(History::parse));
         }
         // What stands before the cell that it belongs to comes after it here.
         let mut order: Vec<usize> = (0..count).collect();

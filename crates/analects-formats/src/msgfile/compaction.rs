@@ -8,7 +8,7 @@ use super::attributes::with_ids;
 use super::choice::{original, tops};
 use super::item::ItemError;
 use super::messages::{messages, placed_messages, places};
-use super::{Attribute, Cell, CellKind, Document, NewCell, place_in, set_attributes};
+use super::{Attribute, Cell, CellKind, Document, NewCell, set_attributes};
 
 /// The compaction that counts, by the places of its cells.
 pub(super) struct Compaction {
@@ -43,7 +43,7 @@ impl Compaction {
         let is_copy = |cell: &Cell<'_>| {
             self.seen.contains(&cell.at)
                 && cell_word(*cell) == "system"
-                && cell.own_history() != Some(analects_core::History::Exclude)
+                && cell.history() != Some(analects_core::History::Exclude)
                 && first_version(*cell).content() == text
         };
         document.cells().skip(self.boundary).find(is_copy)
@@ -121,8 +121,8 @@ pub(super) fn end_of_compaction(document: &Document, roles: &[&str], at: usize) 
 fn boundary_around(document: &Document, at: usize) -> Option<usize> {
     let boundary = document.cells().skip(at + 1).find(|cell| is_boundary(*cell))?;
     let name = boundary.attribute("summary_id")?;
-    let place = || places(document, &SessionId::default()).remove(&MessageId::from(name.as_str()));
-    let summary = document.cell(&name).map(|cell| cell.at).or_else(place)?;
+    let place = || places(document, &SessionId::default()).remove(&MessageId::from(name));
+    let summary = document.cell(name).map(|cell| cell.at).or_else(place)?;
     (summary < at).then_some(boundary.at)
 }
 
@@ -130,16 +130,13 @@ fn boundary_around(document: &Document, at: usize) -> Option<usize> {
 pub(super) fn boundary_of(document: &Document, summary: usize) -> Option<usize> {
     let names = Called::new(document, summary);
     let has_it = |cell: &Cell<'_>| {
-        is_boundary(*cell) && cell.attribute("summary_id").is_some_and(|name| names.is(&name))
+        is_boundary(*cell) && cell.attribute("summary_id").is_some_and(|name| names.is(name))
     };
     document.cells().skip(summary).find(has_it).map(|cell| cell.at)
 }
 
 /// Whether a tombstone has taken this cell back, and was not taken back itself.
 pub(super) fn is_taken_back(document: &Document, at: usize) -> bool {
-    if !document.mentions("tombstone") {
-        return false;
-    }
     let (messages, places) = placed_messages(document);
     let position = places.iter().position(|place| *place == at);
     position.is_some_and(|position| Tree::of(&messages).is_hidden(position))
@@ -147,9 +144,6 @@ pub(super) fn is_taken_back(document: &Document, at: usize) -> bool {
 
 /// The tombstones behind so many cells of a file that take one of these back, for a copy that has only these.
 pub(super) fn tombstones_behind(document: &Document, count: usize) -> Vec<NewCell> {
-    if !document.mentions("tombstone") {
-        return Vec::new();
-    }
     let (messages, places) = placed_messages(document);
     let tree = Tree::of(&messages);
     let takes_back = |at: &usize| {
@@ -165,13 +159,12 @@ pub(super) fn tombstones_behind(document: &Document, count: usize) -> Vec<NewCel
 
 /// The same cell in another file, where it follows what stands above it.
 fn without_parent(cell: Cell<'_>) -> NewCell {
-    let meta = cell.meta().unwrap_or_default();
-    let word = meta.type_word.clone().unwrap_or_default();
-    let mut new = NewCell::new(cell.kind(), cell.name(), &word, cell.content_of(&meta));
+    let mut new = NewCell::new(cell.kind(), cell.name(), cell.type_word(), cell.content());
     new.title = cell.title().into_owned();
     // How a text is stored is found out anew when it is written.
     let stays = |key: &str| key != "parent" && key != "stored";
-    new.attributes.extend(meta.attributes.into_iter().filter(|(key, _)| stays(key)));
+    let kept = cell.attributes().filter(|(key, _)| stays(key));
+    new.attributes.extend(kept.map(|(key, value)| (key.to_string(), value.to_string())));
     new
 }
 
@@ -208,7 +201,7 @@ pub(super) fn renamed(document: &Document, at: usize, new: &str) -> Vec<Attribut
             "compact_boundary" => &["summary_id", "kept_from"],
             _ => &[],
         };
-        let named = |key: &&&str| cell.attribute(key).is_some_and(|name| names.is(&name));
+        let named = |key: &&&str| cell.attribute(key).is_some_and(|name| names.is(name));
         let change = |key: &&'static str| Attribute { cell: cell.at, key, value: new.to_string() };
         changes.extend(keys.iter().filter(named).map(change));
     }
@@ -221,10 +214,10 @@ pub(super) fn with_firm_names(document: &Document) -> Result<Document, ItemError
     let mut found: Vec<(usize, &'static str, usize)> = Vec::new();
     for cell in document.cells() {
         for key in naming_keys(cell) {
-            let Some(name) = cell.attribute(key).filter(|name| !ids.contains(name.as_str())) else {
+            let Some(name) = cell.attribute(key).filter(|name| !ids.contains(name)) else {
                 continue;
             };
-            let loose = place_in(&name).and_then(|place| document.loose_cell(place));
+            let loose = document.cell(name).filter(|cell| cell.id().is_none());
             let loose = loose.filter(|loose| loose.at < cell.at);
             found.extend(loose.map(|loose| (cell.at, *key, loose.at)));
         }
@@ -237,8 +230,8 @@ pub(super) fn with_firm_names(document: &Document) -> Result<Document, ItemError
     });
     // Most names are the same as before, and then nothing need be written.
     let is_new = |change: &Attribute| {
-        Cell { document: &sealed, at: change.cell }.attribute(change.key).as_ref()
-            != Some(&change.value)
+        Cell { document: &sealed, at: change.cell }.attribute(change.key)
+            != Some(change.value.as_str())
     };
     let changes: Vec<Attribute> = changes.filter(is_new).collect();
     let source = set_attributes(&sealed, &changes)?;

@@ -1,16 +1,15 @@
 //! Bytes in, document out. Every byte string is a document, perhaps one with problems.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
 
 use analects_core::Span;
-use memchr::{memchr, memrchr};
+use memchr::memrchr;
 
-use super::edit::leading_number;
 use super::encode::{open_fence, unescape};
-use super::line::{is_blank, is_blank_line, metadata_of};
+use super::ids::Names;
+use super::line::is_blank_line;
 use super::scan::{self, line_text, lines};
-use super::{Document, Frontmatter, Kind, Meta, Section, frontmatter, glance};
+use super::{Document, Frontmatter, Kind, Section, frontmatter};
 
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -50,9 +49,7 @@ fn read(source: Vec<u8>, kind: Kind) -> Document {
         body,
         scan,
         utf8,
-        largest_id: OnceLock::new(),
-        last_loose: OnceLock::new(),
-        numbers: OnceLock::new(),
+        names: Names::default(),
     }
 }
 
@@ -60,20 +57,21 @@ impl Document {
     /// Reads on after `bytes` were added at the end: what comes out is what [`decode_named`] makes of
     /// the whole, at the cost of the last region and the new cells alone, however large the file is.
     pub fn extend(&mut self, bytes: &[u8]) {
-        let same = self.source.len();
+        let kept = self.cut(self.source.len());
         self.source.extend_from_slice(bytes);
-        self.read_on(same);
+        self.read_on(kept);
     }
 
     /// Reads the file as it has become: what comes out is what [`decode_named`] makes of `source`, at the
     /// cost of what follows the last sealed head before the first change.
     pub fn update(&mut self, source: Vec<u8>) {
         let same = common_start(&self.source, &source);
-        let is_same = same == self.source.len() && same == source.len();
-        self.source = source;
-        if !is_same {
-            self.read_on(same);
+        if same == self.source.len() && same == source.len() {
+            return;
         }
+        let kept = self.cut(same);
+        self.source = source;
+        self.read_on(kept);
     }
 
     /// The same for a file of which it is known where its messages are: if the new source does not say so, since
@@ -115,14 +113,12 @@ impl Document {
             self.kind = Kind::Section;
             self.front.message_section = Some(name);
             self.scan = scan;
-            self.largest_id = OnceLock::new();
-            self.last_loose = OnceLock::new();
-            self.numbers = OnceLock::new();
+            self.names = Names::default();
         }
     }
 
-    /// Reads a source anew whose first bytes, `same` of them, are those that were read before.
-    fn read_on(&mut self, same: usize) {
+    /// Forgets the cells that a change behind the first `same` bytes may change.
+    fn cut(&mut self, same: usize) -> Option<Kept> {
         // A sealed head stays one as long as it and the beginning of its metadata stay. Nothing below it
         // matters to what is above: neither to fences, nor to the frontmatter, nor to the section.
         let is_fixed = |cell: &scan::CellSpans| {
@@ -130,40 +126,35 @@ impl Document {
         };
         let is_open = self.kind != Kind::Section || self.scan.section.is_some();
         let fixed = self.scan.cells.iter().rposition(is_fixed);
-        let Some(at) = fixed.filter(|_| is_open && self.utf8) else {
+        let cells = fixed.filter(|_| is_open && self.utf8)?;
+        let start = self.scan.cells[cells].start;
+        let gone = self.scan.cells.len() - cells;
+        self.names.cut(cells, &self.scan.cells, &self.source);
+        self.scan.cut(cells, &self.source);
+        Some(Kept { cells, start, gone })
+    }
+
+    /// Reads a changed source behind what was kept of it; all of it if nothing was.
+    fn read_on(&mut self, kept: Option<Kept>) {
+        let Some(kept) = kept else {
             let source = std::mem::take(&mut self.source);
             *self = self.with_source(source);
             return;
         };
-        let start = self.scan.cells[at].start;
-        self.utf8 = simdutf8::basic::from_utf8(&self.source[start..]).is_ok();
-        let more = scan::scan(&self.source, start, None);
-        self.renumber(at, &more.cells);
-        self.scan.cells.truncate(at);
-        self.scan.in_fence.retain(|(_, head)| *head <= start);
-        self.scan.cells.extend(more.cells);
-        self.scan.in_fence.extend(more.in_fence);
+        self.utf8 = simdutf8::basic::from_utf8(&self.source[kept.start..]).is_ok();
+        self.scan.scan_on(&self.source, kept.start);
+        self.names.extend(kept.cells, kept.gone, &self.scan.cells, &self.source);
     }
+}
 
-    /// Keeps what is known of names right when these cells take the place of those from `at` on.
-    fn renumber(&mut self, at: usize, cells: &[scan::CellSpans]) {
-        self.numbers = OnceLock::new();
-        let ids = cells.iter().map(|cell| cell.id.of(&self.source));
-        let new = ids.filter_map(|id| leading_number(str::from_utf8(id).ok()?)).max().unwrap_or(0);
-        match self.largest_id.get_mut() {
-            Some(known) if new >= *known => *known = new,
-            // It may have been the number of one that went.
-            Some(_) if self.scan.cells.len() > at + 1 => self.largest_id = OnceLock::new(),
-            _ => {}
-        }
-        let before_last = &cells[..cells.len().saturating_sub(1)];
-        let loose = before_last.iter().rposition(|cell| cell.id.is_empty());
-        match (self.last_loose.get_mut(), loose) {
-            (Some(known), Some(loose)) => *known = Some(at + loose),
-            (Some(Some(known)), None) if *known >= at => self.last_loose = OnceLock::new(),
-            _ => {}
-        }
-    }
+/// What a change leaves of what is known of a file.
+struct Kept {
+    /// How many cells stay as they are.
+    cells: usize,
+    /// Where the first of the others starts.
+    start: usize,
+    /// How many others there were.
+    gone: usize,
 }
 
 /// How many bytes two sources have in common at their beginning.
@@ -178,44 +169,6 @@ pub(super) fn common_start(one: &[u8], other: &[u8]) -> usize {
 fn read_front(source: &[u8], span: Span) -> Frontmatter {
     let yaml = frontmatter::text_span(source, span).map(|span| span.of(source));
     yaml.map(|yaml| frontmatter::read(&String::from_utf8_lossy(yaml))).unwrap_or_default()
-}
-
-/// Reads the metadata line at `start` and the indented lines of attributes that continue it.
-pub(super) fn read_meta(source: &[u8], start: usize, id: &[u8]) -> Meta {
-    // What people write mostly has a type word and nothing else.
-    let end = memchr(b'\n', &source[start..]).map_or(source.len(), |at| start + at + 1);
-    let text = metadata_of(line_text(&source[start..end]), id).unwrap_or_default();
-    match glance::only_word(text, &source[end..]) {
-        Some(word) => Meta {
-            span: Span::new(start, end),
-            type_word: Some(word.to_string()),
-            ..Meta::default()
-        },
-        None => read_meta_lines(source, start, id),
-    }
-}
-
-/// The same for any metadata.
-pub(super) fn read_meta_lines(source: &[u8], start: usize, id: &[u8]) -> Meta {
-    let mut rest = lines(source, start);
-    let Some((_, line)) = rest.next() else { return Meta::default() };
-    let text = metadata_of(line_text(line), id).unwrap_or_default();
-    let mut meta = Meta::parse(&String::from_utf8_lossy(text));
-    let mut end = start + line.len();
-    for (at, line) in rest {
-        let text = line_text(line);
-        if !text.first().is_some_and(|byte| is_blank(*byte)) || is_blank_line(text) {
-            break;
-        }
-        let more = Meta::parse(&String::from_utf8_lossy(text));
-        if !more.is_only_attributes() {
-            break;
-        }
-        meta.attributes.extend(more.attributes);
-        end = at + line.len();
-    }
-    meta.span = Span::new(start, end);
-    meta
 }
 
 /// From the first to the last line that is not blank, without the last one's line end.

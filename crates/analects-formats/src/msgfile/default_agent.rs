@@ -44,7 +44,7 @@ fn authors(document: &Document) -> Vec<String> {
     // An answer that is nothing but a call has a type word of its own.
     let author = |step: Step<'_>| match step.message.author {
         Some(author) => author,
-        None => step.cell.type_word(),
+        None => step.cell.type_word().to_string(),
     };
     answers.filter(|step| !step.cell.is_failed()).map(author).collect()
 }

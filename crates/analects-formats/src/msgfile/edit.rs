@@ -4,8 +4,9 @@ use analects_core::Span;
 
 use super::attributes::would_change_others;
 use super::decode::{BOM, common_start};
+use super::ids::leading_number;
 use super::item::{ItemError, ItemErrorKind};
-use super::{Cell, CellKind, Document, Kind, NewCell, item};
+use super::{Cell, CellKind, Document, Kind, MetaKey, NewCell, item};
 
 /// Bytes to put in the place of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,9 +66,7 @@ impl Document {
     /// cells without an id, by which they are named. The empty cell whose place it takes does not count.
     pub fn next_id(&self) -> String {
         let last = self.cells().next_back().filter(|cell| cell.id().is_none() && !cell.is_ready());
-        let is_loose = |cell: &Cell<'_>| cell.id().is_none();
-        let before = || self.cells().rev().skip(1).find(is_loose).map(|cell| cell.at);
-        let loose = last.map(|cell| cell.at).or_else(|| *self.last_loose.get_or_init(before));
+        let loose = last.map(|cell| cell.at).or_else(|| self.last_loose());
         self.number_behind(loose).to_string()
     }
 
@@ -87,12 +86,6 @@ impl Document {
         let number = |cell: Cell<'_>| leading_number(cell.id()?.strip_prefix(letter)?);
         let last = self.cells().filter_map(number).max().unwrap_or(0);
         format!("{letter}{}", last + 1)
-    }
-
-    /// The largest number that an id starts with.
-    pub(super) fn largest_id(&self) -> u64 {
-        let numbers = || self.cells().filter_map(|cell| leading_number(cell.id()?));
-        *self.largest_id.get_or_init(|| numbers().max().unwrap_or(0))
     }
 
     /// Whether a new cell cannot have that name. That of the empty cell whose place it takes is free.
@@ -152,9 +145,7 @@ impl Document {
     /// Whether the last cell has fewer lines than its `stored` says. One more, and it would read
     /// differently, so nothing may be added between it and the next head.
     fn last_cell_waits_for_lines(&self) -> bool {
-        self.cells()
-            .next_back()
-            .is_some_and(|cell| !cell.is_stored_as_it_says(&cell.meta().unwrap_or_default()))
+        self.cells().next_back().is_some_and(|cell| !cell.is_stored_as_it_says())
     }
 }
 
@@ -172,12 +163,6 @@ impl Cell<'_> {
             && self.title().is_empty()
             && self.body().is_empty()
     }
-}
-
-pub(super) fn leading_number(id: &str) -> Option<u64> {
-    let digits = id.len() - id.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    // Longer numbers are nobody's count of cells, and the next number must fit its own id.
-    (1..=15).contains(&digits).then(|| id[..digits].parse().ok()).flatten()
 }
 
 /// Adds a cell at the end of the file, as [`append_all`] does.
@@ -245,15 +230,15 @@ fn joined(document: &Document, cells: &[NewCell], level: usize) -> String {
 pub fn replace_text(document: &Document, name: &str, text: &str) -> Result<Splice, ItemError> {
     let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
     let cell = document.cell(name).ok_or_else(missing)?;
-    let mut meta = cell.meta().unwrap_or_default();
-    meta.attributes.retain(|(key, _)| key != "stored" && key != "title");
+    let of_the_text = [Some(MetaKey::Stored), Some(MetaKey::Title)];
+    let kept = cell.attribute_refs().filter(|attribute| !of_the_text.contains(&attribute.key()));
     let new = NewCell {
         kind: cell.kind(),
         level: Some(cell.level()),
-        title: cell.attribute("title").unwrap_or_else(|| cell.title().into_owned()),
+        title: cell.full_title().into_owned(),
         id: cell.id().map_or_else(|| document.next_id(), str::to_string),
-        type_word: meta.type_word.unwrap_or_else(|| "markdown".to_string()),
-        attributes: meta.attributes,
+        type_word: cell.type_word().to_string(),
+        attributes: kept.map(|kept| (kept.name().to_string(), kept.value().to_string())).collect(),
         content: text.to_string(),
     };
     let splice = replace(document, cell, &new);

@@ -1,171 +1,219 @@
-//! The metadata line: `[^id]: [type] key="value" key2=bare [flag=1]`, read and written.
+//! The metadata line: `[^id]: [type] key="value" key2=bare [flag=1]`, taken apart into tokens, and written. What a
+//! token means is not decided here.
+
+use std::borrow::Cow;
 
 use analects_core::Span;
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
+
+use super::line::is_blank;
 
 /// A type word is shorter than this, in bytes.
 pub(super) const MAX_WORD: usize = 256;
 
-/// What a metadata line says.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Meta {
-    /// The line, and the lines that continue it, line ends included.
-    pub span: Span,
-    /// The type word, such as `markdown` or an agent's name.
-    pub type_word: Option<String>,
-    /// The attributes in order, repeated ones included.
-    pub attributes: Vec<(String, String)>,
-    /// What could not be read as either, such as a value without its closing quote.
-    pub junk: Vec<String>,
+/// A part of a metadata line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MetaToken {
+    /// The type word, without its brackets.
+    Word(Span),
+    /// `key=value`, with or without brackets around it.
+    Attribute(AttributeSpans),
+    /// What is neither, such as a value without its closing quote.
+    Junk(Span),
 }
 
-impl Meta {
-    /// Reads what follows `[^id]:`, without a line end.
-    pub(super) fn parse(text: &str) -> Meta {
-        let mut meta = Meta::default();
-        let mut rest = skip_blanks(text);
-        while !rest.is_empty() {
-            rest = skip_blanks(meta.take_token(rest));
-        }
-        meta
-    }
+/// Where the parts of an attribute are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AttributeSpans {
+    /// All of it, with its brackets and quotes.
+    pub(super) token: Span,
+    pub(super) key: Span,
+    /// The value without its quotes, as it is written.
+    pub(super) value: Span,
+    /// Whether the value has escapes.
+    pub(super) is_escaped: bool,
+}
 
-    /// The parts of what follows `[^id]:`, each read by itself, and where they are.
-    pub(super) fn tokens(text: &str) -> impl Iterator<Item = (Span, Meta)> {
-        let mut meta = Meta::default();
-        let mut rest = skip_blanks(text);
-        std::iter::from_fn(move || {
-            if rest.is_empty() {
-                return None;
-            }
-            let start = text.len() - rest.len();
-            let seen = (meta.attributes.len(), meta.type_word.is_some());
-            let after = meta.take_token(rest);
-            let token = Meta {
-                type_word: meta.type_word.clone().filter(|_| !seen.1),
-                attributes: meta.attributes[seen.0..].to_vec(),
-                ..Meta::default()
-            };
-            let end = text.len() - after.len();
-            rest = skip_blanks(after);
-            Some((Span::new(start, end), token))
-        })
+impl AttributeSpans {
+    /// What the value says.
+    pub(super) fn text(self, source: &[u8]) -> Cow<'_, str> {
+        let text = String::from_utf8_lossy(self.value.of(source));
+        if self.is_escaped { Cow::Owned(unescape(&text)) } else { text }
     }
+}
 
-    /// The value of an attribute; of a repeated one, the last.
-    pub fn get(&self, key: &str) -> Option<&str> {
-        let mut found = self.attributes.iter().rev().filter(|(name, _)| name == key);
-        found.next().map(|(_, value)| value.as_str())
+/// The tokens of a line of metadata: what follows `[^id]:`, or a line that continues it, without the line end.
+pub(super) fn tokens(source: &[u8], line: Span) -> Tokens<'_> {
+    let source = source.get(..line.end).unwrap_or(source);
+    Tokens { source, at: line.start, may_be_word: true }
+}
+
+/// The tokens of a line, one after the other.
+#[derive(Debug)]
+pub(super) struct Tokens<'a> {
+    /// The source up to the end of the line.
+    source: &'a [u8],
+    at: usize,
+    /// Whether no type word and no attribute has come yet.
+    may_be_word: bool,
+}
+
+impl Iterator for Tokens<'_> {
+    type Item = MetaToken;
+
+    fn next(&mut self) -> Option<MetaToken> {
+        let blanks = self.source.get(self.at..)?.iter().take_while(|byte| is_blank(**byte));
+        self.at += blanks.count();
+        let first = *self.source.get(self.at)?;
+        let token = match first {
+            b'[' => self.bracketed(),
+            _ => self.plain_attribute(),
+        };
+        let token = token.unwrap_or_else(|| self.junk());
+        self.at = match token {
+            MetaToken::Word(word) => word.end + 1,
+            MetaToken::Attribute(attribute) => attribute.token.end,
+            MetaToken::Junk(junk) => junk.end,
+        };
+        self.may_be_word &= matches!(token, MetaToken::Junk(_));
+        Some(token)
     }
+}
 
-    /// Whether it holds attributes and nothing else, as a line that continues another must.
-    pub(super) fn is_only_attributes(&self) -> bool {
-        self.type_word.is_none() && self.junk.is_empty() && !self.attributes.is_empty()
-    }
-
-    /// Takes one token off the front; what remains is shorter.
-    fn take_token<'a>(&mut self, text: &'a str) -> &'a str {
-        if let Some(rest) = self.take_bracketed(text).or_else(|| self.take_attribute(text)) {
-            return rest;
-        }
-        let end = text.find([' ', '\t']).unwrap_or(text.len());
-        self.junk.push(text[..end].to_string());
-        &text[end..]
-    }
-
+impl Tokens<'_> {
     /// `[type]`, or `[key=value]`, which means `key=value`.
-    fn take_bracketed<'a>(&mut self, text: &'a str) -> Option<&'a str> {
-        let inner = text.strip_prefix('[')?;
-        if let Some((key, value, rest)) = attribute(inner, "]")
-            && let Some(rest) = rest.strip_prefix(']')
+    fn bracketed(&self) -> Option<MetaToken> {
+        let inner = self.at + 1;
+        if let Some(mut attribute) = attribute(self.source, inner, Some(b']'))
+            && self.source.get(attribute.token.end) == Some(&b']')
         {
-            self.attributes.push((key, value));
-            return Some(rest);
+            attribute.token = Span::new(self.at, attribute.token.end + 1);
+            return Some(MetaToken::Attribute(attribute));
         }
-        // A type word is short; looking for its end through the whole line would cost too much.
-        let end = inner.bytes().take(MAX_WORD).position(|byte| byte == b']')?;
-        let (word, rest) = (&inner[..end], &inner[end + 1..]);
-        let is_first = self.type_word.is_none() && self.attributes.is_empty();
-        if !is_first || word.is_empty() || word.contains(['[', '=']) {
-            return None;
-        }
-        self.type_word = Some(word.to_string());
-        Some(rest)
+        if self.may_be_word { self.word(inner).map(MetaToken::Word) } else { None }
     }
 
-    fn take_attribute<'a>(&mut self, text: &'a str) -> Option<&'a str> {
-        let (key, value, rest) = attribute(text, "")?;
-        if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
-            return None;
-        }
-        self.attributes.push((key, value));
-        Some(rest)
+    /// A type word is short; looking for its end through the whole line would cost too much.
+    fn word(&self, start: usize) -> Option<Span> {
+        let rest = self.source.get(start..)?;
+        let end = rest.iter().take(MAX_WORD).position(|byte| *byte == b']')?;
+        let word = &rest[..end];
+        let is_word = !word.is_empty()
+            && !word.iter().any(|byte| matches!(byte, b'[' | b'='))
+            && std::str::from_utf8(word).is_ok();
+        is_word.then(|| Span::new(start, start + end))
+    }
+
+    fn plain_attribute(&self) -> Option<MetaToken> {
+        let attribute = attribute(self.source, self.at, None)?;
+        let next = self.source.get(attribute.token.end);
+        next.is_none_or(|byte| is_blank(*byte)).then_some(MetaToken::Attribute(attribute))
+    }
+
+    fn junk(&self) -> MetaToken {
+        let rest = &self.source[self.at..];
+        let length = rest.iter().position(|byte| is_blank(*byte)).unwrap_or(rest.len());
+        MetaToken::Junk(Span::new(self.at, self.at + length))
     }
 }
 
-fn skip_blanks(text: &str) -> &str {
-    text.trim_start_matches([' ', '\t'])
-}
-
-/// `key=value` at the start of `text`; a bare value ends at a blank or at one of `stops`.
-fn attribute<'a>(text: &'a str, stops: &str) -> Option<(String, String, &'a str)> {
-    let end = text.bytes().position(|byte| !is_key_byte(byte)).unwrap_or(text.len());
-    let (key, rest) = (&text[..end], text[end..].strip_prefix('=')?);
-    if !key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+/// `key=value` at a place of the source; a bare value ends at a blank or at `stop`.
+fn attribute(source: &[u8], start: usize, stop: Option<u8>) -> Option<AttributeSpans> {
+    let rest = source.get(start..)?;
+    let key_len = rest.iter().take_while(|byte| is_key_byte(**byte)).count();
+    let is_key = rest[0..key_len].first().is_some_and(|byte| is_key_start(*byte));
+    if !is_key || key_len > MAX_KEY || rest.get(key_len) != Some(&b'=') {
         return None;
     }
-    let (value, rest) = match rest.chars().next() {
-        Some('"') => quoted(&rest[1..])?,
-        Some('\'') => rest[1..].split_once('\'').map(|(value, rest)| (value.to_string(), rest))?,
-        _ => {
-            let is_end = |c: char| c == ' ' || c == '\t' || stops.contains(c);
-            let end = rest.find(is_end).unwrap_or(rest.len());
-            (rest[..end].to_string(), &rest[end..])
-        }
+    let key = Span::new(start, start + key_len);
+    let at = key.end + 1;
+    let found = |value: Span, end: usize, is_escaped: bool| AttributeSpans {
+        token: Span::new(start, end),
+        key,
+        value,
+        is_escaped,
     };
-    Some((key.to_string(), value, rest))
+    match source.get(at) {
+        Some(b'"') => {
+            let (end, is_escaped) = quoted_end(source, at + 1)?;
+            Some(found(Span::new(at + 1, end), end + 1, is_escaped))
+        }
+        Some(b'\'') => {
+            let end = at + 1 + memchr(b'\'', source.get(at + 1..)?)?;
+            Some(found(Span::new(at + 1, end), end + 1, false))
+        }
+        _ => {
+            let rest = source.get(at..)?;
+            let is_end = |byte: &u8| is_blank(*byte) || Some(*byte) == stop;
+            let end = at + rest.iter().position(is_end).unwrap_or(rest.len());
+            Some(found(Span::new(at, end), end, false))
+        }
+    }
+}
+
+/// The longest key, in bytes.
+const MAX_KEY: usize = u16::MAX as usize;
+
+fn is_key_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_'
 }
 
 fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
 }
 
-/// The rest of a double-quoted value, escapes resolved; `None` without a closing quote.
-fn quoted(text: &str) -> Option<(String, &str)> {
-    // Most values have no escapes.
-    let first = memchr2(b'"', b'\\', text.as_bytes())?;
-    let mut value = text[..first].to_string();
-    if text[first..].starts_with('"') {
-        return Some((value, &text[first + 1..]));
-    }
-    let text = &text[first..];
-    let mut chars = text.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '"' => return Some((value, &text[at + 1..])),
-            '\\' => match chars.next()?.1 {
-                'n' => value.push('\n'),
-                'r' => value.push('\r'),
-                't' => value.push('\t'),
-                'u' => value.push(unicode(&mut chars)?),
-                c @ ('"' | '\\') => value.push(c),
-                // Not an escape of ours: a person's backslash stays.
-                c => value.extend(['\\', c]),
-            },
-            c => value.push(c),
+/// Where the closing quote of a double-quoted value is, and whether the value has escapes.
+fn quoted_end(source: &[u8], start: usize) -> Option<(usize, bool)> {
+    let mut at = start;
+    let mut is_escaped = false;
+    loop {
+        at += memchr2(b'"', b'\\', source.get(at..)?)?;
+        if source[at] == b'"' {
+            return Some((at, is_escaped));
+        }
+        is_escaped = true;
+        match source.get(at + 1)? {
+            b'u' => at += 2 + unicode(source.get(at + 2..)?)?.1,
+            _ => at += 2,
         }
     }
-    None
 }
 
-/// `{hex}` after `\u`: one to six digits.
-fn unicode(chars: &mut std::str::CharIndices<'_>) -> Option<char> {
-    let rest = chars.as_str().strip_prefix('{')?;
-    let length = rest.bytes().take(6).take_while(u8::is_ascii_hexdigit).count();
-    let c = u32::from_str_radix(&rest[..length], 16).ok().and_then(char::from_u32)?;
-    rest[length..].strip_prefix('}')?;
-    chars.nth(length + 1)?;
-    Some(c)
+/// `{hex}` after `\u`, one to six digits: the character, and how many bytes it takes.
+fn unicode(text: &[u8]) -> Option<(char, usize)> {
+    let rest = text.strip_prefix(b"{")?;
+    let length = rest.iter().take(6).take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let digits = std::str::from_utf8(&rest[..length]).ok()?;
+    let c = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?;
+    (rest.get(length) == Some(&b'}')).then_some((c, length + 2))
+}
+
+/// A double-quoted value with its escapes resolved.
+fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, escaped)) = rest.split_once('\\') {
+        out.push_str(before);
+        let mut chars = escaped.chars();
+        match chars.next() {
+            Some('n') => out.push('\n'),
+            Some('r') => out.push('\r'),
+            Some('t') => out.push('\t'),
+            Some('u') => {
+                if let Some((c, length)) = unicode(chars.as_str().as_bytes()) {
+                    out.push(c);
+                    chars = chars.as_str()[length..].chars();
+                }
+            }
+            Some(c @ ('"' | '\\')) => out.push(c),
+            // Not an escape of ours: a person's backslash stays.
+            Some(c) => out.extend(['\\', c]),
+            None => out.push('\\'),
+        }
+        rest = chars.as_str();
+    }
+    out.push_str(rest);
+    out
 }
 
 /// Writes ` key="value"`; plain numbers, and two with a slash between them, stay bare.

@@ -3,8 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::agents::OUTPUT_WORDS;
-use super::{Cell, CellKind, Document, Meta};
+use super::{Cell, CellKind, CellRole, Document, MetaKey};
 
 /// The words that follow the dot in the id of a part of an answer; a number may follow them.
 pub(super) const THINK: &str = "think";
@@ -20,9 +19,10 @@ pub(super) fn whole_of(id: &str) -> Option<&str> {
 }
 
 /// Whether this is the id of a thought: `2.think`, `2.think2`.
-fn is_thought(id: &str) -> bool {
+pub(super) fn is_thought_id(id: &[u8]) -> bool {
+    let Ok(id) = std::str::from_utf8(id) else { return false };
     let part = id.rsplit_once('.').map(|(_, part)| part);
-    whole_of(id).is_some() && part.is_some_and(|part| part.starts_with(THINK))
+    part.is_some_and(|part| part.starts_with(THINK)) && whole_of(id).is_some()
 }
 
 impl Document {
@@ -51,28 +51,15 @@ impl<'a> Cell<'a> {
         let id = self.id().unwrap_or_default();
         id.rsplit_once('.').is_some_and(|(of, _)| of == answer)
             && self.kind() == CellKind::Output
-            && (whole_of(id).is_some() || self.is_call())
-            && !self.may_have("part")
+            && (whole_of(id).is_some() || self.role() == CellRole::ToolCall)
+            && self.part().is_none()
     }
 
     /// Whether it says an answer that other cells may be parts of.
     fn can_be_led(self) -> bool {
-        let word = self.word();
-        let is_speech = word == "block" || !OUTPUT_WORDS.contains(&&*word);
-        self.kind() == CellKind::Output
-            && is_speech
-            && !self.may_have("part")
-            && self.attribute("json").is_none()
-    }
-
-    /// Whether it is a thought of a model: its id says so, or its metadata.
-    pub(super) fn is_thought(self, meta: &Meta) -> bool {
-        let is_named_so = || self.kind() == CellKind::Output && self.id().is_some_and(is_thought);
-        meta.get("reasoning") == Some("1") || is_named_so()
-    }
-
-    fn is_call(self) -> bool {
-        self.word() == "tool" && self.attribute("name").is_some()
+        self.role().is_part_of_speech()
+            && self.part().is_none()
+            && self.get(MetaKey::Json).is_none()
     }
 
     /// The cell below that it is a part of, if only other parts stand between them.
@@ -88,17 +75,16 @@ impl<'a> Cell<'a> {
         if let Some(whole) = self.whole_below() {
             return Some(whole);
         }
-        let part = self.attribute("part");
-        let above = || self.id().and_then(|id| id.rsplit_once('.')).map(|(of, _)| of.to_string());
-        let name = part.or_else(above).filter(|_| self.kind() == CellKind::Output)?;
-        self.document.cell(&name).filter(|whole| whole.at < self.at)
+        let above = || self.id().and_then(|id| id.rsplit_once('.')).map(|(of, _)| of);
+        let name = self.part().or_else(above).filter(|_| self.kind() == CellKind::Output)?;
+        self.document.cell(name).filter(|whole| whole.at < self.at)
     }
 
     /// Whether it is one of the cells that an answer of this name consists of, apart from the one of that name:
     /// thoughts, calls and their results, the outputs of code, further parts.
     pub(super) fn belongs_to(self, answer: &str) -> bool {
         let is_below = |id: &str| id.strip_prefix(answer).is_some_and(|rest| rest.starts_with('.'));
-        let is_part = || self.attribute("part").as_deref() == Some(answer);
+        let is_part = || self.part() == Some(answer);
         self.kind() == CellKind::Output && (self.id().is_some_and(is_below) || is_part())
     }
 

@@ -2,15 +2,16 @@
 
 use std::collections::HashSet;
 
-use analects_core::{History, LineIndex, Problem, Severity, Span};
+use analects_core::{LineIndex, Problem, Severity, Span};
 
-use super::agents::{agent_of, is_fixed_word, why_not_a_name};
+use super::agents::{agent, why_not_a_name};
 use super::code::code;
 use super::encode::closed_fences;
 use super::item::{parse_seconds, why_not_a_path};
 use super::line::is_nearly_head;
+use super::role::is_fixed_word;
 use super::scan::{line_text, lines};
-use super::{Cell, CellKind, Document, Kind, Meta, frontmatter};
+use super::{Cell, CellKind, CellRole, Document, Kind, MetaKey, frontmatter};
 
 impl Document {
     /// Everything that is odd about the file, in its order.
@@ -23,17 +24,16 @@ impl Document {
         let agents: HashSet<String> = self.agents().into_iter().map(|agent| agent.name).collect();
         self.default_agent_problem(&agents, &mut found);
         // Mostly ids count up, and then none can be there twice.
-        let counts_up = count_up(self.cells().filter_map(Cell::id));
+        let counts_up = self.ids_count_up();
         let mut ids = HashSet::with_capacity(if counts_up { 0 } else { self.scan.cells.len() });
         for cell in self.cells() {
             if !counts_up && cell.id().is_some_and(|id| !ids.insert(id)) {
                 found.add(duplicate_id(cell), cell.head());
             }
-            let meta = cell.meta().unwrap_or_default();
-            meta_problems(cell, &meta, &mut found);
-            agent_problems(cell, &meta, &agents, &mut found);
-            code_problem(cell, &meta, &mut found);
-            if let Some(problem) = old_format(cell, &meta) {
+            meta_problems(cell, &mut found);
+            agent_problems(cell, &agents, &mut found);
+            code_problem(cell, &mut found);
+            if let Some(problem) = old_format(cell) {
                 found.add(problem, cell.head());
             }
         }
@@ -50,14 +50,8 @@ impl Document {
     /// assert_eq!(decode(file).old_format().unwrap().code, "old-format");
     /// ```
     pub fn old_format(&self) -> Option<Problem> {
-        if !OLD_WORDS.iter().any(|word| self.mentions(word)) {
-            return None;
-        }
-        let problem = |cell: Cell<'_>| {
-            let problem = old_format(cell, &cell.meta()?)?;
-            Some(problem.at(cell.head(), &self.lines()))
-        };
-        self.cells().find_map(problem)
+        let (cell, problem) = self.cells().find_map(|cell| Some((cell, old_format(cell)?)))?;
+        Some(problem.at(cell.head(), &self.lines()))
     }
 
     /// The problem that keeps this file from being written, if there is one.
@@ -123,19 +117,16 @@ impl Document {
     }
 }
 
-/// What cells of an earlier format say.
-const OLD_WORDS: [&str; 3] = ["[residue]", "streaming", "asked="];
-
 /// An output of an earlier format.
-fn old_format(cell: Cell<'_>, meta: &Meta) -> Option<Problem> {
+fn old_format(cell: Cell<'_>) -> Option<Problem> {
     if cell.kind() != CellKind::Output {
         return None;
     }
-    let what = if meta.type_word.as_deref() == Some("residue") {
+    let what = if cell.type_word() == "residue" {
         "[residue]"
-    } else if meta.get("status") == Some("streaming") {
+    } else if cell.get(MetaKey::Status) == Some("streaming") {
         "status=\"streaming\""
-    } else if meta.get("asked").is_some() {
+    } else if cell.attribute("asked").is_some() {
         "asked="
     } else {
         return None;
@@ -143,15 +134,6 @@ fn old_format(cell: Cell<'_>, meta: &Meta) -> Option<Problem> {
     let text = format!("{what} belongs to an earlier format and means nothing any more");
     let hint = "remove it from the cell, or remove the cell";
     Some(Problem::error("old-format", text).hint(hint))
-}
-
-/// Whether ids are numbers, each larger than the one before it.
-fn count_up<'a>(mut ids: impl Iterator<Item = &'a str>) -> bool {
-    let mut last = None;
-    ids.all(|id| {
-        let number = id.parse::<u64>().ok();
-        number > std::mem::replace(&mut last, number)
-    })
 }
 
 /// One problem for each run of bytes that is not UTF-8.
@@ -215,39 +197,41 @@ fn duplicate_id(cell: Cell<'_>) -> Problem {
     Problem::error("duplicate-id", text).hint("give this cell another id")
 }
 
-fn meta_problems(cell: Cell<'_>, meta: &Meta, found: &mut Found<'_>) {
-    for junk in &meta.junk {
+fn meta_problems(cell: Cell<'_>, found: &mut Found<'_>) {
+    let Some(span) = cell.meta_span() else { return };
+    for junk in cell.junk() {
         let text = format!("cannot read {junk:?} in the metadata; expected key=\"value\"");
-        found.add(Problem::warning("bad-metadata", text), meta.span);
+        found.add(Problem::warning("bad-metadata", text), span);
     }
-    if let Some(value) = meta.get("history").filter(|value| History::parse(value).is_none()) {
+    if let Some(value) = cell.get(MetaKey::History).filter(|_| cell.history().is_none()) {
         let text = format!("unknown history value {value:?}; expected include, none or summary");
         let problem = Problem::warning("unknown-history", text).hint("it is read as include");
-        found.add(problem, meta.span);
+        found.add(problem, span);
     }
-    if let Some(value) = meta.get("timeout").filter(|value| parse_seconds(value).is_none()) {
+    let timeout = cell.get(MetaKey::Timeout);
+    if let Some(value) = timeout.filter(|value| parse_seconds(value).is_none()) {
         let text = format!("cannot read the timeout {value:?}; expected seconds, such as 30s");
-        found.add(Problem::warning("bad-timeout", text).hint("it counts as absent"), meta.span);
+        found.add(Problem::warning("bad-timeout", text).hint("it counts as absent"), span);
     }
-    if let Some(path) = meta.get("output_file")
+    if let Some(path) = cell.get(MetaKey::OutputFile)
         && let Some(why) = why_not_a_path(path)
     {
         let text = format!("{path:?} cannot be an output file: {why}");
         let problem = Problem::error("bad-output-file", text);
-        found.add(problem.hint("name a file beside this one, or in a folder below it"), meta.span);
+        found.add(problem.hint("name a file beside this one, or in a folder below it"), span);
     }
-    if !cell.is_stored_as_it_says(meta) {
-        let stored = meta.get("stored").unwrap_or_default();
+    if !cell.is_stored_as_it_says() {
+        let stored = cell.get(MetaKey::Stored).unwrap_or_default();
         let text = format!("stored=\"{stored}\" does not fit this cell's text; it is ignored");
         let hint = "the text was edited: remove the attribute to keep it as it is now";
-        found.add(Problem::warning("stored-mismatch", text).hint(hint), meta.span);
+        found.add(Problem::warning("stored-mismatch", text).hint(hint), span);
     }
 }
 
 /// An agent that is defined nowhere, or under a name that means something else.
-fn agent_problems(cell: Cell<'_>, meta: &Meta, agents: &HashSet<String>, found: &mut Found<'_>) {
-    if let Some(word) = meta.type_word.as_ref()
-        && cell.kind() == CellKind::Output
+fn agent_problems(cell: Cell<'_>, agents: &HashSet<String>, found: &mut Found<'_>) {
+    let word = cell.type_word();
+    if cell.kind() == CellKind::Output
         && !is_fixed_word(word)
         && !cell.id().unwrap_or("").contains('.')
         && !agents.is_empty()
@@ -257,7 +241,7 @@ fn agent_problems(cell: Cell<'_>, meta: &Meta, agents: &HashSet<String>, found: 
         let problem = Problem::warning("unknown-agent", text);
         found.add(problem.with(Severity::Hint), cell.head());
     }
-    if let Some(name) = meta.get("agent")
+    if let Some(name) = cell.get(MetaKey::Agent)
         && cell.kind() == CellKind::Message
         && !agents.contains(name)
     {
@@ -265,7 +249,7 @@ fn agent_problems(cell: Cell<'_>, meta: &Meta, agents: &HashSet<String>, found: 
         let problem = Problem::warning("unknown-agent", text);
         found.add(problem.hint("add it to agents, or name another"), cell.head());
     }
-    if let Some(agent) = agent_of(cell, meta)
+    if let Some(agent) = agent(cell)
         && let Some((code, text)) = why_not_a_name(&agent.name)
     {
         found.add(Problem::error(code, text).hint("give the agent another name"), cell.head());
@@ -273,11 +257,11 @@ fn agent_problems(cell: Cell<'_>, meta: &Meta, agents: &HashSet<String>, found: 
 }
 
 /// A code cell that cannot run.
-fn code_problem(cell: Cell<'_>, meta: &Meta, found: &mut Found<'_>) {
-    if cell.kind() != CellKind::Message || meta.type_word.as_deref() != Some("code") {
+fn code_problem(cell: Cell<'_>, found: &mut Found<'_>) {
+    if cell.role() != CellRole::Code {
         return;
     }
-    if let Err(error) = code(&cell.content_of(meta)) {
+    if let Err(error) = code(&cell.content()) {
         let problem = Problem::error("no-code", format!("this code cell cannot run: {error}"))
             .hint("put the code into a fenced code block that names its language");
         found.add(problem, cell.head());

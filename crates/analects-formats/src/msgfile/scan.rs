@@ -4,11 +4,14 @@
 use analects_core::Span;
 use memchr::memchr;
 
-use super::CellKind;
 use super::fence::Region;
+use super::ids::IdTable;
 use super::line::{Head, head, heading, is_blank_line, metadata_of};
+use super::metadata::Metadata;
+use super::role::RoleFacts;
+use super::{CellKind, CellRole, MetaKey};
 
-/// Where a cell's parts are. The rest is worked out when somebody asks.
+/// Where a cell's parts are, and what it is. The rest is worked out when somebody asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CellSpans {
     /// The start of the head's line.
@@ -20,8 +23,30 @@ pub(super) struct CellSpans {
     pub(super) id: Span,
     /// The start of the metadata line; 0, where no metadata can be, if there is none.
     pub(super) meta: usize,
+    /// The end of the metadata, with the lines that continue it; 0 if there is none.
+    pub(super) meta_end: usize,
+    /// The first entry of its metadata, among those of all cells.
+    pub(super) entries: usize,
+    /// The start of the type word.
+    word: usize,
+    /// The length of the type word; 0 if there is none.
+    word_length: u8,
     pub(super) kind: CellKind,
+    pub(super) role: CellRole,
     pub(super) level: u8,
+}
+
+impl CellSpans {
+    /// The place behind the type word and its bracket, if it has one.
+    pub(super) fn word_end(self) -> Option<usize> {
+        (self.word_length > 0).then(|| self.word + usize::from(self.word_length) + 1)
+    }
+
+    /// The type word, if it has one.
+    pub(super) fn type_word(self, source: &[u8]) -> Option<&str> {
+        let word = Span::new(self.word, self.word + usize::from(self.word_length));
+        std::str::from_utf8(word.of(source)).ok().filter(|word| !word.is_empty())
+    }
 }
 
 /// The heading below which a plain Markdown file keeps its messages.
@@ -34,19 +59,25 @@ pub struct Section {
 }
 
 /// What a pass over a file found.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) cells: Vec<CellSpans>,
+    pub(super) metadata: Metadata,
     pub(super) section: Option<Section>,
     /// Sealed heads after a fence that was still open: the fence's offset, and the head's.
     pub(super) in_fence: Vec<(usize, usize)>,
+    /// The cells that hold code.
+    code: IdTable,
 }
 
 /// Scans a file from `start` on. With a `section`, cells count only below the first heading of that
 /// name.
 pub(super) fn scan(source: &[u8], start: usize, section: Option<&str>) -> Scan {
-    let mut scanner =
-        Scanner { source, section, found: Scan::default(), region: Region::new(), waiting: None };
+    scan_on(Scan::default(), source, start, section)
+}
+
+fn scan_on(found: Scan, source: &[u8], start: usize, section: Option<&str>) -> Scan {
+    let mut scanner = Scanner { source, section, found, region: Region::new(), waiting: None };
     let mut at = start;
     while at < source.len() {
         let end = memchr(b'\n', &source[at..]).map_or(source.len(), |offset| at + offset + 1);
@@ -55,6 +86,67 @@ pub(super) fn scan(source: &[u8], start: usize, section: Option<&str>) -> Scan {
     }
     scanner.end_region(None);
     scanner.found
+}
+
+impl Scan {
+    /// Forgets the cells from `at` on, of this source.
+    pub(super) fn cut(&mut self, at: usize, source: &[u8]) {
+        let Some(first) = self.cells.get(at).copied() else { return };
+        for place in at..self.cells.len() {
+            if self.cells[place].role == CellRole::Code {
+                self.code.remove(self.cells[place].id.of(source), place);
+            }
+        }
+        self.cells.truncate(at);
+        self.metadata.truncate(first.entries);
+        self.in_fence.retain(|(_, head)| *head <= first.start);
+    }
+
+    /// Scans on from `start`, where a cell begins: all that follows is messages.
+    pub(super) fn scan_on(&mut self, source: &[u8], start: usize) {
+        *self = scan_on(std::mem::take(self), source, start, None);
+    }
+
+    /// The entries of the metadata of a cell.
+    pub(super) fn entries(&self, at: usize) -> Span {
+        let first = |at: usize| self.cells.get(at).map_or(self.metadata.len(), |cell| cell.entries);
+        Span::new(first(at), first(at + 1))
+    }
+
+    /// Adds a cell, with its metadata read and its role decided.
+    fn push(&mut self, mut cell: CellSpans, source: &[u8]) {
+        cell.entries = self.metadata.len();
+        if cell.meta > 0 {
+            let text = cell.meta + "[^]:".len() + cell.id.len();
+            let found = self.metadata.read(source, cell.meta, text);
+            cell.meta_end = found.end;
+            cell.word = found.word.start;
+            // A type word is shorter than that.
+            cell.word_length = u8::try_from(found.word.len()).unwrap_or(0);
+        }
+        cell.role = self.role(&cell, source);
+        if cell.role == CellRole::Code {
+            self.code.add(cell.id.of(source), self.cells.len());
+        }
+        self.cells.push(cell);
+    }
+
+    /// The role of the cell that comes next, and whose metadata was read last.
+    fn role(&self, cell: &CellSpans, source: &[u8]) -> CellRole {
+        let entries = Span::new(cell.entries, self.metadata.len());
+        let value = |key: MetaKey| {
+            let mut attributes = self.metadata.attributes(source, entries).rev();
+            attributes.find(|attribute| attribute.key() == Some(key)).map(|found| found.value())
+        };
+        let facts = RoleFacts {
+            kind: cell.kind,
+            type_word: cell.type_word(source).unwrap_or("markdown"),
+            id: cell.id.of(source),
+            has_name: value(MetaKey::Name).is_some(),
+            is_reasoning: value(MetaKey::Reasoning) == Some("1"),
+        };
+        CellRole::of(facts, |id| self.code.find(id).is_some())
+    }
 }
 
 /// A loose head or a section heading: what a closed fence hides.
@@ -117,18 +209,20 @@ impl Scanner<'_> {
 
     /// Ends a region: before the sealed head that starts the next one, or at the end of the file.
     fn end_region(&mut self, sealed: Option<CellSpans>) {
-        let (wanted, found) = (self.section.is_some(), &mut self.found);
+        let source = self.source;
+        let is_wanted = self.section.is_some();
+        let found = &mut self.found;
         let show = |item| match item {
-            Item::Head(cell) if !wanted || found.section.is_some() => found.cells.push(cell),
+            Item::Head(cell) if !is_wanted || found.section.is_some() => found.push(cell, source),
             Item::Heading(section) if found.section.is_none() => found.section = Some(section),
-            _ => {}
+            Item::Head(_) | Item::Heading(_) => {}
         };
         let unclosed = self.region.end(show, |_, _| {});
         if let Some(cell) = sealed
-            && (!wanted || found.section.is_some())
+            && (!is_wanted || found.section.is_some())
         {
             found.in_fence.extend(unclosed.map(|fence| (fence, cell.start)));
-            found.cells.push(cell);
+            found.push(cell, source);
         }
     }
 }
@@ -141,7 +235,12 @@ fn spans(start: usize, end: usize, head: &Head) -> CellSpans {
         title: absolute(head.title),
         id: head.id.map_or(Span::default(), absolute),
         meta: 0,
+        meta_end: 0,
+        entries: 0,
+        word: 0,
+        word_length: 0,
         kind: head.kind,
+        role: CellRole::User,
         level: head.level,
     }
 }

@@ -1,16 +1,15 @@
 //! The JSON that `show` prints, on which other tools build: its shape is documented and fixed.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use analects_core::{Agent, History, Problem, Severity};
+use analects_core::{Agent, Problem, Severity};
 use serde::{Serialize, Serializer};
 
-use super::agents::is_fixed_word;
 use super::branch::is_rewind;
 use super::choice::{Versions, shown as shown_cells};
 use super::code::code;
-use super::{Cell, CellKind, Document, Kind, Meta, Unseen, base64, unseen};
+use super::role::is_fixed_word;
+use super::{Cell, CellKind, CellRole, Document, Kind, MetaKey, Unseen, base64, unseen};
 
 /// A message file, as JSON.
 #[derive(Debug, Clone, Serialize)]
@@ -34,8 +33,8 @@ pub struct ShowCell {
     pub name: String,
     /// `message` or `output`.
     pub kind: &'static str,
-    /// What it is, in one of the words of [`roles`].
-    pub role: &'static str,
+    /// What it is, as the word of its role.
+    pub role: CellRole,
     /// The type word of its metadata, else `markdown`.
     #[serde(rename = "type")]
     pub type_word: String,
@@ -88,12 +87,12 @@ fn as_map<S: Serializer>(pairs: &[(String, String)], serializer: S) -> Result<S:
 }
 
 /// One value for each key, in the order of the keys.
-fn unique(mut attributes: Vec<(String, String)>) -> Vec<(String, String)> {
+fn unique(cell: Cell<'_>) -> Vec<(String, String)> {
     // The last of a key comes first, and stays.
-    attributes.reverse();
-    attributes.sort_by(|(one, _), (other, _)| one.cmp(other));
-    attributes.dedup_by(|(one, _), (other, _)| one == other);
-    attributes
+    let mut attributes: Vec<(&str, &str)> = cell.attributes().rev().collect();
+    attributes.sort_by_key(|(key, _)| *key);
+    attributes.dedup_by_key(|(key, _)| *key);
+    attributes.into_iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
 }
 
 /// A problem, as JSON.
@@ -160,8 +159,8 @@ pub fn show_cell(cell: Cell<'_>) -> Option<ShowCell> {
 /// What a cell is, where it stands, and what it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Brief {
-    /// What it is, in one of the words of [`roles`].
-    pub role: &'static str,
+    /// What it is.
+    pub role: CellRole,
     /// The line of its head, from 1.
     pub line: usize,
     /// Its last line.
@@ -176,39 +175,33 @@ pub struct Brief {
 pub fn briefs(document: &Document) -> Vec<Brief> {
     let mut lines = Lines { source: document.source(), at: 0, line: 1 };
     let mut briefs: Vec<Brief> = Vec::with_capacity(document.cells().len());
-    let mut names: HashMap<Cow<'_, str>, usize> = HashMap::with_capacity(document.cells().len());
-    let mut code: HashSet<Cow<'_, str>> = HashSet::new();
     let mut questions = Questions::of(document);
     for cell in document.cells() {
-        let (at, name) = (briefs.len(), cell.name());
-        let meta = cell.meta().unwrap_or_default();
-        if is_code(cell, &meta) {
-            code.insert(name.clone());
-        }
-        let role = role_of(cell, &meta, |id| code.contains(id));
-        let follows = meta.get("parent").and_then(|parent| match parent {
+        let at = briefs.len();
+        let role = cell.role();
+        // What a cell belongs to, or follows, stands above it.
+        let above = |name: &str| document.place_of(name).filter(|place| *place < at);
+        let follows = cell.parent().and_then(|parent| match parent {
             "" => Some(None),
-            parent => names.get(parent).map(|at| Some(*at)),
+            parent => above(parent).map(Some),
         });
-        let question = questions.before(follows, meta.get("agent_id"));
-        let is_frame = role == "details" || (role == "notification" && is_rewind(cell));
+        let question = questions.before(follows, cell.agent_id());
+        let is_frame = role == CellRole::Details || is_rewind(cell);
         let mut parent = None;
         if cell.kind() == CellKind::Output && !is_frame {
             // A derived id extends its parent's by a dot; everything else answers what was said last.
-            let derived = name.rsplit_once('.').and_then(|(parent, _)| names.get(parent));
-            let part = meta.get("part").and_then(|part| names.get(part));
-            parent = part.or(derived).copied().or(question);
+            let derived = || cell.id().and_then(|id| above(id.rsplit_once('.')?.0));
+            parent = cell.part().and_then(above).or_else(derived).or(question);
         }
         // What waits to be typed into was not answered.
-        let is_said = role == "user" && !cell.body().is_empty();
-        questions.add(at, is_said, question, meta.get("agent_id"));
+        let is_said = role.is_user() && !cell.body().is_empty();
+        questions.add(at, is_said, question, cell.agent_id());
         if let Some(parent) = parent {
             briefs[parent].outputs += 1;
         }
         let span = cell.span();
         let line = lines.line_of(span.start);
         let end_line = lines.line_of(span.end.saturating_sub(1).max(span.start));
-        names.entry(name).or_insert(at);
         briefs.push(Brief { role, line, end_line, parent, outputs: 0 });
     }
     briefs
@@ -228,8 +221,7 @@ struct Questions {
 impl Questions {
     fn of(document: &Document) -> Questions {
         let mut replaced = HashSet::new();
-        // Most files have no edits, and then need not be looked through.
-        if document.mentions("edit_of") {
+        if document.cells().any(|cell| cell.attribute("edit_of").is_some()) {
             let (versions, shown) = (Versions::of(document), shown_cells(document));
             let is_replaced =
                 |at: &usize| !shown[*at] && versions.edits(*at).iter().any(|edit| shown[*edit]);
@@ -294,30 +286,22 @@ impl Lines<'_> {
 }
 
 fn outline_cell(cell: Cell<'_>, brief: &Brief) -> ShowCell {
-    let meta = cell.meta().unwrap_or_default();
     let role = brief.role;
-    let language = match role {
-        "user" if meta.type_word.as_deref() == Some("code") => {
-            let content = cell.content_of(&meta);
-            code(&content).ok().and_then(|code| code.language.map(str::to_string))
-        }
-        "code_output" => meta.type_word.clone(),
-        _ => None,
-    };
+    let word = cell.type_word();
     ShowCell {
         id: cell.id().map(str::to_string),
         name: cell.name().into_owned(),
         kind: if cell.kind() == CellKind::Message { "message" } else { "output" },
         role,
-        title: meta.get("title").map_or_else(|| cell.title().into_owned(), str::to_string),
+        title: cell.full_title().into_owned(),
         heading_level: cell.level(),
-        history: meta.get("history").and_then(History::parse).unwrap_or_default().as_str(),
-        agent: meta.type_word.clone().filter(|word| role == "reply" && !is_fixed_word(word)),
-        type_word: meta.type_word.unwrap_or_else(|| "markdown".to_string()),
-        attributes: unique(meta.attributes),
+        history: cell.history().unwrap_or_default().as_str(),
+        agent: (role.is_reply() && !is_fixed_word(word)).then(|| word.to_string()),
+        type_word: word.to_string(),
+        attributes: unique(cell),
         content: None,
         content_base64: None,
-        language,
+        language: language(cell),
         line: brief.line,
         end_line: brief.end_line,
         parent: None,
@@ -327,9 +311,18 @@ fn outline_cell(cell: Cell<'_>, brief: &Brief) -> ShowCell {
     }
 }
 
+/// The language of a code cell and of its outputs.
+fn language(cell: Cell<'_>) -> Option<String> {
+    match cell.role() {
+        CellRole::Code => code(&cell.content()).ok()?.language.map(str::to_string),
+        CellRole::CodeOutput => cell.written_type().map(str::to_string),
+        _ => None,
+    }
+}
+
 /// Adds the content to what an outline has of a cell.
 fn fill(row: &mut ShowCell, cell: Cell<'_>) {
-    match binary_content(cell, row.role) {
+    match binary_content(cell) {
         Some(bytes) => row.content_base64 = Some(base64::encode_line(&bytes)),
         None => row.content = Some(cell.content().into_owned()),
     }
@@ -337,73 +330,15 @@ fn fill(row: &mut ShowCell, cell: Cell<'_>) {
 
 /// The bytes of a cell whose content is not text: a `[raw]` cell with a `mime_type`, or what running
 /// code gave that is neither text nor JSON. Nothing where the cell does not hold base64.
-pub fn binary_content(cell: Cell<'_>, role: &str) -> Option<Vec<u8>> {
-    let meta = cell.meta()?;
-    let mime_type = meta.get("mime_type")?;
-    let is_binary = match role {
-        "user" => meta.type_word.as_deref() == Some("raw"),
-        "code_output" => !mime_type.starts_with("text/") && !mime_type.ends_with("json"),
+pub fn binary_content(cell: Cell<'_>) -> Option<Vec<u8>> {
+    let mime_type = cell.get(MetaKey::MimeType)?;
+    let is_binary = match cell.role() {
+        CellRole::Raw => true,
+        CellRole::CodeOutput => !mime_type.starts_with("text/") && !mime_type.ends_with("json"),
         _ => false,
     };
-    let bytes = is_binary.then(|| base64::decode(&cell.content_of(&meta))).flatten();
+    let bytes = is_binary.then(|| base64::decode(&cell.content())).flatten();
     bytes.filter(|bytes| !bytes.is_empty())
-}
-
-/// What a cell is, in the words of `show`'s JSON. For many cells, [`roles`] is quicker.
-pub fn role(cell: Cell<'_>) -> &'static str {
-    let meta = cell.meta().unwrap_or_default();
-    let is_code = |id: &str| cell.document.cell(id).is_some_and(is_code_cell);
-    role_of(cell, &meta, is_code)
-}
-
-/// What each cell of a document is.
-pub fn roles(document: &Document) -> Vec<&'static str> {
-    let mut code = HashSet::new();
-    let role = |cell: Cell<'_>| {
-        let meta = cell.meta().unwrap_or_default();
-        if is_code(cell, &meta) {
-            code.insert(cell.name().into_owned());
-        }
-        role_of(cell, &meta, |id| code.contains(id))
-    };
-    document.cells().map(role).collect()
-}
-
-fn is_code_cell(cell: Cell<'_>) -> bool {
-    cell.kind() == CellKind::Message && cell.word() == "code"
-}
-
-fn is_code(cell: Cell<'_>, meta: &Meta) -> bool {
-    cell.kind() == CellKind::Message && meta.type_word.as_deref() == Some("code")
-}
-
-/// Whether this is the id of what a code cell printed: the cell's id, a dot and a number, and for a
-/// further cell of the same execution a hyphen and another.
-pub(super) fn is_output_of(id: &str, is_code: impl Fn(&str) -> bool) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    id.rsplit_once('.').is_some_and(|(cell, number)| number.split('-').all(digits) && is_code(cell))
-}
-
-fn role_of(cell: Cell<'_>, meta: &Meta, is_code: impl Fn(&str) -> bool) -> &'static str {
-    let word = meta.type_word.as_deref().unwrap_or("markdown");
-    if cell.kind() == CellKind::Message {
-        return if word == "agent" { "agent_definition" } else { "user" };
-    }
-    match word {
-        "tool" if meta.get("name").is_some() => "tool_call",
-        "tool" => "tool_result",
-        "system" => "system",
-        "summary" => "summary",
-        "compact_boundary" => "compact_boundary",
-        "attachment" => "attachment",
-        "notification" => "notification",
-        "progress" => "progress",
-        "tombstone" => "tombstone",
-        "block" => "block",
-        "details" => "details",
-        _ if is_output_of(cell.id().unwrap_or(""), is_code) => "code_output",
-        _ => "reply",
-    }
 }
 
 impl From<&Problem> for ShowProblem {

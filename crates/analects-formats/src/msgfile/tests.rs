@@ -11,6 +11,7 @@ mod conversations;
 pub(crate) mod generate;
 mod ids;
 mod knowing;
+mod metadata;
 mod promises;
 mod readable;
 mod reading;

@@ -1,10 +1,12 @@
 //! Heads and attribute lines in the form that the program itself writes. Content is never touched, and
 //! every cell reads as before.
 
+use std::borrow::Cow;
+
 use analects_core::Span;
 
 use super::line::metadata_of;
-use super::meta::{Meta, write_attribute};
+use super::meta::{MetaToken, tokens, write_attribute};
 use super::scan::{line_text, lines};
 use super::{Cell, CellKind, Document, Splice};
 
@@ -35,9 +37,9 @@ pub fn tidy(document: &Document) -> Vec<Splice> {
         // A carriage return at the end of a title would become part of the line end.
         let tidy_head = Some(head(cell)).filter(|head| !head.ends_with(b"\r"));
         splices.extend(tidy_head.map(|bytes| Splice { at: head_text(cell), bytes }));
-        if let Some(meta) = cell.meta() {
-            splices.extend(gap(cell, &meta));
-            splices.extend(meta_lines(cell, &meta));
+        if let Some(meta) = cell.meta_span() {
+            splices.extend(gap(cell, meta));
+            splices.extend(meta_lines(cell, meta));
         }
     }
     splices.retain(|splice| splice.at.of(document.source()) != splice.bytes);
@@ -65,22 +67,22 @@ fn head(cell: Cell<'_>) -> Vec<u8> {
 }
 
 /// One empty line between head and metadata, unless it is there.
-fn gap(cell: Cell<'_>, meta: &Meta) -> Option<Splice> {
-    let at = Span::new(cell.head().end, meta.span.start);
+fn gap(cell: Cell<'_>, meta: Span) -> Option<Splice> {
+    let at = Span::new(cell.head().end, meta.start);
     let line_end = &cell.bytes(cell.head())[head_text(cell).len()..];
     let is_tidy = matches!(cell.bytes(at), b"\n" | b"\r\n");
     (!is_tidy).then(|| Splice { at, bytes: line_end.to_vec() })
 }
 
 /// The metadata line, and those that continue it.
-fn meta_lines(cell: Cell<'_>, meta: &Meta) -> Vec<Splice> {
-    let source = &cell.document.source[..meta.span.end];
+fn meta_lines(cell: Cell<'_>, meta: Span) -> Vec<Splice> {
+    let source = &cell.document.source[..meta.end];
     let id = cell.id().unwrap_or_default();
     let mut splices = Vec::new();
-    for (at, line) in lines(source, meta.span.start) {
+    for (at, line) in lines(source, meta.start) {
         let text = line_text(line);
         let (start, old) = match metadata_of(text, id.as_bytes()) {
-            Some(rest) if at == meta.span.start => (format!("[^{id}]:"), rest),
+            Some(rest) if at == meta.start => (format!("[^{id}]:"), rest),
             _ => (INDENT[1..].to_string(), text),
         };
         let Some(new) = attributes(old) else { continue };
@@ -93,13 +95,35 @@ fn meta_lines(cell: Cell<'_>, meta: &Meta) -> Vec<Splice> {
 /// The tidy form of a line's attributes, each with a blank before it; `None` where it would not mean
 /// the same.
 fn attributes(old: &[u8]) -> Option<String> {
-    let meta = Meta::parse(std::str::from_utf8(old).ok()?);
+    let old = std::str::from_utf8(old).ok()?;
+    let parts = parts(old)?;
     let mut new = String::new();
-    if let Some(word) = &meta.type_word {
-        new.push_str(&format!(" [{word}]"));
+    for part in &parts {
+        match part {
+            Part::Word(word) => new.push_str(&format!(" [{word}]")),
+            Part::Attribute(key, value) => write_attribute(&mut new, key, value),
+        }
     }
-    for (key, value) in &meta.attributes {
-        write_attribute(&mut new, key, value);
-    }
-    (meta.junk.is_empty() && Meta::parse(&new) == meta).then_some(new)
+    (self::parts(&new)? == parts).then_some(new)
+}
+
+/// What a part of a line of metadata says.
+#[derive(Debug, PartialEq, Eq)]
+enum Part<'a> {
+    Word(&'a str),
+    Attribute(&'a str, Cow<'a, str>),
+}
+
+/// What the parts of a line of metadata say; `None` if it cannot be read in full.
+fn parts(text: &str) -> Option<Vec<Part<'_>>> {
+    let source = text.as_bytes();
+    let part = |token| match token {
+        MetaToken::Word(word) => Some(Part::Word(&text[word.start..word.end])),
+        MetaToken::Attribute(found) => {
+            let key = &text[found.key.start..found.key.end];
+            Some(Part::Attribute(key, found.text(source)))
+        }
+        MetaToken::Junk(_) => None,
+    };
+    tokens(source, Span::new(0, source.len())).map(part).collect()
 }

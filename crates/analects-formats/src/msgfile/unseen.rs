@@ -6,9 +6,10 @@ use std::collections::{HashMap, HashSet};
 use analects_core::{History, Message, Tree};
 
 use super::branch::is_rewind;
+use super::choice::roles;
 use super::choice::{Versions, shown, tops};
 use super::messages::{placed_messages, side_places};
-use super::{Document, roles};
+use super::{Cell, Document};
 
 /// Whatever keeps a cell from the model is said by one of these words in the metadata of some cell, so where there is
 /// none, all is seen. What holds JSON may say anything.
@@ -61,8 +62,10 @@ impl Unseen {
 /// ```
 pub fn unseen(document: &Document) -> Vec<Option<Unseen>> {
     // To find the branch, all messages are read; in most files there is no need for it.
-    let signs: Vec<&str> = SIGNS.into_iter().filter(|sign| document.mentions(sign)).collect();
-    if !document.cells().any(|cell| signs.iter().any(|sign| cell.may_have(sign))) {
+    let has_sign = |cell: Cell<'_>| {
+        SIGNS.iter().any(|sign| cell.attribute(sign).is_some() || cell.type_word() == *sign)
+    };
+    if !document.cells().any(has_sign) {
         return vec![None; document.cells().len()];
     }
     let (messages, places) = placed_messages(document);

@@ -227,17 +227,15 @@ fn beginning(document: &Document) -> &[u8] {
 }
 
 fn check_text(written: Cell<'_>, cell: &NewCell) -> Result<(), Failure> {
-    let meta = written.meta().unwrap_or_default();
-    let title = meta.get("title").map_or_else(|| written.title().into_owned(), str::to_string);
     let is_right = written.id() == Some(cell.id.as_str())
         && written.kind() == cell.kind
-        && title == cell.title
+        && written.full_title() == cell.title.as_str()
         && written.content() == cell.content.as_str()
-        && cell.attributes.iter().all(|(key, value)| meta.get(key) == Some(value));
+        && cell.attributes.iter().all(|(key, value)| written.attribute(key) == Some(value));
     if !is_right {
         return Err(Failure::ours("the cell does not read as it was meant; nothing was written"));
     }
-    if meta.type_word.as_deref() != Some(cell.type_word.as_str()) {
+    if written.written_type() != Some(cell.type_word.as_str()) {
         let message = format!("{:?} cannot be the type of a cell", cell.type_word);
         return Err(Failure::usage(message, "leave out [ ] = and line breaks"));
     }

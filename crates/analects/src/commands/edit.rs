@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use analects_core::{Block, Body, Content, Ids, Message, MessageId, Text};
-use analects_formats::msgfile::{self, Cell};
+use analects_formats::msgfile::{self, Cell, CellRole};
 use analects_store::{OsIds, Session};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -99,16 +99,17 @@ fn advice(path: &Path, new: &str) -> Option<String> {
         return Some(format!("to ask it: analects chat {file}"));
     }
     let is_last = msgfile::current_branch(&document).first().is_some_and(|step| is_it(&step.cell));
-    let is_side = cell.attribute("agent_id").is_some();
+    let is_side = cell.agent_id().is_some();
     let back = format!("analects rewind {file} {new}, then analects chat {file}");
-    match msgfile::role(cell) {
-        _ if is_side => None,
-        "user" => Some(format!("to ask again from there: {back}")),
-        "reply" | "tool_result" if !is_last => {
-            Some(format!("to say something else from there: {back} PROMPT"))
-        }
-        _ => None,
+    let role = cell.role();
+    if is_side {
+        return None;
     }
+    if role.is_user() {
+        return Some(format!("to ask again from there: {back}"));
+    }
+    let is_answer = role.is_reply() || role == CellRole::ToolResult;
+    (is_answer && !is_last).then(|| format!("to say something else from there: {back} PROMPT"))
 }
 
 fn in_session(

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use analects_core::Problem;
-use analects_formats::msgfile::{self, Cell, Document};
+use analects_formats::msgfile::{self, Cell, Document, MetaKey};
 
 use super::reading;
 use crate::failure::Failure;
@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let row = msgfile::show_cell(cell).ok_or_else(|| Failure::ours("the cell is not there"))?;
         return ui::print_json(&row);
     }
-    let printed = match msgfile::binary_content(cell, msgfile::role(cell)) {
+    let printed = match msgfile::binary_content(cell) {
         Some(_) if ui::is_terminal() => return Err(binary(&path, cell)),
         Some(bytes) => ui::print_bytes(&bytes),
         None => ui::print_text(&cell.content_bytes()),
@@ -74,7 +74,7 @@ fn problems_of(document: &Document, path: &str, cell: Cell<'_>) -> Vec<Problem> 
 }
 
 fn binary(path: &str, cell: Cell<'_>) -> Failure {
-    let kind = cell.attribute("mime_type").unwrap_or_default();
+    let kind = cell.get(MetaKey::MimeType).unwrap_or_default();
     let name = cell.name();
     Failure::usage(
         format!("{path}: cell {name} holds {kind}, which is nothing for a terminal"),

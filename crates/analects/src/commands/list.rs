@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use analects_core::Problem;
-use analects_formats::msgfile::{self, Cell, CellKind, Document, ShowCell, code};
+use analects_formats::msgfile::{
+    self, Cell, CellKind, CellRole, Document, MetaKey, ShowCell, code,
+};
 use serde::Serialize;
 
 use super::reading;
@@ -63,12 +65,11 @@ impl Part {
         }
     }
 
-    /// Whether a cell of that role is listed. The empty one at the end, ready to type into, is no item.
-    fn has(self, cell: Cell<'_>, role: &str) -> bool {
+    /// Whether a cell is listed. The empty one at the end, ready to type into, is no item.
+    fn has(self, cell: Cell<'_>) -> bool {
         match self {
-            Part::Item if cell.is_ready() => false,
-            Part::Item => matches!(role, "user" | "tool_call"),
-            _ => cell.kind() == CellKind::Output,
+            Part::Item => cell.is_prompt() || cell.role() == CellRole::ToolCall,
+            Part::Output | Part::Agent | Part::Tool => cell.kind() == CellKind::Output,
         }
     }
 }
@@ -167,9 +168,9 @@ fn print_cells(args: &Args, path: &str, document: &Document, part: Part) -> Resu
     let word = if part == Part::Item { "items" } else { "outputs" };
     if args.json {
         let cells = document.cells().zip(msgfile::outline(document));
-        let listed = cells.filter(|(cell, row)| part.has(*cell, row.role));
+        let listed = cells.filter(|(cell, _)| part.has(*cell));
         let rows = listed.map(|(cell, row)| {
-            let text = reading::beginning(cell, row.role);
+            let text = reading::beginning(cell);
             Row { cell: row, text }
         });
         return print_json(path, word, rows.collect());
@@ -181,7 +182,7 @@ fn print_cells(args: &Args, path: &str, document: &Document, part: Part) -> Resu
     let briefs = msgfile::briefs(document);
     let names: Vec<Cell<'_>> = document.cells().collect();
     let listed = names.iter().zip(&briefs).zip(reading::marks(document));
-    let listed = listed.filter(|((cell, brief), _)| part.has(**cell, brief.role));
+    let listed = listed.filter(|((cell, _), _)| part.has(**cell));
     let rows = listed.map(|((cell, brief), mark)| {
         let belongs = match part {
             Part::Item if brief.outputs == 0 => String::new(),
@@ -189,7 +190,7 @@ fn print_cells(args: &Args, path: &str, document: &Document, part: Part) -> Resu
             _ => brief.parent.map(|at| format!("of {}", names[at].name())).unwrap_or_default(),
         };
         let (role, line) = (brief.role.to_string(), format!("line {}", brief.line));
-        [cell.name().into_owned(), role, line, belongs, mark, reading::beginning(*cell, brief.role)]
+        [cell.name().into_owned(), role, line, belongs, mark, reading::beginning(*cell)]
     });
     print_rows(path, word, rows.collect())
 }
@@ -230,18 +231,19 @@ fn agents(document: &Document) -> Vec<AgentRow> {
     let mut known: HashMap<String, usize> =
         rows.iter().enumerate().map(|(at, row)| (row.name.clone(), at)).collect();
     let mut named = HashSet::new();
-    for (cell, _) in document.cells().zip(&briefs).filter(|(_, brief)| brief.role == "reply") {
-        let meta = cell.meta().unwrap_or_default();
+    for cell in document.cells().filter(|cell| cell.role().is_reply()) {
+        let name = cell.type_word();
         // `assistant` is what a reply is, and nobody's name.
-        let is_name = |name: &&String| *name != "assistant" && !msgfile::is_fixed_word(name);
-        let Some(name) = meta.type_word.as_ref().filter(is_name) else { continue };
-        let at = *known.entry(name.clone()).or_insert_with(|| {
-            rows.push(AgentRow { name: name.clone(), ..AgentRow::default() });
+        if name == "assistant" || msgfile::is_fixed_word(name) {
+            continue;
+        }
+        let at = *known.entry(name.to_string()).or_insert_with(|| {
+            rows.push(AgentRow { name: name.to_string(), ..AgentRow::default() });
             rows.len() - 1
         });
         let row = &mut rows[at];
         row.replies += 1;
-        if let Some(model) = meta.get("model").filter(|_| row.defined.is_none())
+        if let Some(model) = cell.get(MetaKey::Model).filter(|_| row.defined.is_none())
             && named.insert((at, model.to_string()))
         {
             row.models.push(model.to_string());
@@ -272,26 +274,21 @@ fn tools(document: &Document) -> Vec<ToolRow> {
     let mut rows: Vec<ToolRow> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     for (cell, brief) in document.cells().zip(msgfile::briefs(document)) {
-        if !matches!(brief.role, "user" | "tool_call") {
+        let is_call = cell.role() == CellRole::ToolCall;
+        if !is_call && cell.role() != CellRole::Code {
             continue;
         }
-        let meta = cell.meta().unwrap_or_default();
-        let is_code = meta.type_word.as_deref() == Some("code");
-        let key = match brief.role {
-            "tool_call" => "name",
-            _ if is_code => "tool",
-            _ => continue,
-        };
-        let Some(name) = meta.get(key).filter(|name| !name.is_empty()) else { continue };
+        let key = if is_call { MetaKey::Name } else { MetaKey::Tool };
+        let Some(name) = cell.get(key).filter(|name| !name.is_empty()) else { continue };
         let at = *known.entry(name.to_string()).or_insert_with(|| {
             rows.push(ToolRow { name: name.to_string(), ..ToolRow::default() });
             rows.len() - 1
         });
         let row = &mut rows[at];
-        if brief.role == "tool_call" {
+        if is_call {
             row.calls += 1;
         } else if row.cell.is_none() {
-            let content = cell.content_of(&meta);
+            let content = cell.content();
             let code = code::code(&content).ok();
             row.language = code.and_then(|code| code.language.map(str::to_string));
             (row.line, row.cell) = (Some(brief.line), Some(cell.name().into_owned()));

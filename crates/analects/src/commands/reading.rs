@@ -1,11 +1,10 @@
 //! What the verbs that only read have in common: a message file, what is odd about it, and how a cell
 //! looks in one line.
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use analects_core::{Agent, Problem, Severity};
-use analects_formats::msgfile::{self, Cell, Document, Kind, Unseen, invoke};
+use analects_formats::msgfile::{self, Cell, CellRole, Document, Kind, MetaKey, Unseen, invoke};
 use analects_runtime::is_askable;
 use analects_store::{StoreError, read_message_file};
 
@@ -51,18 +50,32 @@ pub fn is_serious(problem: &Problem) -> bool {
 }
 
 /// How a cell begins: its title, and the first line of its text. Of binary content, its kind.
-pub fn beginning(cell: Cell<'_>, role: &str) -> String {
-    let meta = cell.meta().unwrap_or_default();
-    let content = cell.content_of(&meta);
-    let mime_type = meta.get("mime_type");
-    let first = match role {
-        "tool_call" => call(&content),
-        "user" if meta.type_word.as_deref() == Some("raw") => mime_type.map(str::to_string),
-        "code_output" => mime_type.filter(|kind| is_binary(kind)).map(str::to_string),
-        _ => None,
+pub fn beginning(cell: Cell<'_>) -> String {
+    let content = cell.content();
+    let mime_type = cell.get(MetaKey::MimeType);
+    let first = match cell.role() {
+        CellRole::ToolCall => call(&content),
+        CellRole::Raw => mime_type.map(str::to_string),
+        CellRole::CodeOutput => mime_type.filter(|kind| is_binary(kind)).map(str::to_string),
+        CellRole::User
+        | CellRole::Code
+        | CellRole::UserBlock
+        | CellRole::AgentDefinition
+        | CellRole::Reply
+        | CellRole::Thinking
+        | CellRole::ToolResult
+        | CellRole::System
+        | CellRole::Summary
+        | CellRole::CompactBoundary
+        | CellRole::Attachment
+        | CellRole::Notification
+        | CellRole::Progress
+        | CellRole::Tombstone
+        | CellRole::Block
+        | CellRole::Details => None,
     };
     let first = first.unwrap_or_else(|| content.lines().next().unwrap_or_default().to_string());
-    let title = meta.get("title").map_or_else(|| cell.title(), Cow::Borrowed);
+    let title = cell.full_title();
     match (title.is_empty(), first.is_empty()) {
         (true, _) => first,
         (false, true) => title.into_owned(),

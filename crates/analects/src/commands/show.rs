@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let cells = document.cells().zip(msgfile::briefs(&document)).zip(reading::marks(&document));
     let rows = cells.map(|((cell, brief), mark)| {
         let (role, line) = (brief.role.to_string(), format!("line {}", brief.line));
-        [cell.name().into_owned(), role, line, mark, reading::beginning(cell, brief.role)]
+        [cell.name().into_owned(), role, line, mark, reading::beginning(cell)]
     });
     let printed = ui::print_rows(rows.collect());
     if document.cells().len() == 0 {

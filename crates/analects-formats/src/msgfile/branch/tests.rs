@@ -390,9 +390,8 @@ fn a_call_that_is_shown_again_shows_no_other_that_was_hidden_for_itself() {
     }
     let changes = crate::msgfile::reveal(&decode(source.as_slice()), place(&source, "2.bbb"));
     let back = apply(&source, &changes);
-    let shows = |id: &str| {
-        decode(back.as_slice()).cell(id).unwrap().own_history() != Some(History::Exclude)
-    };
+    let shows =
+        |id: &str| decode(back.as_slice()).cell(id).unwrap().history() != Some(History::Exclude);
     assert!(shows("2.bbb") && !shows("2.aaa"), "{}", String::from_utf8_lossy(&back));
 }
 

@@ -15,9 +15,6 @@ pub(in crate::msgfile) struct Versions {
 impl Versions {
     pub(in crate::msgfile) fn of(document: &Document) -> Versions {
         let mut versions = Versions { old: HashMap::new(), new: HashMap::new() };
-        if !document.mentions("edit_of") {
-            return versions;
-        }
         let mut ids: HashMap<&str, usize> = HashMap::new();
         for (id, at) in document.cells().filter_map(|cell| Some((cell.id()?, cell.at))) {
             // Of two cells of one id, the first is meant.
@@ -25,8 +22,8 @@ impl Versions {
         }
         for cell in document.cells() {
             let Some(name) = cell.attribute("edit_of") else { continue };
-            let by_id = ids.get(&*name).copied();
-            let old = by_id.or_else(|| document.cell(&name).map(|old| old.at));
+            let by_id = ids.get(name).copied();
+            let old = by_id.or_else(|| document.cell(name).map(|old| old.at));
             // What is edited stands below its edit.
             if let Some(old) = old.filter(|old| *old > cell.at) {
                 versions.old.insert(cell.at, old);
@@ -83,6 +80,6 @@ impl Versions {
 
 /// The cell that another one replaces. What is edited stands below its edit.
 pub(in crate::msgfile) fn original(cell: Cell<'_>) -> Option<Cell<'_>> {
-    let old = cell.document.cell(&cell.attribute("edit_of")?)?;
+    let old = cell.document.cell(cell.attribute("edit_of")?)?;
     (old.at > cell.at).then_some(old)
 }

@@ -1,14 +1,12 @@
 //! A document in, items out: messages and function calls in the order of the file, with everything
 //! that came back.
 
-use analects_core::History;
-
-use super::homes::{Placed, Role, find, placed};
+use super::homes::{Placed, find, placed};
 use super::outputs::text_plain;
 use super::{Answer, Call, CodeOutput, Content, Item, MessageItem, Output, Prompt, check, seconds};
-use crate::msgfile::agents::names_author;
 use crate::msgfile::invoke::{self, Arguments};
-use crate::msgfile::{Document, output};
+use crate::msgfile::role::names_author;
+use crate::msgfile::{CellRole, Document, MetaKey, output};
 
 /// Which item is meant: by its place among the items, from 0, or by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,18 +74,10 @@ fn items_of(placed: &[Placed<'_>]) -> Vec<(Item, usize)> {
     let mut slots: Vec<Option<Item>> = Vec::with_capacity(placed.len());
     for at in 0..placed.len() {
         let here = &placed[at];
-        slots.push(match here.role {
-            Role::Prompt => Some(Item::Message(prompt(here))),
-            Role::Call => Some(Item::FunctionCall(call(placed, at))),
-            _ => None,
-        });
-        let (to, output) = match here.role {
-            Role::Result => (here.home, answer(here, nonce_of_call(placed, here))),
-            Role::Reply => (here.root, answer(here, None)),
-            Role::Run => (here.root, code_output(here)),
-            _ => continue,
-        };
-        if let Some(item) = to.and_then(|to| slots[to].as_mut()) {
+        slots.push(item_of(placed, at));
+        if let Some((to, output)) = output_of(placed, here)
+            && let Some(item) = slots[to].as_mut()
+        {
             item.add_output(output);
         }
     }
@@ -103,25 +93,71 @@ fn items_of(placed: &[Placed<'_>]) -> Vec<(Item, usize)> {
     numbered.filter_map(|(slot, at)| Some((slot?, at))).collect()
 }
 
-fn history(placed: &Placed<'_>) -> Option<History> {
-    placed.get("history").and_then(History::parse)
+/// The item that a cell is.
+fn item_of(placed: &[Placed<'_>], at: usize) -> Option<Item> {
+    let here = &placed[at];
+    match here.role() {
+        _ if here.is_ready => None,
+        CellRole::User | CellRole::Code | CellRole::Raw | CellRole::UserBlock => {
+            Some(Item::Message(prompt(here)))
+        }
+        CellRole::ToolCall => Some(Item::FunctionCall(call(placed, at))),
+        CellRole::AgentDefinition
+        | CellRole::Reply
+        | CellRole::Thinking
+        | CellRole::ToolResult
+        | CellRole::CodeOutput
+        | CellRole::System
+        | CellRole::Summary
+        | CellRole::CompactBoundary
+        | CellRole::Attachment
+        | CellRole::Notification
+        | CellRole::Progress
+        | CellRole::Tombstone
+        | CellRole::Block
+        | CellRole::Details => None,
+    }
+}
+
+/// The output that a cell is, and the cell of the item that it belongs to.
+fn output_of(placed: &[Placed<'_>], here: &Placed<'_>) -> Option<(usize, Output)> {
+    match here.role() {
+        CellRole::ToolResult => Some((here.home?, answer(here, nonce_of_call(placed, here)))),
+        CellRole::Reply | CellRole::Thinking => Some((here.root?, answer(here, None))),
+        CellRole::CodeOutput => Some((here.root?, code_output(here))),
+        CellRole::User
+        | CellRole::Code
+        | CellRole::Raw
+        | CellRole::UserBlock
+        | CellRole::AgentDefinition
+        | CellRole::ToolCall
+        | CellRole::System
+        | CellRole::Summary
+        | CellRole::CompactBoundary
+        | CellRole::Attachment
+        | CellRole::Notification
+        | CellRole::Progress
+        | CellRole::Tombstone
+        | CellRole::Block
+        | CellRole::Details => None,
+    }
 }
 
 fn prompt(placed: &Placed<'_>) -> Prompt {
     let type_word = placed.message_type();
     // Of messages, only a raw cell with a media type holds bytes.
-    let is_base64 = type_word == "raw" && placed.get("mime_type").is_some();
-    let content = Content::of_cell(placed.cell.content_of(&placed.meta), is_base64);
+    let is_base64 = placed.role() == CellRole::Raw && placed.get(MetaKey::MimeType).is_some();
+    let content = Content::of_cell(placed.cell.content(), is_base64);
     Prompt {
         name: placed.name.clone(),
         type_word,
         content,
         mime_type: placed.mime_type(),
-        agent_name: placed.get("agent").map(str::to_string).filter(|name| !name.is_empty()),
-        timeout: placed.get("timeout").and_then(seconds::parse),
-        history: history(placed).unwrap_or_default(),
+        agent_name: placed.get(MetaKey::Agent).map(str::to_string).filter(|name| !name.is_empty()),
+        timeout: placed.get(MetaKey::Timeout).and_then(seconds::parse),
+        history: placed.cell.history().unwrap_or_default(),
         heading_level: Some(placed.cell.level()),
-        tool: placed.get("tool").map(str::to_string),
+        tool: placed.get(MetaKey::Tool).map(str::to_string),
         outputs: Vec::new(),
         function_calls: Vec::new(),
     }
@@ -129,23 +165,23 @@ fn prompt(placed: &Placed<'_>) -> Prompt {
 
 fn call(placed: &[Placed<'_>], at: usize) -> Call {
     let here = &placed[at];
-    let text = here.cell.content_of(&here.meta);
+    let text = here.cell.content();
     let (function_name, args) = match invoke::decode(&text) {
         Ok(invoke) => (invoke.name, invoke.arguments),
         // What cannot be read is kept as text.
         Err(_) => {
-            let name = here.get("name").unwrap_or_default().to_string();
+            let name = here.get(MetaKey::Name).unwrap_or_default().to_string();
             (name, Arguments::Text(text.into_owned()))
         }
     };
     // A reply's history governs its calls.
-    let reply = here.home.map(|home| &placed[home]).filter(|home| home.role == Role::Reply);
-    let history = history(here).or_else(|| reply.and_then(history)).unwrap_or_default();
+    let reply = here.home.map(|home| placed[home].cell).filter(|home| home.role().is_reply());
+    let history = here.cell.history().or_else(|| reply?.history()).unwrap_or_default();
     Call {
         name: here.name.clone(),
         function_name,
         args,
-        timeout: here.get("timeout").and_then(seconds::parse),
+        timeout: here.get(MetaKey::Timeout).and_then(seconds::parse),
         history,
         heading_level: Some(here.cell.level()),
         outputs: Vec::new(),
@@ -159,26 +195,26 @@ fn nonce_of_call(placed: &[Placed<'_>], result: &Placed<'_>) -> Option<String> {
 }
 
 fn answer(placed: &Placed<'_>, nonce: Option<String>) -> Output {
-    let text = |key: &str| placed.get(key).map(str::to_string);
-    let is_base64 = placed.get("encoding") == Some("base64");
-    let content = Content::of_cell(placed.cell.content_of(&placed.meta), is_base64);
-    let is_author = |word: &String| placed.role == Role::Reply && names_author(word);
+    let text = |key| placed.get(key).map(str::to_string);
+    let is_base64 = placed.get(MetaKey::Encoding) == Some("base64");
+    let content = Content::of_cell(placed.cell.content(), is_base64);
+    let is_author = |word: &&str| placed.role().is_reply() && names_author(word);
     Output::Answer(Answer {
         name: placed.name.clone(),
-        agent_name: placed.meta.type_word.clone().filter(is_author),
+        agent_name: placed.cell.written_type().filter(is_author).map(str::to_string),
         content,
         mime_type: placed.mime_type(),
-        nonce: text("nonce").or(nonce),
-        status: text("status"),
-        duration: placed.get("duration").and_then(seconds::parse),
-        time: text("time"),
-        output_file: text("output_file"),
+        nonce: text(MetaKey::Nonce).or(nonce),
+        status: text(MetaKey::Status),
+        duration: placed.get(MetaKey::Duration).and_then(seconds::parse),
+        time: text(MetaKey::Time),
+        output_file: text(MetaKey::OutputFile),
     })
 }
 
 fn code_output(placed: &Placed<'_>) -> Output {
-    let text = |key: &str| placed.get(key).map(str::to_string);
-    let content = placed.cell.content_of(&placed.meta);
+    let text = |key| placed.get(key).map(str::to_string);
+    let content = placed.cell.content();
     let mut mime_type = placed.mime_type();
     let is_text = mime_type == check::TEXT;
     let data = if is_text { None } else { crate::msgfile::base64::decode(&content) };
@@ -186,21 +222,21 @@ fn code_output(placed: &Placed<'_>) -> Output {
     if data.is_none() {
         mime_type = text_plain();
     }
-    let is_base64 = placed.get("encoding") == Some("base64");
+    let is_base64 = placed.get(MetaKey::Encoding) == Some("base64");
     let pieces = match data {
         Some(_) => Vec::new(),
         None => output::decode(&content, is_base64).0,
     };
     Output::Code(CodeOutput {
         name: placed.name.clone(),
-        lang: placed.meta.type_word.clone().unwrap_or_default(),
+        lang: placed.cell.written_type().unwrap_or_default().to_string(),
         pieces,
         data,
         mime_type,
-        nonce: text("nonce"),
-        status: text("status"),
-        duration: placed.get("duration").and_then(seconds::parse),
-        time: text("time"),
-        output_file: text("output_file"),
+        nonce: text(MetaKey::Nonce),
+        status: text(MetaKey::Status),
+        duration: placed.get(MetaKey::Duration).and_then(seconds::parse),
+        time: text(MetaKey::Time),
+        output_file: text(MetaKey::OutputFile),
     })
 }

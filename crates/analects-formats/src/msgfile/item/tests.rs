@@ -42,7 +42,7 @@ fn printed(content: &str) -> Output {
 
 /// How a cell reads, apart from where it stands.
 fn reading(cell: crate::msgfile::Cell<'_>) -> String {
-    let meta = cell.meta().map(|meta| (meta.type_word, meta.attributes));
+    let meta = (cell.written_type(), cell.attributes().collect::<Vec<_>>());
     let (title, content) = (cell.title(), cell.content());
     format!("{:?} {} {title:?} {:?} {meta:?} {content:?}", cell.kind(), cell.level(), cell.id())
 }

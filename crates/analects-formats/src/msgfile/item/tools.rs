@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::msgfile::code::code;
-use crate::msgfile::{CellKind, Document};
+use crate::msgfile::{CellRole, Document, MetaKey};
 
 /// A tool that a file defines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,10 +31,8 @@ pub struct Tool {
 pub fn tools(document: &Document) -> Vec<Tool> {
     let mut tools: Vec<Tool> = Vec::new();
     let mut by_name: HashMap<String, usize> = HashMap::new();
-    for cell in document.cells().filter(|cell| cell.kind() == CellKind::Message) {
-        let Some(meta) = cell.meta() else { continue };
-        let is_code = meta.type_word.as_deref() == Some("code");
-        let Some(name) = meta.get("tool").filter(|name| is_code && !name.is_empty()) else {
+    for cell in document.cells().filter(|cell| cell.role() == CellRole::Code) {
+        let Some(name) = cell.get(MetaKey::Tool).filter(|name| !name.is_empty()) else {
             continue;
         };
         let cell_name = cell.name().into_owned();
@@ -43,7 +41,7 @@ pub fn tools(document: &Document) -> Vec<Tool> {
             continue;
         }
         by_name.insert(name.to_string(), tools.len());
-        let content = cell.content_of(&meta);
+        let content = cell.content();
         let language = code(&content).ok().and_then(|code| code.language.map(str::to_string));
         let cells = vec![cell_name.clone()];
         tools.push(Tool { name: name.to_string(), cell: cell_name, cells, language });

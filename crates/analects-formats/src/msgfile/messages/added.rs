@@ -12,7 +12,9 @@ use super::known::{CellsHash, is_partial, may_be_known};
 use super::lookup::{CellNames, messages_of_cells, places};
 use crate::msgfile::attributes::with_ids;
 use crate::msgfile::item::{ItemError, ItemErrorKind};
-use crate::msgfile::{Cell, CellKind, Document, NewCell, Splice, answer_behind, append_all};
+use crate::msgfile::{
+    Cell, CellKind, CellRole, Document, NewCell, Splice, answer_behind, append_all,
+};
 
 /// The cells of messages that are added.
 #[derive(Debug, Default)]
@@ -93,7 +95,9 @@ fn call_of_all<'a>(document: &'a Document, cells: &[NewCell]) -> Option<Cell<'a>
     let call_of = |cell: &NewCell| {
         let is_output = cell.kind == CellKind::Output && cell.type_word == "tool";
         let (call, _) = cell.id.rsplit_once('.').filter(|_| is_output)?;
-        document.cell(call).filter(|call| call.type_word() == "tool")
+        let is_tool =
+            |call: &Cell<'_>| matches!(call.role(), CellRole::ToolCall | CellRole::ToolResult);
+        document.cell(call).filter(is_tool)
     };
     let calls: Option<Vec<Cell<'a>>> = cells.iter().map(call_of).collect();
     calls?.pop()

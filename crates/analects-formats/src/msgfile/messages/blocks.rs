@@ -10,7 +10,7 @@ use analects_core::{
 use super::cell::Read;
 use super::part_names::PartNames;
 use crate::msgfile::invoke::{self, Arguments, Invoke};
-use crate::msgfile::{CellKind, NewCell, base64, output};
+use crate::msgfile::{CellKind, CellRole, MetaKey, NewCell, base64, output};
 
 /// The tool calls of a file: the provider's name of each, by its cell.
 #[derive(Debug, Default)]
@@ -35,17 +35,35 @@ impl Calls {
 
 /// Reads a cell as a block, and says what is odd about it.
 pub(super) fn read(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem>) {
-    match &*cell.word {
-        "block" => read_json(&cell.text),
-        "tool" if cell.is_call() => read_call(cell, calls),
-        "tool" => read_result(cell, calls),
-        _ if let Some(mime_type) = cell.binary_type() => read_binary(&cell.text, mime_type),
-        "raw" if let Some(mime_type) = cell.get("mime_type") => read_binary(&cell.text, mime_type),
-        _ if cell.cell.is_thought(&cell.meta) => {
+    let text = || (Block::from_text(&*cell.text), None);
+    let text_or_bytes = || match cell.binary_type() {
+        Some(mime_type) => read_binary(&cell.text, mime_type),
+        None => text(),
+    };
+    match cell.role() {
+        CellRole::Block | CellRole::UserBlock => read_json(&cell.text),
+        CellRole::ToolCall => read_call(cell, calls),
+        CellRole::ToolResult => read_result(cell, calls),
+        CellRole::CodeOutput => (read_output(cell), None),
+        CellRole::Raw => match cell.get(MetaKey::MimeType) {
+            Some(mime_type) => read_binary(&cell.text, mime_type),
+            None => text(),
+        },
+        CellRole::Thinking if cell.binary_type().is_none() => {
             let thinking = Text::from(&*cell.text);
             (Block::Thinking(Thinking { thinking, ..Thinking::default() }), None)
         }
-        _ => (Block::from_text(&*cell.text), None),
+        CellRole::User | CellRole::Code | CellRole::AgentDefinition => text(),
+        CellRole::Reply
+        | CellRole::Thinking
+        | CellRole::System
+        | CellRole::Summary
+        | CellRole::CompactBoundary
+        | CellRole::Attachment
+        | CellRole::Notification
+        | CellRole::Progress
+        | CellRole::Tombstone
+        | CellRole::Details => text_or_bytes(),
     }
 }
 
@@ -72,7 +90,7 @@ fn read_json(text: &str) -> (Block, Option<Problem>) {
 }
 
 fn read_call(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem>) {
-    let id = cell.get("call_id").unwrap_or(&cell.name).to_string();
+    let id = cell.get(MetaKey::CallId).unwrap_or(&cell.name).to_string();
     calls.by_cell.insert(cell.name.to_string(), id.clone());
     calls.cells.insert(id.clone(), cell.name.to_string());
     let mut extra = RawMap::new();
@@ -84,7 +102,7 @@ fn read_call(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem>) {
         }
         Err(error) => {
             mark_malformed(&mut extra);
-            let name = cell.get("name").unwrap_or_default().to_string();
+            let name = cell.get(MetaKey::Name).unwrap_or_default().to_string();
             let text = format!("cannot read this tool call: {}", error.message);
             let problem = Problem::error("bad-tool-call", text).hint(
                 "write it as <invoke name=\"…\"><parameter name=\"…\">…</parameter></invoke>",
@@ -108,12 +126,12 @@ fn read_result(cell: &Read<'_>, calls: &Calls) -> (Block, Option<Problem>) {
         let text = format!("this is the result of a call {call} that is not in the file");
         Problem::error("orphan-result", text).hint("it is kept, and not sent to a model")
     });
-    let is_error = match cell.get("status") {
+    let is_error = match cell.get(MetaKey::Status) {
         Some("success") => Some(false),
         Some("failed" | "interrupted") => Some(true),
         _ => None,
     };
-    let content = match cell.get("result") {
+    let content = match cell.get(MetaKey::Result) {
         _ if let Some(mime_type) = cell.binary_type() => {
             Content::Blocks(vec![read_binary(&cell.text, mime_type).0])
         }
@@ -127,11 +145,11 @@ fn read_result(cell: &Read<'_>, calls: &Calls) -> (Block, Option<Problem>) {
 }
 
 /// What running code printed, as a model reads it: text, or a picture.
-pub(super) fn read_output(cell: &Read<'_>) -> Block {
-    if let Some(mime_type) = cell.get("mime_type").filter(|kind| kind.starts_with("image/")) {
+fn read_output(cell: &Read<'_>) -> Block {
+    if let Some(mime_type) = cell.get(MetaKey::MimeType).filter(|kind| kind.starts_with("image/")) {
         return read_binary(&cell.text, mime_type).0;
     }
-    if cell.get("encoding") == Some("base64") {
+    if cell.get(MetaKey::Encoding) == Some("base64") {
         let (pieces, _) = output::decode(&cell.text, true);
         let bytes: Vec<u8> = pieces.into_iter().flat_map(|piece| piece.bytes).collect();
         return Block::from_text(String::from_utf8_lossy(&bytes).into_owned());

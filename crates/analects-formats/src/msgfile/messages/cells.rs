@@ -10,9 +10,9 @@ use analects_core::{
 use super::blocks::{self, Side, Written, fence_json};
 use super::describe::{Description, Style};
 use super::part_names::PartNames;
-use crate::msgfile::agents::{is_fixed_word, names_author};
-use crate::msgfile::edit::leading_number;
 use crate::msgfile::encode::type_word;
+use crate::msgfile::ids::leading_number;
+use crate::msgfile::role::{is_fixed_word, names_author};
 use crate::msgfile::{CellKind, Document, NewCell};
 
 /// Makes the cells of messages, and gives them their names.

@@ -8,7 +8,7 @@ use analects_core::{Json, Message, Problem, Raw, RawMap};
 use uuid::Uuid;
 
 use super::blocks::{fence_json, fenced_json};
-use crate::msgfile::{Cell, CellKind, Document, NewCell};
+use crate::msgfile::{Cell, CellKind, CellRole, Document, NewCell};
 
 /// The type word of the cell that holds details, and its id.
 const DETAILS: &str = "details";
@@ -28,9 +28,6 @@ pub(super) struct Details {
 impl Details {
     pub(super) fn read(document: &Document, problems: &mut Vec<Problem>) -> Details {
         let mut details = Details::default();
-        if !document.may_have_word(DETAILS) {
-            return details;
-        }
         let places = document.lines();
         for cell in document.cells().filter(is_details) {
             let text = cell.content();
@@ -103,7 +100,7 @@ pub(crate) fn details_lines(document: &Document) -> Vec<String> {
 
 /// Whether a cell holds details.
 fn is_details(cell: &Cell<'_>) -> bool {
-    cell.kind() == CellKind::Output && cell.is_sealed() && cell.word() == DETAILS
+    cell.role() == CellRole::Details
 }
 
 fn stale_problem(cell: &str) -> Problem {

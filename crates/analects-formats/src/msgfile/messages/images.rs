@@ -4,13 +4,19 @@
 use analects_core::{Block, Image, Raw, RawMap, Source};
 
 use super::cell::Read;
-use crate::msgfile::CellKind;
+use crate::msgfile::CellRole;
 use crate::msgfile::encode::closed_fences;
 
 /// The blocks of a person's text that has pictures in it; `None` where it has none.
 pub(super) fn split(read: &Read<'_>) -> Option<Vec<Block>> {
-    let is_text = read.cell.kind() == CellKind::Message && read.word == "markdown";
-    if is_text { split_text(&read.text) } else { None }
+    if is_plain_text(read) { split_text(&read.text) } else { None }
+}
+
+/// Whether a person wrote it as plain text: a type word that means nothing here is no hindrance, one that somebody
+/// may know is.
+fn is_plain_text(read: &Read<'_>) -> bool {
+    let is_markdown = read.cell.type_word() == "markdown" || read.cell.is_misplaced();
+    read.role() == CellRole::User && is_markdown
 }
 
 /// The pictures beside a message file that a person's text names.

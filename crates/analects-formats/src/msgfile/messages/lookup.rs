@@ -8,7 +8,7 @@ use analects_core::{Message, MessageId, SessionId};
 use super::draft::{Draft, close};
 use super::known::CellsHash;
 use super::read::reader_of;
-use crate::msgfile::{CellKind, Document};
+use crate::msgfile::{Cell, CellKind, CellRole, Document, MetaKey};
 
 /// What the messages and the calls of a document are called in it.
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ pub(crate) fn placed_messages(document: &Document) -> (Vec<Message>, Vec<usize>)
 /// The places of the cells of side chains, from 0: of their messages, and of all that is a part of these.
 pub(crate) fn side_places(document: &Document) -> HashSet<usize> {
     // Most files have none, and then need not be read.
-    if !document.mentions("agent_id") {
+    if !document.cells().any(|cell| cell.agent_id().is_some() || holds_message(cell)) {
         return HashSet::new();
     }
     let reader = reader_of(document, &SessionId::default(), document.cells());
@@ -81,6 +81,11 @@ pub(crate) fn side_places(document: &Document) -> HashSet<usize> {
     let sides = cells
         .filter(|(at, cell)| firsts.get(at).copied().unwrap_or_else(|| of_owner(&cell.name())));
     sides.map(|(at, _)| at).collect()
+}
+
+/// Whether a cell holds a whole message, which may be in a side chain.
+fn holds_message(cell: Cell<'_>) -> bool {
+    cell.get(MetaKey::Json) == Some("message") || cell.role() == CellRole::Details
 }
 
 /// The message that the cell of each name belongs to, as its cells say it, and their hash.

@@ -1,51 +1,25 @@
 //! What is odd about the cells of a document as messages, found without making all the messages: of
 //! most cells nothing can be odd, and a large file would need several times its size.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use analects_core::{Problem, SessionId, chain};
 
 use super::details::Details;
 use super::read::read_cells;
-use crate::msgfile::agents::is_fixed_word;
-use crate::msgfile::{Cell, CellKind, Document, place_in};
-
-/// Attributes that say something about a message alone, and nothing about its place.
-const PLAIN_KEYS: [&str; 21] = [
-    "time",
-    "model",
-    "input_tokens",
-    "output_tokens",
-    "cache_read_tokens",
-    "cache_creation_tokens",
-    "reasoning_tokens",
-    "reasoning",
-    "tokens",
-    "cost",
-    "duration",
-    "response_id",
-    "stop_reason",
-    "stored",
-    "title",
-    "agent",
-    "timeout",
-    "error",
-    "history",
-    "summary",
-    "author",
-];
+use crate::msgfile::{Cell, CellRole, Document, MetaKey, is_fixed_word};
 
 /// Attributes that name other cells.
-const MENTIONING_KEYS: [&str; 9] = [
-    "part",
-    "parent",
-    "from",
-    "to",
-    "summary_id",
-    "kept_from",
-    "target",
-    "target_parent",
-    "edit_of",
+const MENTIONING_KEYS: [MetaKey; 9] = [
+    MetaKey::Part,
+    MetaKey::Parent,
+    MetaKey::Through,
+    MetaKey::From,
+    MetaKey::To,
+    MetaKey::SummaryId,
+    MetaKey::KeptFrom,
+    MetaKey::Target,
+    MetaKey::TargetParent,
 ];
 
 /// The problems of a document's messages and of their chain: those of [`messages`](super::messages)
@@ -62,20 +36,22 @@ pub fn message_problems(document: &Document, session: &SessionId) -> Vec<Problem
 /// The cells of which something may be odd, and those that they are about.
 fn interesting(document: &Document) -> BTreeSet<usize> {
     let mut found: BTreeSet<usize> = BTreeSet::new();
-    let mut names: HashMap<&str, usize> = HashMap::with_capacity(document.cells().len());
+    // Mostly ids count up, and then none can be there twice.
+    let counts_up = document.ids_count_up();
     for (at, cell) in document.cells().enumerate() {
         // Of a repeated id, the first counts.
-        let first = cell.id().map_or(at, |id| *names.entry(id).or_insert(at));
+        let id = cell.id().filter(|_| !counts_up);
+        let first = id.and_then(|id| document.place_of_id(id)).unwrap_or(at);
         if first != at || !is_plain(cell) {
             found.extend([first, at]);
         }
     }
     let details = Details::read(document, &mut Vec::new());
-    found.extend(details.cells().filter_map(|name| find(document, &names, name)));
+    found.extend(details.cells().filter_map(|name| document.place_of(name)));
     let mut waiting: Vec<usize> = found.iter().copied().collect();
     while let Some(at) = waiting.pop() {
         for name in mentioned_by(Cell { document, at }) {
-            if let Some(named) = find(document, &names, &name)
+            if let Some(named) = document.place_of(name)
                 && found.insert(named)
             {
                 waiting.push(named);
@@ -85,32 +61,108 @@ fn interesting(document: &Document) -> BTreeSet<usize> {
     found
 }
 
-fn find(document: &Document, names: &HashMap<&str, usize>, name: &str) -> Option<usize> {
-    let by_place = || document.loose_cell(place_in(name)?).map(|cell| cell.at);
-    names.get(name).copied().or_else(by_place)
-}
-
 /// Whether a cell is just something that somebody said.
 fn is_plain(cell: Cell<'_>) -> bool {
-    let Some(meta) = cell.meta() else { return true };
-    let word = meta.type_word.as_deref().unwrap_or("markdown");
-    let is_plain_word = word == "markdown"
-        || (word == "agent" && cell.kind() == CellKind::Message)
-        || (!is_fixed_word(word) && cell.kind() == CellKind::Output);
+    let is_plain_role = match cell.role() {
+        CellRole::User => cell.type_word() == "markdown",
+        CellRole::AgentDefinition => true,
+        CellRole::Reply | CellRole::Thinking => {
+            let word = cell.type_word();
+            word == "markdown" || !is_fixed_word(word)
+        }
+        CellRole::Code
+        | CellRole::Raw
+        | CellRole::UserBlock
+        | CellRole::ToolCall
+        | CellRole::ToolResult
+        | CellRole::CodeOutput
+        | CellRole::System
+        | CellRole::Summary
+        | CellRole::CompactBoundary
+        | CellRole::Attachment
+        | CellRole::Notification
+        | CellRole::Progress
+        | CellRole::Tombstone
+        | CellRole::Block
+        | CellRole::Details => false,
+    };
     let id = cell.id().unwrap_or_default();
-    is_plain_word
-        && !id.contains(['.', '-'])
-        && meta.attributes.iter().all(|(key, _)| PLAIN_KEYS.contains(&key.as_str()))
+    let is_sealed = cell.is_sealed();
+    !is_sealed
+        || is_plain_role
+            && !id.contains(['.', '-'])
+            && cell.attribute_refs().all(|attribute| attribute.key().is_some_and(is_plain_key))
+}
+
+/// Whether an attribute says something about a message alone, and nothing about its place.
+fn is_plain_key(key: MetaKey) -> bool {
+    match key {
+        MetaKey::History
+        | MetaKey::Summary
+        | MetaKey::Agent
+        | MetaKey::Author
+        | MetaKey::Time
+        | MetaKey::Model
+        | MetaKey::Tokens
+        | MetaKey::InputTokens
+        | MetaKey::OutputTokens
+        | MetaKey::CacheReadTokens
+        | MetaKey::CacheCreationTokens
+        | MetaKey::ReasoningTokens
+        | MetaKey::Cost
+        | MetaKey::Duration
+        | MetaKey::Timeout
+        | MetaKey::ResponseId
+        | MetaKey::StopReason
+        | MetaKey::Error
+        | MetaKey::Reasoning
+        | MetaKey::Stored
+        | MetaKey::Title => true,
+        MetaKey::Parent
+        | MetaKey::Part
+        | MetaKey::Through
+        | MetaKey::AgentId
+        | MetaKey::Status
+        | MetaKey::Name
+        | MetaKey::CallId
+        | MetaKey::Result
+        | MetaKey::Tool
+        | MetaKey::Nonce
+        | MetaKey::Json
+        | MetaKey::Content
+        | MetaKey::Source
+        | MetaKey::Kind
+        | MetaKey::Path
+        | MetaKey::MimeType
+        | MetaKey::Encoding
+        | MetaKey::OutputFile
+        | MetaKey::Uuid
+        | MetaKey::SessionId
+        | MetaKey::From
+        | MetaKey::To
+        | MetaKey::Count
+        | MetaKey::Trigger
+        | MetaKey::TokensBefore
+        | MetaKey::TokensAfter
+        | MetaKey::SummaryId
+        | MetaKey::KeptFrom
+        | MetaKey::Target
+        | MetaKey::TargetParent
+        | MetaKey::Models
+        | MetaKey::ContextWindow
+        | MetaKey::MaxOutputTokens
+        | MetaKey::UseTemperature
+        | MetaKey::Temperature => false,
+    }
 }
 
 /// The names that a cell mentions, in its attributes and in its own name.
-pub(crate) fn mentioned_by(cell: Cell<'_>) -> Vec<String> {
-    let meta = cell.meta().unwrap_or_default();
-    let attributes = MENTIONING_KEYS.into_iter().filter_map(|key| meta.get(key));
-    let mut names: Vec<String> = attributes.map(str::to_string).collect();
+pub(crate) fn mentioned_by(cell: Cell<'_>) -> Vec<&str> {
+    let attributes = MENTIONING_KEYS.into_iter().filter_map(|key| cell.get(key));
+    let mut names: Vec<&str> = attributes.chain(cell.attribute("edit_of")).collect();
     let mut name = cell.id().unwrap_or_default();
     while let Some((longer, _)) = name.rsplit_once(['.', '-']) {
-        names.push(longer.to_string());
+        names.push(longer);
         name = longer;
     }
     names

@@ -1,9 +1,8 @@
 //! Cells in, messages out.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 
 use analects_core::{
     Assistant, Attachment, AttachmentKind, Block, Body, CompactBoundary, CompactTrigger, Content,
@@ -20,8 +19,7 @@ use super::fields::read_shared;
 use super::known::{KnownMessages, in_place_of, is_same_type, may_be_known};
 use super::{Names, images};
 use crate::Decoded;
-use crate::msgfile::show::is_output_of;
-use crate::msgfile::{Cell, Document};
+use crate::msgfile::{Cell, CellRole, Document, MetaKey};
 
 /// The messages of a document: each follows the one before it in its chain, unless `parent=` says
 /// otherwise. `session` names the conversation if the frontmatter does not.
@@ -45,18 +43,8 @@ pub(super) fn reader_of<'a>(
 ) -> Reader<'a> {
     let session = document.frontmatter().id.clone().map_or(session.clone(), SessionId::from);
     let mut reader = Reader::new(document, session, cells.size_hint().0);
-    let ids: OnceCell<HashSet<&str>> = OnceCell::new();
-    let is_id = |name: &str| {
-        ids.get_or_init(|| document.cells().filter_map(Cell::id).collect()).contains(name)
-    };
     for cell in cells {
-        let mut read = Read::new(cell);
-        // An id counts before a place: a loose cell typed above must not take another's name. One that
-        // says nothing, as at the end of most files, takes none.
-        if cell.id().is_none() && !read.is_bare() && is_id(&read.name) {
-            read.name.to_mut().insert(0, '#');
-        }
-        reader.cell(read);
+        reader.cell(Read::new(cell));
     }
     reader
 }
@@ -76,7 +64,6 @@ pub(super) struct Reader<'a> {
     begun: HashMap<usize, usize>,
     /// The last message whose parts name a cell that is not there, and that name.
     without_whole: Option<(String, usize)>,
-    code_cells: HashSet<Cow<'a, str>>,
     /// The models of answers that name none, by their agents.
     models: HashMap<String, String>,
     details: Details,
@@ -119,7 +106,6 @@ impl<'a> Reader<'a> {
             leading: document.leading_parts(),
             begun: HashMap::new(),
             without_whole: None,
-            code_cells: HashSet::new(),
             models: document.implied_models(),
             details,
             problems,
@@ -131,18 +117,17 @@ impl<'a> Reader<'a> {
     }
 
     fn cell(&mut self, read: Read<'a>) {
-        let is_definition = read.word == "agent" && !read.is_output();
-        if is_definition || (read.word == "details" && read.is_output()) {
+        if matches!(read.role(), CellRole::AgentDefinition | CellRole::Details) {
             return;
         }
-        if read.misplaced {
-            let text = format!("[{}] means nothing on a # %% cell", read.meta_word());
+        if read.cell.is_misplaced() {
+            let text = format!("[{}] means nothing on a # %% cell", read.cell.type_word());
             let problem = Problem::warning("misplaced-type", text);
             self.report(&read, problem.hint("it is read as what a person wrote"));
         }
-        if read.cell.is_placeholder(&read.meta) {
+        if read.cell.is_placeholder() {
             // Not an answer yet: an empty one must not be sent in its place.
-            let file = read.get("output_file").unwrap_or_default();
+            let file = read.get(MetaKey::OutputFile).unwrap_or_default();
             let text = format!("this output is still pending; it will be in {file}");
             let problem = Problem::warning("pending-output", text);
             let problem = problem.hint("until then nothing is sent in its place");
@@ -168,15 +153,14 @@ impl<'a> Reader<'a> {
     fn whole_below(&self, read: &Read<'a>) -> Option<Read<'a>> {
         let at = *self.leading.get(&read.cell.at)?;
         let whole = Read::new(read.cell.document.cell_at(at)?);
-        let history = |read: &Read<'_>| read.get("history").and_then(History::parse);
-        let own = history(read).unwrap_or_default();
-        let is_apart = own != History::Include && own != history(&whole).unwrap_or_default();
-        (!is_apart && !whole.cell.is_placeholder(&whole.meta)).then_some(whole)
+        let own = read.cell.history().unwrap_or_default();
+        let is_apart = own != History::Include && own != whole.cell.history().unwrap_or_default();
+        (!is_apart && !whole.cell.is_placeholder()).then_some(whole)
     }
 
     /// The message that a cell is a further part of.
     fn owner(&mut self, read: &Read<'_>) -> Option<usize> {
-        let Some(part) = read.get("part") else {
+        let Some(part) = read.cell.part() else {
             let begun = self.begun.get(&read.cell.at).copied();
             return begun.or_else(|| self.implied_owner(read));
         };
@@ -204,7 +188,8 @@ impl<'a> Reader<'a> {
             return fits.then_some(*owner);
         }
         let execution = read.name.rsplit_once('-').map(|(first, _)| first)?;
-        self.is_code_output(read).then(|| self.owners.get(execution).copied()).flatten()
+        let is_output = read.role() == CellRole::CodeOutput;
+        is_output.then(|| self.owners.get(execution).copied()).flatten()
     }
 
     /// The last message, if its cells are parts of a cell of this name, which is missing.
@@ -215,13 +200,8 @@ impl<'a> Reader<'a> {
 
     /// Whether a cell is hidden while its message is not: then it is a message of its own.
     fn is_apart(&self, read: &Read<'_>, owner: usize) -> bool {
-        let own = read.get("history").and_then(History::parse).unwrap_or_default();
+        let own = read.cell.history().unwrap_or_default();
         own != History::Include && own != self.messages[owner].message.history
-    }
-
-    fn is_code_output(&self, read: &Read<'_>) -> bool {
-        let is_code = |cell: &str| self.code_cells.contains(cell);
-        read.is_output() && read.word != "tool" && is_output_of(&read.name, is_code)
     }
 
     fn part(&mut self, read: &Read<'a>, owner: usize) {
@@ -238,9 +218,6 @@ impl<'a> Reader<'a> {
     }
 
     fn block(&mut self, read: &Read<'_>) -> Block {
-        if self.is_code_output(read) {
-            return blocks::read_output(read);
-        }
         let (block, problem) = blocks::read(read, &mut self.calls);
         if let Some(problem) = problem {
             self.report(read, problem);
@@ -250,11 +227,11 @@ impl<'a> Reader<'a> {
 
     /// The message that a cell starts, of which `head` tells the rest; `None` for a cell that says nothing.
     fn first(&mut self, read: &Read<'a>, head: &Read<'a>) -> Option<Draft<'a>> {
-        if read.get("json") == Some("message") {
+        if read.get(MetaKey::Json) == Some("message") {
             return Some(self.whole(read));
         }
-        let silent = read.text.is_empty() && read.get("content").is_none();
-        if !read.is_output() && silent && read.word != "raw" {
+        let is_silent = read.text.is_empty() && read.get(MetaKey::Content).is_none();
+        if !read.is_output() && is_silent && read.role() != CellRole::Raw {
             return None;
         }
         let body = self.body(head);
@@ -265,9 +242,9 @@ impl<'a> Reader<'a> {
             message.model = author.and_then(|author| self.models.get(author)).cloned();
         }
         if matches!(message.body, Body::Attachment(_)) {
-            message.author = read.get("author").map(str::to_string);
+            message.author = read.get(MetaKey::Author).map(str::to_string);
         }
-        if read.word == "tool" && !read.is_call() && read.get("history").is_none() {
+        if read.role() == CellRole::ToolResult && read.get(MetaKey::History).is_none() {
             // A call's history governs its results.
             message.history = self.history_of_call(&read.name);
         }
@@ -277,16 +254,12 @@ impl<'a> Reader<'a> {
             cell: head.cell,
             parts: Vec::new(),
             blocks: Vec::new(),
-            shape: head.get("content").map(Shape::of),
+            shape: head.get(MetaKey::Content).map(Shape::of),
             open: true,
         };
-        let wordless =
-            matches!(&*read.word, "compact_boundary" | "tombstone" | "summary" | "progress");
         let is_alone = read.cell.at == head.cell.at;
         let says_nothing = is_alone && read.text.is_empty() && draft.shape != Some(Shape::Blocks);
-        if wordless
-            || (says_nothing && !read.is_call() && read.word != "raw" && read.word != "tool")
-        {
+        if !has_content(read.role(), says_nothing) {
             return Some(draft);
         }
         if let Some(blocks) = images::split(read).filter(|_| draft.shape.is_none()) {
@@ -321,54 +294,54 @@ impl<'a> Reader<'a> {
     }
 
     fn body(&mut self, read: &Read<'a>) -> Body {
-        if !read.is_output() {
-            let source = match read.get("source") {
-                Some(source) => Some(UserSource::from(source)),
-                None => (read.word == "code").then_some(UserSource::Code),
-            };
-            if read.word == "code" {
-                self.code_cells.insert(read.name.clone());
+        let id = |key| read.get(key).map(|name| self.meant(name));
+        let number = |key| read.get(key).and_then(|value| value.parse().ok());
+        let source = read.get(MetaKey::Source).map(UserSource::from);
+        match read.role() {
+            CellRole::Code => {
+                let source = source.or(Some(UserSource::Code));
+                Body::User(User { source, ..User::default() })
             }
-            return Body::User(User { source, ..User::default() });
-        }
-        if self.is_code_output(read) {
-            return attachment(AttachmentKind::CodeOutput, None);
-        }
-        let id = |key: &str| read.get(key).map(|name| self.meant(name));
-        let number = |key: &str| read.get(key).and_then(|value| value.parse().ok());
-        match &*read.word {
-            "tool" if !read.is_call() => Body::User(User::default()),
-            "system" => Body::System(System::default()),
-            "summary" => Body::Summary(Summary {
+            CellRole::User | CellRole::Raw | CellRole::UserBlock | CellRole::AgentDefinition => {
+                Body::User(User { source, ..User::default() })
+            }
+            CellRole::ToolResult => Body::User(User::default()),
+            CellRole::CodeOutput => attachment(AttachmentKind::CodeOutput, None),
+            CellRole::System => Body::System(System::default()),
+            CellRole::Summary => Body::Summary(Summary {
                 text: Text::from(&*read.text),
-                from: id("from"),
-                to: id("to"),
-                count: number("count"),
+                from: id(MetaKey::From),
+                to: id(MetaKey::To),
+                count: number(MetaKey::Count),
             }),
-            "compact_boundary" => Body::CompactBoundary(CompactBoundary {
-                trigger: read.get("trigger").map(CompactTrigger::from),
-                tokens_before: number("tokens_before"),
-                tokens_after: number("tokens_after"),
-                summary_id: id("summary_id"),
-                kept_from: id("kept_from"),
+            CellRole::CompactBoundary => Body::CompactBoundary(CompactBoundary {
+                trigger: read.get(MetaKey::Trigger).map(CompactTrigger::from),
+                tokens_before: number(MetaKey::TokensBefore),
+                tokens_after: number(MetaKey::TokensAfter),
+                summary_id: id(MetaKey::SummaryId),
+                kept_from: id(MetaKey::KeptFrom),
             }),
-            "attachment" => {
-                let kind = AttachmentKind::from(read.get("kind").unwrap_or_default());
-                attachment(kind, read.get("path").map(path_data))
+            CellRole::Attachment => {
+                let kind = AttachmentKind::from(read.get(MetaKey::Kind).unwrap_or_default());
+                attachment(kind, read.get(MetaKey::Path).map(path_data))
             }
-            "notification" => Body::Notification(Notification {
-                kind: read.get("kind").unwrap_or_default().to_string(),
+            CellRole::Notification => Body::Notification(Notification {
+                kind: read.get(MetaKey::Kind).unwrap_or_default().to_string(),
                 ..Notification::default()
             }),
-            "progress" => Body::Progress(Progress {
+            CellRole::Progress => Body::Progress(Progress {
                 content: Some(Raw::string(&read.text)),
                 ..Progress::default()
             }),
-            "tombstone" => Body::Tombstone(Tombstone {
-                target: id("target").unwrap_or_default(),
-                target_parent: id("target_parent"),
+            CellRole::Tombstone => Body::Tombstone(Tombstone {
+                target: id(MetaKey::Target).unwrap_or_default(),
+                target_parent: id(MetaKey::TargetParent),
             }),
-            _ => Body::Assistant(Assistant::default()),
+            CellRole::Reply
+            | CellRole::Thinking
+            | CellRole::ToolCall
+            | CellRole::Block
+            | CellRole::Details => Body::Assistant(Assistant::default()),
         }
     }
 
@@ -389,9 +362,9 @@ impl<'a> Reader<'a> {
             Entry::Occupied(_) => false,
         };
         if let Some(parent) = parent {
-            let session = read.get("session_id").map(SessionId::from);
+            let session = read.get(MetaKey::SessionId).map(SessionId::from);
             message.session_id = session.unwrap_or_else(|| self.session.clone());
-            let id = read.get("uuid").map(MessageId::from);
+            let id = read.get(MetaKey::Uuid).map(MessageId::from);
             message.id = id.unwrap_or_else(|| self.derived_id(read, is_first));
             message.parent_id = parent;
         }
@@ -415,13 +388,13 @@ impl<'a> Reader<'a> {
 
     fn parent(&mut self, read: &Read<'_>, chain: Option<&String>) -> Option<MessageId> {
         let usual = self.last.of(chain).map(|last| self.messages[last].message.id.clone());
-        match read.get("parent") {
+        match read.cell.parent() {
             None => usual,
             Some("") => None,
             Some(parent) => match self.owners.get(parent) {
                 Some(owner) => Some(self.messages[*owner].message.id.clone()),
                 // What came from elsewhere may well have a parent that is not here.
-                None if read.get("uuid").is_some() => Some(MessageId::from(parent)),
+                None if read.get(MetaKey::Uuid).is_some() => Some(MessageId::from(parent)),
                 None => {
                     let text =
                         format!("there is no earlier cell {parent} that could be the parent");
@@ -462,4 +435,28 @@ impl<'a> Reader<'a> {
 
 fn attachment(kind: AttachmentKind, data: Option<Raw>) -> Body {
     Body::Attachment(Attachment { kind, content: Content::Empty, data })
+}
+
+/// Whether the content of a cell is the content of its message: some roles hold none, and of the others some hold one
+/// even if they say nothing.
+fn has_content(role: CellRole, says_nothing: bool) -> bool {
+    match role {
+        CellRole::CompactBoundary
+        | CellRole::Tombstone
+        | CellRole::Summary
+        | CellRole::Progress => false,
+        CellRole::ToolCall | CellRole::ToolResult | CellRole::Raw => true,
+        CellRole::User
+        | CellRole::Code
+        | CellRole::UserBlock
+        | CellRole::AgentDefinition
+        | CellRole::Reply
+        | CellRole::Thinking
+        | CellRole::CodeOutput
+        | CellRole::System
+        | CellRole::Attachment
+        | CellRole::Notification
+        | CellRole::Block
+        | CellRole::Details => !says_nothing,
+    }
 }

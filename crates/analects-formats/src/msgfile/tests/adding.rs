@@ -162,7 +162,7 @@ I look.
     let document = add(file, std::slice::from_ref(&said));
     let cell = document.cells().next_back().unwrap();
     assert_eq!(cell.name(), "2.k3f9qx7a.1");
-    assert_eq!(cell.attribute("status").as_deref(), Some("failed"));
+    assert_eq!(cell.attribute("status"), Some("failed"));
     let read = messages(&document, &session());
     assert_eq!(read.problems, []);
     assert_eq!(read.messages.last().unwrap().body, said.body);

@@ -75,7 +75,7 @@ fn attributes() {
         ("j", "3"),
     ];
     for (key, value) in expected {
-        assert_eq!(cell.attribute(key).as_deref(), Some(value), "{key}");
+        assert_eq!(cell.attribute(key), Some(value), "{key}");
     }
     assert_eq!(cell.content(), "  k=4 text");
     check(

@@ -15,7 +15,8 @@ fn untouched(document: &Document) -> Vec<u8> {
 /// How a document reads, apart from where things stand and how attributes are spelled.
 fn reading(document: &Document) -> String {
     let cells = document.cells().map(|cell| {
-        let meta = cell.meta().map(|meta| (meta.type_word, meta.attributes, meta.junk));
+        let attributes: Vec<(&str, &str)> = cell.attributes().collect();
+        let meta = (cell.written_type(), attributes, cell.junk().collect::<Vec<_>>());
         let head = (cell.kind(), cell.level(), cell.title(), cell.id(), cell.is_sealed());
         format!("{head:?} {meta:?} {:?}\n", cell.content())
     });

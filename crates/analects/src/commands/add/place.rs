@@ -1,7 +1,7 @@
 //! Where a cell belongs, and what name and type it has because of that.
 
 use analects_core::nearest;
-use analects_formats::msgfile::{self, Cell, CellKind, Document, NewCell, code, is_fixed_word};
+use analects_formats::msgfile::{Cell, CellKind, CellRole, Document, NewCell, code, is_fixed_word};
 
 use super::Args;
 use crate::commands::reading;
@@ -35,28 +35,36 @@ impl Place {
         let Some(of) = &args.of else { return reply(document, args, None) };
         let cell = document.cell(of).ok_or_else(|| no_such_cell(document, args, of))?;
         let is_call = attributes.iter().any(|(key, _)| key == "name");
-        match msgfile::role(cell) {
-            "user" if cell.type_word() == "code" => code_output(document, args, cell),
-            "user" => reply(document, args, Some(cell)),
-            "code_output" => further_output(document, args, cell),
-            "tool_call" => {
+        match cell.role() {
+            CellRole::Code => code_output(document, args, cell),
+            CellRole::User | CellRole::Raw | CellRole::UserBlock => {
+                reply(document, args, Some(cell))
+            }
+            CellRole::CodeOutput => further_output(document, args, cell),
+            CellRole::ToolCall => {
                 only_tool(args)?;
                 let id = numbered(document, cell.id().unwrap_or_default(), '.', 1);
                 derived(args, id).map(|id| Place::Tool { id })
             }
-            "reply" if args.type_word.as_deref() == Some("tool") && is_call => {
+            CellRole::Reply | CellRole::Thinking
+                if is_call && args.type_word.as_deref() == Some("tool") =>
+            {
                 let id = format!("{}.{nonce}", identified(document, args, cell)?);
                 derived(args, id).map(|id| Place::Tool { id })
             }
-            role => {
-                let role = role.replace('_', " ");
-                let message = format!("cell {of} is a {role}, to which no such output belongs");
-                let hint = match role.as_str() {
-                    "reply" => "for a tool call, say --type tool --attr name=TOOL",
-                    _ => "name a message, a code cell, a reply or a tool call",
-                };
-                Err(Failure::usage(message, hint))
-            }
+            role @ (CellRole::AgentDefinition
+            | CellRole::Reply
+            | CellRole::Thinking
+            | CellRole::ToolResult
+            | CellRole::System
+            | CellRole::Summary
+            | CellRole::CompactBoundary
+            | CellRole::Attachment
+            | CellRole::Notification
+            | CellRole::Progress
+            | CellRole::Tombstone
+            | CellRole::Block
+            | CellRole::Details) => Err(has_no_outputs(of, role)),
         }
     }
 
@@ -147,9 +155,21 @@ fn code_output(document: &Document, args: &Args, cell: Cell<'_>) -> Result<Place
     Ok(Place::CodeOutput { id: derived(args, id)?, language })
 }
 
+/// The failure to add an output to a cell that has none.
+fn has_no_outputs(name: &str, role: CellRole) -> Failure {
+    let word = role.as_str().replace('_', " ");
+    let message = format!("cell {name} is a {word}, to which no such output belongs");
+    let hint = if role.is_reply() {
+        "for a tool call, say --type tool --attr name=TOOL"
+    } else {
+        "name a message, a code cell, a reply or a tool call"
+    };
+    Failure::usage(message, hint)
+}
+
 /// Another cell of an execution that has one already.
 fn further_output(document: &Document, args: &Args, cell: Cell<'_>) -> Result<Place, Failure> {
-    let language = language(args, Some(&cell.type_word()))?;
+    let language = language(args, Some(cell.type_word()))?;
     let id = cell.id().unwrap_or_default();
     // A hyphen may be part of the code cell's own id; that of the execution follows the last dot.
     let dot = id.rfind('.').unwrap_or(0);

@@ -9,12 +9,12 @@ use super::outputs::with;
 use super::{AddedCell, Change, Draft, Naming, Place, naming, only, unknown_cell};
 use crate::msgfile::code::code;
 use crate::msgfile::item::check::{self, TEXT, shown};
-use crate::msgfile::item::homes::{Role, placed};
+use crate::msgfile::item::homes::placed;
 use crate::msgfile::item::{
     Call, Content, FunctionCallBuilder, Item, ItemError, ItemErrorKind, MessageBuilder,
     MessageItem, Prompt, seconds, tools,
 };
-use crate::msgfile::{CellKind, NewCell};
+use crate::msgfile::{CellKind, MetaKey, NewCell};
 
 impl Draft {
     /// Adds a message at the end of the file, with its outputs and function calls; gives it as it
@@ -68,7 +68,7 @@ impl Draft {
     /// let message = draft.add_message_text(picture, Some("cat"), Some("image/png"), None, None)?;
     /// assert_eq!(message.content().as_bytes(), b"\x89PNG");
     /// let cell = draft.document().cell("cat").unwrap();
-    /// assert_eq!((cell.type_word().as_str(), &*cell.content()), ("raw", "iVBORw=="));
+    /// assert_eq!((cell.type_word(), &*cell.content()), ("raw", "iVBORw=="));
     /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
     /// ```
     #[doc(alias = "add_message")]
@@ -199,16 +199,12 @@ impl Draft {
     fn asked_agent(&self, name: &str) -> Result<Option<String>, ItemError> {
         let placed = placed(self.document());
         let found = &placed[only(&placed, name)?];
-        let is_asked = match found.role {
-            Role::Prompt => found.get("tool").is_none(),
-            role => role == Role::Reply,
-        };
-        if !is_asked {
+        if !found.is_question() && !found.role().is_reply() {
             let text = format!("cell {} is neither a message nor a reply", shown(name));
             return Err(ItemError::new(ItemErrorKind::UnknownCell, text));
         }
         let root = found.root.map(|at| &placed[at]);
-        Ok(root.and_then(|root| root.get("agent")).map(str::to_string))
+        Ok(root.and_then(|root| root.get(MetaKey::Agent)).map(str::to_string))
     }
 
     /// Defines a tool: the messages of the definition become cells at the end of the file that say

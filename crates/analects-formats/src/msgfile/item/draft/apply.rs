@@ -6,12 +6,13 @@ use analects_core::Span;
 
 use super::outputs::{answer_cell, code_cell};
 use super::{AddedCell, Change, Place, unknown_cell};
-use crate::msgfile::item::homes::{Placed, Role, find, placed};
+use crate::msgfile::item::homes::{Placed, find, placed};
 use crate::msgfile::item::{ItemError, ItemErrorKind, Output};
 use crate::msgfile::line::is_blank_line;
 use crate::msgfile::scan::{CellSpans, line_text};
 use crate::msgfile::{
-    Cell, Document, NewCell, Refusal, Splice, append, append_answer, frontmatter, replace,
+    Cell, CellRole, Document, MetaKey, NewCell, Refusal, Splice, append, append_answer,
+    frontmatter, replace,
 };
 
 /// The source with a change made.
@@ -64,7 +65,7 @@ fn add_cell(document: &Document, added: &AddedCell) -> Result<Vec<u8>, ItemError
     let level = added.cell.level.unwrap_or(placed[anchor].cell.level());
     let cell = NewCell { level: Some(level), ..added.cell.clone() };
     match placed.get(last + 1) {
-        None | Some(Placed { role: Role::Ready, .. }) => {
+        None | Some(Placed { is_ready: true, .. }) => {
             Ok(append(document, &cell).apply(document.source()))
         }
         Some(_) => insert(document, &placed, last, &cell),
@@ -80,7 +81,7 @@ pub(in crate::msgfile) fn with_answer(
 ) -> Vec<u8> {
     let placed = placed(document);
     let last = last_of_message(&placed, asked);
-    let is_end = placed[last + 1..].iter().all(|other| other.role == Role::Ready);
+    let is_end = placed[last + 1..].iter().all(|other| other.is_ready);
     let inserted = (!is_end).then(|| insert_all(document, last, cells).ok()).flatten();
     inserted.unwrap_or_else(|| append_answer(document, cells).apply(document.source()))
 }
@@ -100,16 +101,16 @@ fn insert_all(document: &Document, behind: usize, cells: &[NewCell]) -> Result<V
 fn last_of_message(placed: &[Placed<'_>], at: usize) -> usize {
     let Some(root) = placed[at].root else { return at };
     // A reply belongs to the message above it, so it must stand above the next one.
-    let is_next = |other: &Placed<'_>| other.role == Role::Prompt && other.get("tool").is_none();
     let below = &placed[at + 1..];
-    let length = below.iter().position(is_next).unwrap_or(below.len());
+    let length = below.iter().position(Placed::is_question).unwrap_or(below.len());
     let last = below[..length].iter().rposition(|other| other.root == Some(root));
     last.map_or(at, |last| at + 1 + last)
 }
 
 /// The last result of a call, or the call itself.
 fn last_result(placed: &[Placed<'_>], call: usize) -> usize {
-    let is_result = |other: &Placed<'_>| other.role == Role::Result && other.home == Some(call);
+    let is_result =
+        |other: &Placed<'_>| other.role() == CellRole::ToolResult && other.home == Some(call);
     placed.iter().rposition(is_result).unwrap_or(call).max(call)
 }
 
@@ -145,7 +146,7 @@ fn ends_blank(document: &Document, placed: &Placed<'_>) -> bool {
     let text = placed.cell.span().of(document.source());
     let start =
         memchr::memrchr(b'\n', &text[..text.len().saturating_sub(1)]).map_or(0, |at| at + 1);
-    is_blank_line(line_text(&text[start..])) || placed.get("stored").is_some()
+    is_blank_line(line_text(&text[start..])) || placed.get(MetaKey::Stored).is_some()
 }
 
 /// Whether cells are the same, but for the line end of a head that was the file's last line.
@@ -190,9 +191,10 @@ fn check_places(placed: &[Placed<'_>], behind: usize) -> Result<(), ItemError> {
     by_place.retain(|name| !ids.contains(name));
     let used = placed.iter().find_map(|placed| {
         // A model's call belongs to a reply of its number, and never to what a person typed at that place.
-        let is_models = placed.role == Role::Call && placed.get("call_id").is_some();
+        let is_models =
+            placed.role() == CellRole::ToolCall && placed.get(MetaKey::CallId).is_some();
         let of = placed.name.rsplit_once('.').filter(|_| !is_models).map(|(of, _)| of);
-        let names = [of, placed.get("part"), placed.get("parent")];
+        let names = [of, placed.cell.part(), placed.cell.parent()];
         names.into_iter().flatten().find(|name| by_place.contains(name))
     });
     let Some(name) = used else { return Ok(()) };
@@ -206,17 +208,17 @@ pub(super) fn placeholder<'a>(
     placed: &'a [Placed<'a>],
     name: &str,
 ) -> Result<&'a Placed<'a>, ItemError> {
-    let pending = |placed: &&Placed<'_>| placed.get("status") == Some("pending");
-    let of_file = |placed: &&Placed<'_>| placed.get("output_file") == Some(name);
+    let pending = |placed: &&Placed<'_>| placed.get(MetaKey::Status) == Some("pending");
+    let of_file = |placed: &&Placed<'_>| placed.get(MetaKey::OutputFile) == Some(name);
     let by_name = find(placed, name).map(|at| &placed[at]);
     let found = by_name.or_else(|| placed.iter().filter(pending).find(of_file));
     let found = found.ok_or_else(|| unknown_cell(name))?;
-    if !pending(&found) || found.get("output_file").is_none() {
+    if !pending(&found) || found.get(MetaKey::OutputFile).is_none() {
         let text = format!("cell {} does not wait for an output", found.name);
         let error = ItemError::new(ItemErrorKind::UnknownCell, text);
         return Err(error.hinting("only a place that add_output_placeholder made can be filled"));
     }
-    if !found.is_placeholder() {
+    if !found.cell.is_placeholder() {
         // Nobody knows whose text it is, so nobody throws it away.
         let text = format!("cell {} has text already", found.name);
         let error = ItemError::new(ItemErrorKind::Refused, text);
@@ -228,24 +230,26 @@ pub(super) fn placeholder<'a>(
 fn fill(document: &Document, name: &str, output: &Output) -> Result<Vec<u8>, ItemError> {
     let all = placed(document);
     let old = placeholder(&all, name)?;
-    let word = old.meta.type_word.clone().unwrap_or_default();
-    let mut cell = match (output, old.role) {
-        (Output::Code(code), Role::Run) => code_cell(code, &old.name),
-        (Output::Answer(answer), Role::Reply | Role::Result) => {
-            answer_cell(answer, &old.name, &word)
+    let word = old.cell.written_type().unwrap_or_default();
+    let mut cell = match (output, old.role()) {
+        (Output::Code(code), CellRole::CodeOutput) => code_cell(code, &old.name),
+        (Output::Answer(answer), role) if role.is_reply() || role == CellRole::ToolResult => {
+            answer_cell(answer, &old.name, word)
         }
         _ => {
             let text = format!("cell {} waits for another kind of output", old.name);
             return Err(ItemError::invalid(text));
         }
     };
-    cell.type_word = word;
+    cell.type_word = word.to_string();
     cell.title = old.cell.title().into_owned();
     let goes = ["status", "output_file", "mime_type", "encoding", "stored"];
-    let is_kept = |(key, _): &&(String, String)| {
-        !goes.contains(&key.as_str()) && !cell.attributes.iter().any(|(other, _)| other == key)
+    let is_kept = |(key, _): &(&str, &str)| {
+        !goes.contains(key) && !cell.attributes.iter().any(|(other, _)| other == key)
     };
-    let kept: Vec<(String, String)> = old.meta.attributes.iter().filter(is_kept).cloned().collect();
+    let kept = old.cell.attributes().filter(is_kept);
+    let kept: Vec<(String, String)> =
+        kept.map(|(key, value)| (key.to_string(), value.to_string())).collect();
     cell.attributes.splice(0..0, kept);
     Ok(replace(document, old.cell, &cell).apply(document.source()))
 }

@@ -6,11 +6,11 @@ use super::agents::{answerer, check_known};
 use super::apply::placeholder;
 use super::{AddedCell, Change, Draft, Naming, Place, naming, only, unknown_cell};
 use crate::msgfile::item::check::{self, TEXT, shown};
-use crate::msgfile::item::homes::{Placed, Role, find, placed};
+use crate::msgfile::item::homes::{Placed, find, placed};
 use crate::msgfile::item::{
     Answer, CodeOutput, Content, ItemError, Output, seconds, why_not_a_path,
 };
-use crate::msgfile::{CellKind, NewCell, base64, output};
+use crate::msgfile::{CellKind, CellRole, MetaKey, NewCell, base64, output};
 
 /// What an output is added to.
 enum Target {
@@ -233,13 +233,13 @@ impl Draft {
         let root = placed[find(&placed, message)?].root?;
         let fits = |at: &usize| {
             let call = &placed[*at];
-            let is_call = call.role == Role::Call && call.root == Some(root);
+            let is_call = call.role() == CellRole::ToolCall && call.root == Some(root);
             let has_result = || placed.iter().any(|other| other.home == Some(*at));
             let named = || match nonce {
                 Some(nonce) => call.name.rsplit_once('.').is_some_and(|(_, own)| own == nonce),
                 None => !has_result(),
             };
-            is_call && call.get("name") == Some(function) && named()
+            is_call && call.get(MetaKey::Name) == Some(function) && named()
         };
         (0..placed.len()).rev().find(fits).map(|at| placed[at].name.clone())
     }
@@ -266,7 +266,7 @@ impl Draft {
         }
         let placed = placed(self.document());
         let found = placeholder(&placed, name)?;
-        if let (Output::Answer(answer), Some(nonce)) = (output, found.get("nonce")) {
+        if let (Output::Answer(answer), Some(nonce)) = (output, found.get(MetaKey::Nonce)) {
             check_nonce(answer.nonce.as_deref(), Some(nonce), &found.name)?;
         }
         let name = found.name.clone();
@@ -277,21 +277,19 @@ impl Draft {
     fn target(&self, name: &str) -> Result<Target, ItemError> {
         let placed = placed(self.document());
         let found = &placed[only(&placed, name)?];
-        match found.role {
-            Role::Prompt => Ok(Target::Message {
-                agent: found.get("agent").map(str::to_string),
-                is_code: found.message_type() == "code",
-                is_tool: found.get("tool").is_some(),
-            }),
-            Role::Call => {
-                let nonce = nonce_of(&placed, found);
-                Ok(Target::Call { nonce })
-            }
-            _ => {
-                let text = format!("cell {} is neither a message nor a call", shown(name));
-                Err(ItemError::new(crate::msgfile::item::ItemErrorKind::UnknownCell, text))
-            }
+        if found.is_prompt() {
+            return Ok(Target::Message {
+                agent: found.get(MetaKey::Agent).map(str::to_string),
+                is_code: found.role() == CellRole::Code,
+                is_tool: found.get(MetaKey::Tool).is_some(),
+            });
         }
+        if found.role() == CellRole::ToolCall {
+            let nonce = nonce_of(&placed, found);
+            return Ok(Target::Call { nonce });
+        }
+        let text = format!("cell {} is neither a message nor a call", shown(name));
+        Err(ItemError::new(crate::msgfile::item::ItemErrorKind::UnknownCell, text))
     }
 }
 

@@ -8,7 +8,7 @@ use super::apply::same_cells;
 use super::{AddedCell, Change, Draft, Naming, Place, naming};
 use crate::msgfile::item::check::shown;
 use crate::msgfile::item::{ItemError, Tool, tools};
-use crate::msgfile::{Cell, CellKind, Document};
+use crate::msgfile::{Cell, CellKind, CellRole, Document};
 
 /// What the unsaved cells of a draft are called now: old name, new name. Cells whose names stayed
 /// are there too.
@@ -205,8 +205,7 @@ impl Draft {
         if now.id().is_none() || before.is_none_or(|before| before.id().is_none()) {
             return wrong("has no id, and the file was changed elsewhere");
         }
-        let kind = |cell: Cell<'_>| (cell.kind(), role_word(cell));
-        if before.map(kind) != Some(kind(now)) {
+        if before.map(kind_for_outputs) != Some(kind_for_outputs(now)) {
             return wrong("is another one now");
         }
         Ok(())
@@ -214,13 +213,12 @@ impl Draft {
 }
 
 /// What kind of cell it is, as far as that decides what can be added to it.
-fn role_word(cell: Cell<'_>) -> String {
-    let word = cell.type_word();
-    // A person may turn text into code; the outputs of code need code.
-    if cell.kind() == CellKind::Message && word != "code" && word != "agent" {
-        return String::new();
+fn kind_for_outputs(cell: Cell<'_>) -> (CellRole, &str) {
+    match cell.role() {
+        // A person may turn text into something else; the outputs of code need code.
+        CellRole::User | CellRole::Raw | CellRole::UserBlock => (CellRole::User, ""),
+        role => (role, cell.type_word()),
     }
-    word
 }
 
 /// Checks what a cell needs of its file: an agent to answer it, or a name that nobody has.
@@ -269,7 +267,8 @@ fn only_added(base: &Document, onto: &Document) -> bool {
     let same_spans = old.zip(new).is_some_and(|(old, new)| same_cells(old, new));
     let last = |document: &Document| {
         let cell = document.cells().nth(count.checked_sub(1)?)?;
-        Some((cell.meta().map(|meta| meta.attributes), cell.content().into_owned()))
+        let pairs = cell.attributes().map(|(key, value)| (key.to_string(), value.to_string()));
+        Some((pairs.collect::<Vec<_>>(), cell.content().into_owned()))
     };
     same_spans && last(base) == last(onto)
 }

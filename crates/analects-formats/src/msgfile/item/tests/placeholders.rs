@@ -13,9 +13,9 @@ fn a_pending_reply_is_not_sent_and_not_asked_for_again() {
     assert_eq!(cell.type_word(), "quick");
     assert_eq!(
         (cell.attribute("status"), cell.attribute("output_file")),
-        (Some("pending".into()), Some("a.md".into()))
+        (Some("pending"), Some("a.md"))
     );
-    assert_eq!(cell.attribute("nonce").as_deref(), Some("k3f9qx7a"));
+    assert_eq!(cell.attribute("nonce"), Some("k3f9qx7a"));
     let read = messages(draft.document(), &SessionId::default());
     assert_eq!(read.messages.len(), 1);
     assert_eq!(read.problems[0].code, "pending-output");

@@ -246,7 +246,7 @@ fn make_edit(file: Vec<u8>, edit: &Edit) -> Vec<u8> {
                 return source.to_vec();
             };
             let kind = cell.kind();
-            let new = NewCell::new(kind, cell.name(), &cell.type_word(), text.as_str());
+            let new = NewCell::new(kind, cell.name(), cell.type_word(), text.as_str());
             replace(&document, cell, &new).apply(source)
         }
         Edit::Remove(at) => {
@@ -320,8 +320,8 @@ fn added(draft: &Draft) -> Vec<&str> {
 /// A cell without its name and without what a later change of the draft gives it.
 fn own_reading(draft: &Draft, name: &str) -> String {
     let cell = draft.document().cell(name).unwrap();
-    let meta = cell.meta().unwrap();
-    format!("{:?} {:?} {:?} {:?}", cell.kind(), meta.type_word, meta.attributes, cell.content())
+    let attributes: Vec<(&str, &str)> = cell.attributes().collect();
+    format!("{:?} {:?} {attributes:?} {:?}", cell.kind(), cell.written_type(), cell.content())
 }
 
 fn check_draft(draft: &Draft) {

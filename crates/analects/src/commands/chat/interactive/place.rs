@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use analects_core::{Agent, Attachment, AttachmentKind, Body, Message, MessageId};
-use analects_formats::msgfile::{self, Cell, Document};
+use analects_formats::msgfile::{Cell, Document};
 use analects_runtime::{
     Conversation, FileConversation, ResolvedAgent, StoredConversation, broken_answer,
 };
@@ -82,8 +82,7 @@ impl Place {
     fn is_empty(&self) -> Result<bool, Failure> {
         match self {
             Place::File(path) => {
-                let is_said =
-                    |cell: Cell<'_>| msgfile::role(cell) == "user" && !cell.body().is_empty();
+                let is_said = |cell: Cell<'_>| cell.role().is_user() && !cell.body().is_empty();
                 Ok(!read(path)?.is_some_and(|document| document.cells().any(is_said)))
             }
             Place::Store { sessions, name } => {

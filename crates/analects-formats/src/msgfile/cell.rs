@@ -1,0 +1,287 @@
+//! A cell of a document: a cheap handle, from which its parts are read.
+
+use std::borrow::Cow;
+
+use analects_core::{History, Raw, RawMap, Span};
+
+use super::metadata::AttributeRef;
+use super::role::is_output_word;
+use super::{CellKind, CellRole, Document, MetaKey, decode, encode, scan};
+
+/// One cell of a document.
+#[derive(Debug, Clone, Copy)]
+pub struct Cell<'a> {
+    pub(super) document: &'a Document,
+    pub(super) at: usize,
+}
+
+impl<'a> Cell<'a> {
+    pub(super) fn spans(self) -> &'a scan::CellSpans {
+        &self.document.scan.cells[self.at]
+    }
+
+    pub(super) fn bytes(self, span: Span) -> &'a [u8] {
+        span.of(&self.document.source)
+    }
+
+    /// Who wrote it.
+    pub fn kind(self) -> CellKind {
+        self.spans().kind
+    }
+
+    /// What it is.
+    ///
+    /// ```
+    /// use analects_formats::msgfile::{CellRole, decode};
+    ///
+    /// let document = decode("# %% [^1]\n\n[^1]: [code]\n\n```sh\nls\n```\n\n# %%% [^1.1]\n\n[^1.1]: [sh]\n");
+    /// let roles: Vec<CellRole> = document.cells().map(|cell| cell.role()).collect();
+    /// assert_eq!(roles, [CellRole::Code, CellRole::CodeOutput]);
+    /// ```
+    pub fn role(self) -> CellRole {
+        self.spans().role
+    }
+
+    /// The number of `#` in its head, 1 to 5.
+    pub fn level(self) -> usize {
+        usize::from(self.spans().level)
+    }
+
+    /// Its place in the file, from 1; the name of a cell without id.
+    pub fn ordinal(self) -> usize {
+        self.at + 1
+    }
+
+    /// The head's title, trimmed.
+    pub fn title(self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.bytes(self.spans().title))
+    }
+
+    /// The whole title, also where the head cannot hold it.
+    pub fn full_title(self) -> Cow<'a, str> {
+        self.get(MetaKey::Title).map_or_else(|| self.title(), Cow::Borrowed)
+    }
+
+    /// The id that closes the head.
+    pub fn id(self) -> Option<&'a str> {
+        let id = std::str::from_utf8(self.bytes(self.spans().id)).ok();
+        id.filter(|id| !id.is_empty())
+    }
+
+    /// Its id, or else its ordinal; with `#` before it where that is the id of another cell.
+    pub fn name(self) -> Cow<'a, str> {
+        match self.id() {
+            Some(id) => Cow::Borrowed(id),
+            None if self.document.has_number(self.ordinal()) => {
+                format!("#{}", self.ordinal()).into()
+            }
+            None => self.ordinal().to_string().into(),
+        }
+    }
+
+    /// All of its bytes, from its head to the next.
+    pub fn span(self) -> Span {
+        let next = self.document.scan.cells.get(self.at + 1).map(|next| next.start);
+        Span::new(self.spans().start, next.unwrap_or(self.document.source.len()))
+    }
+
+    /// The head's line, with its line end.
+    pub fn head(self) -> Span {
+        Span::new(self.spans().start, self.spans().head_end)
+    }
+}
+
+/// What its metadata says.
+impl<'a> Cell<'a> {
+    /// Whether it is sealed: it has an id and metadata.
+    pub fn is_sealed(self) -> bool {
+        self.spans().meta > 0
+    }
+
+    /// The metadata line, and the lines that continue it, line ends included, if the cell is sealed.
+    pub fn meta_span(self) -> Option<Span> {
+        self.is_sealed().then(|| Span::new(self.spans().meta, self.spans().meta_end))
+    }
+
+    /// The type word of its metadata; `markdown` where it has none.
+    pub fn type_word(self) -> &'a str {
+        self.written_type().unwrap_or("markdown")
+    }
+
+    /// The type word, if it has one.
+    pub fn written_type(self) -> Option<&'a str> {
+        self.spans().type_word(&self.document.source)
+    }
+
+    /// Whether its type word means nothing on a cell that a person wrote, so that it is read as text.
+    pub(super) fn is_misplaced(self) -> bool {
+        self.role() == CellRole::User && is_output_word(self.type_word())
+    }
+
+    /// The place behind the type word, or behind `[^id]:` where there is none.
+    pub(super) fn after_type_word(self) -> usize {
+        let spans = self.spans();
+        spans.word_end().unwrap_or(spans.meta + "[^]:".len() + spans.id.len())
+    }
+
+    /// The attributes in order, repeated ones included.
+    pub fn attributes(self) -> impl DoubleEndedIterator<Item = (&'a str, &'a str)> {
+        self.attribute_refs().map(|attribute| (attribute.name(), attribute.value()))
+    }
+
+    pub(super) fn attribute_refs(self) -> impl DoubleEndedIterator<Item = AttributeRef<'a>> {
+        let scan = &self.document.scan;
+        scan.metadata.attributes(&self.document.source, scan.entries(self.at))
+    }
+
+    /// What could not be read in its metadata, such as a value without its closing quote.
+    pub fn junk(self) -> impl Iterator<Item = Cow<'a, str>> {
+        let scan = &self.document.scan;
+        scan.metadata.junk(&self.document.source, scan.entries(self.at))
+    }
+
+    /// The value of an attribute; of a repeated one, the last.
+    pub fn get(self, key: MetaKey) -> Option<&'a str> {
+        let mut attributes = self.attribute_refs().rev();
+        attributes.find(|attribute| attribute.key() == Some(key)).map(AttributeRef::value)
+    }
+
+    /// The value of the attribute of this name; of a repeated one, the last. For keys that mean something, [`get`]
+    /// says the same.
+    ///
+    /// [`get`]: Cell::get
+    ///
+    /// ```
+    /// use analects_formats::msgfile::{MetaKey, decode};
+    ///
+    /// let document = decode("# %% [^1]\n\n[^1]: [markdown] parent=\"a\\tb\" mood=fine\n\nHi\n");
+    /// let cell = document.cell("1").unwrap();
+    /// assert_eq!(cell.get(MetaKey::Parent), Some("a\tb"));
+    /// assert_eq!((cell.attribute("parent"), cell.attribute("mood")), (Some("a\tb"), Some("fine")));
+    /// ```
+    pub fn attribute(self, name: &str) -> Option<&'a str> {
+        self.attribute_named(name).map(AttributeRef::value)
+    }
+
+    /// The attribute of this name; of a repeated one, the last.
+    pub(super) fn attribute_named(self, name: &str) -> Option<AttributeRef<'a>> {
+        let key = MetaKey::of(name);
+        let is_it = |attribute: &AttributeRef<'_>| {
+            attribute.key() == key && (key.is_some() || attribute.name() == name)
+        };
+        self.attribute_refs().rev().find(is_it)
+    }
+
+    /// What its own `history` says, if it says anything that is known.
+    pub fn history(self) -> Option<History> {
+        self.get(MetaKey::History).and_then(History::parse)
+    }
+
+    /// The name of the cell that it says it follows; empty for the beginning of the conversation.
+    pub fn parent(self) -> Option<&'a str> {
+        self.get(MetaKey::Parent)
+    }
+
+    /// The name of the cell that it says it is a part of.
+    pub fn part(self) -> Option<&'a str> {
+        self.get(MetaKey::Part)
+    }
+
+    /// The name of the last cell that a summary says it stands for.
+    pub fn through(self) -> Option<&'a str> {
+        self.get(MetaKey::Through).filter(|_| self.role() == CellRole::Summary)
+    }
+
+    /// The side chain that it is in.
+    pub fn agent_id(self) -> Option<&'a str> {
+        self.get(MetaKey::AgentId)
+    }
+
+    /// Why an answer ended, if it is not what everybody expects.
+    pub fn stop_reason(self) -> Option<&'a str> {
+        self.get(MetaKey::StopReason)
+    }
+
+    /// Whether it is an answer that stopped before its end.
+    pub fn broke_off(self) -> bool {
+        self.stop_reason() == Some("interrupted")
+    }
+
+    /// Whether it only reports that the model's side failed.
+    pub fn is_failed(self) -> bool {
+        self.get(MetaKey::Error) == Some("1")
+    }
+}
+
+/// What it holds.
+impl<'a> Cell<'a> {
+    /// The content as it stands in the file, still escaped.
+    pub fn body(self) -> Span {
+        let below = self.below_meta();
+        self.stored_body()
+            .flatten()
+            .unwrap_or_else(|| decode::trimmed(&self.document.source, below))
+    }
+
+    /// Where the text is that its `stored` attribute describes, if it has one, and if the text is still there.
+    fn stored_body(self) -> Option<Option<Span>> {
+        let words = self.get(MetaKey::Stored)?;
+        Some(decode::stored_body(&self.document.source, self.below_meta(), words))
+    }
+
+    /// What it says: its text, with the escapes taken off.
+    pub fn content(self) -> Cow<'a, str> {
+        encode::unescape(String::from_utf8_lossy(self.bytes(self.body())))
+    }
+
+    /// What it says, byte for byte: where the file is not UTF-8, the bytes as they are.
+    pub fn content_bytes(self) -> Cow<'a, [u8]> {
+        encode::unescape_bytes(self.bytes(self.body()))
+    }
+
+    /// Whether its text is what its `stored` attribute says, if it has one.
+    pub(super) fn is_stored_as_it_says(self) -> bool {
+        self.stored_body().is_none_or(|body| body.is_some())
+    }
+
+    /// Everything below the head and the metadata, as it stands in the file.
+    pub fn below_meta(self) -> Span {
+        let spans = self.spans();
+        Span::new(spans.meta_end.max(spans.head_end), self.span().end)
+    }
+
+    /// Whether it is something that a person says to the model, not the definition of an agent.
+    pub fn is_prompt(self) -> bool {
+        self.role().is_user() && !self.is_ready()
+    }
+
+    /// Whether it is a prompt with content that the model sees.
+    pub(super) fn is_question(self) -> bool {
+        self.is_prompt()
+            && !self.body().is_empty()
+            && self.history().is_none_or(|history| history == History::Include)
+    }
+
+    /// Whether it is something that came back from somebody, however little.
+    pub(super) fn is_answer(self) -> bool {
+        let role = self.role();
+        let is_event = role.is_event() || (role == CellRole::Block && self.is_foreign_record());
+        let is_silent = self.broke_off() && self.body().is_empty();
+        let answers = self.kind() == CellKind::Output && !is_event;
+        answers && !is_silent && !self.is_failed() && !self.is_hidden()
+    }
+
+    /// Whether it, or what it belongs to, says that the model does not see it.
+    fn is_hidden(self) -> bool {
+        let mut cells = std::iter::successors(Some(self), |cell| cell.whole());
+        cells.any(|cell| cell.history() == Some(History::Exclude))
+    }
+
+    /// Whether it holds a whole message that no cell can say, and that is no answer: a change of the state, for
+    /// example.
+    fn is_foreign_record(self) -> bool {
+        let record = || RawMap::parse(&self.content()).unwrap_or_default();
+        self.get(MetaKey::Json) == Some("message")
+            && record().get("type").and_then(Raw::as_string).as_deref() != Some("assistant")
+    }
+}

@@ -1,0 +1,159 @@
+//! Cells by their ids, and the numbers that names are made of. What costs a pass over the cells is found when
+//! somebody asks, and kept right when the file grows.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use super::scan::CellSpans;
+use super::{Cell, Document, place_in};
+
+/// The places of cells, by their ids. Of several cells with one id it holds the first.
+#[derive(Debug, Default)]
+pub(super) struct IdTable {
+    places: HashMap<Box<[u8]>, usize>,
+}
+
+impl IdTable {
+    /// The place of the cell with this id.
+    pub(super) fn find(&self, id: &[u8]) -> Option<usize> {
+        self.places.get(id).copied()
+    }
+
+    /// Adds a cell, unless it has no id or an earlier cell has the same.
+    pub(super) fn add(&mut self, id: &[u8], place: usize) {
+        if !id.is_empty() {
+            self.places.entry(id.into()).or_insert(place);
+        }
+    }
+
+    /// Takes a cell out.
+    pub(super) fn remove(&mut self, id: &[u8], place: usize) {
+        if self.find(id) == Some(place) {
+            self.places.remove(id);
+        }
+    }
+}
+
+/// What is known of the names of a file's cells, as far as somebody has asked.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    ids: OnceLock<IdTable>,
+    numbers: OnceLock<Numbers>,
+}
+
+/// The numbers that a new id must not collide with.
+#[derive(Debug, Clone, Copy)]
+struct Numbers {
+    /// The largest number that an id starts with.
+    largest_id: u64,
+    /// The last place of a cell without id, but for the last cell.
+    last_loose: Option<usize>,
+}
+
+impl Numbers {
+    fn of(cells: &[CellSpans], source: &[u8]) -> Numbers {
+        let numbers = cells.iter().filter_map(|cell| number_in(cell, source));
+        let before_last = &cells[..cells.len().saturating_sub(1)];
+        Numbers {
+            largest_id: numbers.max().unwrap_or(0),
+            last_loose: before_last.iter().rposition(|cell| cell.id.is_empty()),
+        }
+    }
+}
+
+/// The number that the id of a cell starts with.
+fn number_in(cell: &CellSpans, source: &[u8]) -> Option<u64> {
+    leading_number(std::str::from_utf8(cell.id.of(source)).ok()?)
+}
+
+/// The number that an id starts with.
+pub(super) fn leading_number(id: &str) -> Option<u64> {
+    let digits = id.len() - id.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    // Longer numbers are nobody's count of cells, and the next number must fit its own id.
+    (1..=15).contains(&digits).then(|| id[..digits].parse().ok()).flatten()
+}
+
+impl Names {
+    /// Forgets the cells from `at` on, which are about to go.
+    pub(super) fn cut(&mut self, at: usize, cells: &[CellSpans], source: &[u8]) {
+        if let Some(ids) = self.ids.get_mut() {
+            for (place, cell) in cells.iter().enumerate().skip(at) {
+                ids.remove(cell.id.of(source), place);
+            }
+        }
+    }
+
+    /// Adds the cells from `at` on, which took the place of `gone` others.
+    pub(super) fn extend(&mut self, at: usize, gone: usize, cells: &[CellSpans], source: &[u8]) {
+        if let Some(ids) = self.ids.get_mut() {
+            for (place, cell) in cells.iter().enumerate().skip(at) {
+                ids.add(cell.id.of(source), place);
+            }
+        }
+        let Some(known) = self.numbers.get_mut() else { return };
+        let new = Numbers::of(&cells[at..], source);
+        // The largest number may have been that of a cell that went, and so may the last without an id.
+        let is_larger = new.largest_id >= known.largest_id;
+        let is_gone = known.last_loose.is_some_and(|loose| loose >= at);
+        if (!is_larger && gone > 1) || (new.last_loose.is_none() && is_gone) {
+            self.numbers = OnceLock::new();
+            return;
+        }
+        known.largest_id = known.largest_id.max(new.largest_id);
+        known.last_loose = new.last_loose.map(|loose| at + loose).or(known.last_loose);
+    }
+}
+
+impl Document {
+    /// The place of the first cell with this id, from 0.
+    pub(super) fn place_of_id(&self, id: &str) -> Option<usize> {
+        let cells = &self.scan.cells;
+        let ids = self.names.ids.get_or_init(|| {
+            let mut ids = IdTable::default();
+            for (place, cell) in cells.iter().enumerate() {
+                ids.add(cell.id.of(&self.source), place);
+            }
+            ids
+        });
+        ids.find(id.as_bytes())
+    }
+
+    /// Whether a cell has that number as its id.
+    pub(super) fn has_number(&self, number: usize) -> bool {
+        number as u64 <= self.largest_id() && self.place_of_id(&number.to_string()).is_some()
+    }
+
+    fn numbers(&self) -> Numbers {
+        *self.names.numbers.get_or_init(|| Numbers::of(&self.scan.cells, &self.source))
+    }
+
+    /// The largest number that an id starts with.
+    pub(super) fn largest_id(&self) -> u64 {
+        self.numbers().largest_id
+    }
+
+    /// The last place of a cell without id, but for the last cell.
+    pub(super) fn last_loose(&self) -> Option<usize> {
+        self.numbers().last_loose
+    }
+
+    /// The place that a name means, from 0: that of the cell with this id, else of the cell without id at that place
+    /// (`7`), or of any cell there (`#7`).
+    pub(super) fn place_of(&self, name: &str) -> Option<usize> {
+        if let Some(place) = self.place_of_id(name) {
+            return Some(place);
+        }
+        let place = place_in(name)?.checked_sub(1)?;
+        let cell = self.scan.cells.get(place)?;
+        (name.starts_with('#') || cell.id.is_empty()).then_some(place)
+    }
+
+    /// Whether all ids are numbers, each larger than the one before it, so that none can be there twice.
+    pub(super) fn ids_count_up(&self) -> bool {
+        let mut last = None;
+        self.cells().filter_map(Cell::id).all(|id| {
+            let number = id.parse::<u64>().ok();
+            number > std::mem::replace(&mut last, number)
+        })
+    }
+}

@@ -1,0 +1,247 @@
+//! The metadata of all cells of a file, read once, at the scan: one list of small entries that point into the source.
+//! A value is copied only where it has escapes or is not UTF-8.
+
+use std::borrow::Cow;
+
+use analects_core::Span;
+use memchr::memchr;
+
+use super::MetaKey;
+use super::line::{is_blank, is_blank_line};
+use super::meta::{AttributeSpans, MetaToken, tokens};
+use super::scan::{line_text, lines};
+
+/// The attributes of all cells, in the order of the file.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Metadata {
+    entries: Vec<Entry>,
+    /// The values that are not as they stand in the source, by their entries, in order.
+    texts: Vec<(usize, Box<str>)>,
+}
+
+/// An attribute, or what could not be read as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    /// Where it starts, with its bracket.
+    start: usize,
+    /// The length of its value as it is written, or all of its length where it is none.
+    length: usize,
+    key_length: u16,
+    /// The key, if it means something.
+    key: Option<MetaKey>,
+    form: Form,
+}
+
+/// How an attribute is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `key=value`
+    Bare,
+    /// `key="value"`
+    Quoted,
+    /// `[key=value]`
+    Bracketed,
+    /// `[key="value"]`
+    BracketedQuoted,
+    /// No attribute.
+    Junk,
+}
+
+impl Form {
+    fn bracket(self) -> usize {
+        usize::from(matches!(self, Form::Bracketed | Form::BracketedQuoted))
+    }
+
+    fn quote(self) -> usize {
+        usize::from(matches!(self, Form::Quoted | Form::BracketedQuoted))
+    }
+}
+
+impl Entry {
+    fn of(spans: AttributeSpans, source: &[u8]) -> Entry {
+        let is_bracketed = spans.key.start > spans.token.start;
+        let is_quoted = spans.value.start > spans.key.end + 1;
+        let form = match (is_bracketed, is_quoted) {
+            (false, false) => Form::Bare,
+            (false, true) => Form::Quoted,
+            (true, false) => Form::Bracketed,
+            (true, true) => Form::BracketedQuoted,
+        };
+        Entry {
+            start: spans.token.start,
+            length: spans.value.len(),
+            key_length: spans.key.len() as u16,
+            key: MetaKey::of(text_of(source, spans.key)),
+            form,
+        }
+    }
+
+    fn is_attribute(&self) -> bool {
+        self.form != Form::Junk
+    }
+
+    fn name(&self) -> Span {
+        let start = self.start + self.form.bracket();
+        Span::new(start, start + usize::from(self.key_length))
+    }
+
+    fn value(&self) -> Span {
+        let start = self.name().end + 1 + self.form.quote();
+        Span::new(start, start + self.length)
+    }
+
+    fn token(&self) -> Span {
+        let end = match self.form {
+            Form::Junk => self.start + self.length,
+            Form::Bare | Form::Quoted | Form::Bracketed | Form::BracketedQuoted => {
+                self.value().end + self.form.quote() + self.form.bracket()
+            }
+        };
+        Span::new(self.start, end)
+    }
+}
+
+/// What reading a cell's metadata found besides the attributes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MetaLines {
+    /// Where the lines end, line ends included.
+    pub(super) end: usize,
+    /// The type word; empty if there is none.
+    pub(super) word: Span,
+}
+
+impl Metadata {
+    /// How many entries there are: the first of the next cell.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Forgets all entries from this one on.
+    pub(super) fn truncate(&mut self, entry: usize) {
+        self.entries.truncate(entry);
+        let texts = self.texts.partition_point(|(of, _)| *of < entry);
+        self.texts.truncate(texts);
+    }
+
+    /// Reads the metadata line at `start`, whose text begins at `text`, and the lines that continue it.
+    pub(super) fn read(&mut self, source: &[u8], start: usize, text: usize) -> MetaLines {
+        let line_end = memchr(b'\n', &source[start..]).map_or(source.len(), |at| start + at + 1);
+        let text_end = start + line_text(&source[start..line_end]).len();
+        let mut word = Span::default();
+        for token in tokens(source, Span::new(text, text_end)) {
+            match token {
+                MetaToken::Word(found) => word = found,
+                MetaToken::Attribute(attribute) => self.add(attribute, source),
+                MetaToken::Junk(junk) => self.add_junk(junk),
+            }
+        }
+        let mut end = line_end;
+        for (at, line) in lines(source, line_end) {
+            if !self.read_further(source, at, line_text(line)) {
+                break;
+            }
+            end = at + line.len();
+        }
+        MetaLines { end, word }
+    }
+
+    /// Reads an indented line that holds only attributes, and so continues the metadata; false for any other line.
+    fn read_further(&mut self, source: &[u8], at: usize, text: &[u8]) -> bool {
+        let is_indented = text.first().is_some_and(|byte| is_blank(*byte));
+        if !is_indented || is_blank_line(text) {
+            return false;
+        }
+        let before = self.len();
+        for token in tokens(source, Span::new(at, at + text.len())) {
+            match token {
+                MetaToken::Attribute(attribute) => self.add(attribute, source),
+                MetaToken::Word(_) | MetaToken::Junk(_) => {
+                    self.truncate(before);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn add(&mut self, attribute: AttributeSpans, source: &[u8]) {
+        let is_text = std::str::from_utf8(attribute.value.of(source)).is_ok();
+        if attribute.is_escaped || !is_text {
+            let text = attribute.text(source).into_owned();
+            self.texts.push((self.entries.len(), text.into_boxed_str()));
+        }
+        self.entries.push(Entry::of(attribute, source));
+    }
+
+    fn add_junk(&mut self, junk: Span) {
+        let (start, length) = (junk.start, junk.len());
+        self.entries.push(Entry { start, length, key_length: 0, key: None, form: Form::Junk });
+    }
+
+    /// The attributes of a cell, whose entries are these, in order.
+    pub(super) fn attributes<'a>(
+        &'a self,
+        source: &'a [u8],
+        cell: Span,
+    ) -> impl DoubleEndedIterator<Item = AttributeRef<'a>> {
+        let entries = self.entries.get(cell.start..cell.end).unwrap_or_default();
+        let numbered = entries.iter().enumerate().filter(|(_, entry)| entry.is_attribute());
+        numbered.map(move |(nth, entry)| AttributeRef {
+            metadata: self,
+            source,
+            at: cell.start + nth,
+            entry: *entry,
+        })
+    }
+
+    /// What could not be read in the metadata of a cell, whose entries are these.
+    pub(super) fn junk<'a>(
+        &'a self,
+        source: &'a [u8],
+        cell: Span,
+    ) -> impl Iterator<Item = Cow<'a, str>> {
+        let entries = self.entries.get(cell.start..cell.end).unwrap_or_default();
+        let junk = entries.iter().filter(|entry| !entry.is_attribute());
+        junk.map(|entry| String::from_utf8_lossy(entry.token().of(source)))
+    }
+}
+
+/// An attribute of a cell.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AttributeRef<'a> {
+    metadata: &'a Metadata,
+    source: &'a [u8],
+    at: usize,
+    entry: Entry,
+}
+
+impl<'a> AttributeRef<'a> {
+    /// The key, if it means something.
+    pub(super) fn key(self) -> Option<MetaKey> {
+        self.entry.key
+    }
+
+    /// The key as it is written.
+    pub(super) fn name(self) -> &'a str {
+        text_of(self.source, self.entry.name())
+    }
+
+    /// What the value says.
+    pub(super) fn value(self) -> &'a str {
+        let texts = &self.metadata.texts;
+        match texts.binary_search_by_key(&self.at, |(of, _)| *of) {
+            Ok(found) => &texts[found].1,
+            Err(_) => text_of(self.source, self.entry.value()),
+        }
+    }
+
+    /// All of it, with its brackets and quotes.
+    pub(super) fn span(self) -> Span {
+        self.entry.token()
+    }
+}
+
+/// A text of which it is known that it is UTF-8.
+fn text_of(source: &[u8], span: Span) -> &str {
+    std::str::from_utf8(span.of(source)).unwrap_or_default()
+}

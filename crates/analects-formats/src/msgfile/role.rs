@@ -1,0 +1,203 @@
+//! What a cell is: decided once, when the file is read, from its marker, its type word, its id and its attributes.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use super::CellKind;
+use super::parts::is_thought_id;
+
+/// What a cell is. A new role is a new variant: whoever must care matches on all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CellRole {
+    /// Text that a person wrote.
+    User,
+    /// Code that a person wrote.
+    Code,
+    /// What a person gave as it is, such as the bytes of a picture.
+    Raw,
+    /// A part of a person's message that only JSON can say.
+    UserBlock,
+    /// The definition of an agent.
+    AgentDefinition,
+    /// What an agent answered.
+    Reply,
+    /// What a model thought before it answered.
+    Thinking,
+    /// A call of a tool.
+    ToolCall,
+    /// The result of such a call.
+    ToolResult,
+    /// What running a code cell printed.
+    CodeOutput,
+    /// An instruction to the model.
+    System,
+    /// A summary that stands for earlier cells.
+    Summary,
+    /// Where a compaction cut the conversation.
+    CompactBoundary,
+    /// A file or a reminder that the model was shown.
+    Attachment,
+    /// Something that happened beside the conversation.
+    Notification,
+    /// How far something has come.
+    Progress,
+    /// The removal of an earlier message.
+    Tombstone,
+    /// A part of an answer, or a whole message, that only JSON can say.
+    Block,
+    /// What other cells cannot say of themselves.
+    Details,
+}
+
+impl CellRole {
+    /// The word of `list` and `show`. All that a person says is `user`, and what a model thinks belongs to its reply.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CellRole::User | CellRole::Code | CellRole::Raw | CellRole::UserBlock => "user",
+            CellRole::AgentDefinition => "agent_definition",
+            CellRole::Reply | CellRole::Thinking => "reply",
+            CellRole::ToolCall => "tool_call",
+            CellRole::ToolResult => "tool_result",
+            CellRole::CodeOutput => "code_output",
+            CellRole::System => "system",
+            CellRole::Summary => "summary",
+            CellRole::CompactBoundary => "compact_boundary",
+            CellRole::Attachment => "attachment",
+            CellRole::Notification => "notification",
+            CellRole::Progress => "progress",
+            CellRole::Tombstone => "tombstone",
+            CellRole::Block => "block",
+            CellRole::Details => "details",
+        }
+    }
+
+    /// Whether it is something that a person says to the model.
+    pub fn is_user(self) -> bool {
+        matches!(self, CellRole::User | CellRole::Code | CellRole::Raw | CellRole::UserBlock)
+    }
+
+    /// Whether it is a reply of an agent, or a thought that belongs to one.
+    pub fn is_reply(self) -> bool {
+        matches!(self, CellRole::Reply | CellRole::Thinking)
+    }
+
+    /// Whether it is an output in which nobody speaks: it happened beside the conversation, and answers nothing.
+    pub fn is_event(self) -> bool {
+        match self {
+            CellRole::System
+            | CellRole::Summary
+            | CellRole::CompactBoundary
+            | CellRole::Attachment
+            | CellRole::Notification
+            | CellRole::Progress
+            | CellRole::Tombstone
+            | CellRole::Details => true,
+            CellRole::User
+            | CellRole::Code
+            | CellRole::Raw
+            | CellRole::UserBlock
+            | CellRole::AgentDefinition
+            | CellRole::Reply
+            | CellRole::Thinking
+            | CellRole::ToolCall
+            | CellRole::ToolResult
+            | CellRole::CodeOutput
+            | CellRole::Block => false,
+        }
+    }
+
+    /// Whether it is an output that may be a part of an answer, or have such parts.
+    pub(super) fn is_part_of_speech(self) -> bool {
+        self.is_reply() || matches!(self, CellRole::CodeOutput | CellRole::Block)
+    }
+
+    /// The role of a cell with this type word and id.
+    pub(super) fn of(cell: RoleFacts<'_>, is_code: impl Fn(&[u8]) -> bool) -> CellRole {
+        match cell.kind {
+            CellKind::Message => message_role(cell.type_word),
+            CellKind::Output => match output_role(cell.type_word) {
+                Some(CellRole::ToolResult) if cell.has_name => CellRole::ToolCall,
+                Some(role) => role,
+                None if is_output_of(cell.id, is_code) => CellRole::CodeOutput,
+                None if cell.is_reasoning || is_thought_id(cell.id) => CellRole::Thinking,
+                None => CellRole::Reply,
+            },
+        }
+    }
+}
+
+impl fmt::Display for CellRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for CellRole {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// What decides the role of a cell.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RoleFacts<'a> {
+    pub(super) kind: CellKind,
+    pub(super) type_word: &'a str,
+    pub(super) id: &'a [u8],
+    /// Whether it has a `name`, as calls have.
+    pub(super) has_name: bool,
+    /// Whether it says `reasoning=1`.
+    pub(super) is_reasoning: bool,
+}
+
+fn message_role(word: &str) -> CellRole {
+    match word {
+        "agent" => CellRole::AgentDefinition,
+        "code" => CellRole::Code,
+        "raw" => CellRole::Raw,
+        "block" => CellRole::UserBlock,
+        // What only comes back from somebody is nothing that a person writes: then it is text.
+        _ => CellRole::User,
+    }
+}
+
+/// What an output is if its type word has a meaning of its own; a `[tool]` cell with a name is a call.
+fn output_role(word: &str) -> Option<CellRole> {
+    match word {
+        "tool" => Some(CellRole::ToolResult),
+        "system" => Some(CellRole::System),
+        "summary" => Some(CellRole::Summary),
+        "compact_boundary" => Some(CellRole::CompactBoundary),
+        "attachment" => Some(CellRole::Attachment),
+        "notification" => Some(CellRole::Notification),
+        "progress" => Some(CellRole::Progress),
+        "tombstone" => Some(CellRole::Tombstone),
+        "block" => Some(CellRole::Block),
+        "details" => Some(CellRole::Details),
+        _ => None,
+    }
+}
+
+/// Whether a type word has a meaning of its own, so that no agent can have it for a name.
+pub fn is_fixed_word(word: &str) -> bool {
+    matches!(word, "markdown" | "code" | "raw" | "agent") || output_role(word).is_some()
+}
+
+/// Whether a type word means nothing on a cell that a person wrote, where it is read as text.
+pub(super) fn is_output_word(word: &str) -> bool {
+    word != "block" && output_role(word).is_some()
+}
+
+/// Whether the type word of an output is the name of its author; `assistant` is nobody's name.
+pub(super) fn names_author(word: &str) -> bool {
+    word != "assistant" && !is_fixed_word(word)
+}
+
+/// Whether this is the id of what a code cell printed: the cell's id, a dot and a number, and for a
+/// further cell of the same execution a hyphen and another.
+fn is_output_of(id: &[u8], is_code: impl Fn(&[u8]) -> bool) -> bool {
+    let Some(dot) = id.iter().rposition(|byte| *byte == b'.') else { return false };
+    let is_number = |digits: &[u8]| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    id[dot + 1..].split(|byte| *byte == b'-').all(is_number) && is_code(&id[..dot])
+}
