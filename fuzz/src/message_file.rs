@@ -1,9 +1,11 @@
 //! Any bytes are a message file that keeps them. A cell that is appended to it, whatever its text,
 //! reads back exactly and changes how no other cell reads.
 
+use analects_core::verbs::{self, Change, VerbError};
+use analects_core::{CountingIds, SessionId};
 use analects_formats::msgfile::{
-    Cell, Document, Kind, NewCell, append, decode_named, edit_text, fork, hide, replace, reveal,
-    rewind, set_attributes,
+    Cell, CellMessages, Document, Kind, NewCell, append, apply, decode_named, edit_text, fork,
+    replace,
 };
 
 use crate::Target;
@@ -54,7 +56,7 @@ fn check(bytes: &[u8], name: &str) {
         NewCell { title: text.clone(), ..NewCell::reply(before.next_id(), "agent", text.as_str()) };
     edit(&before, name, &cell);
     if before.is_utf8() {
-        verbs(&before, name, &text);
+        change(&before, name, &text);
     }
     let splice = append(&before, &cell.clone().with("note", text.as_str()));
     let after = decode_named(splice.apply(bytes), name);
@@ -89,34 +91,40 @@ fn edit(before: &Document, name: &str, cell: &NewCell) {
     assert_eq!(found, expected, "every other cell reads as before");
 }
 
-/// Hiding, rewinding, forking and editing keep what every cell says, or are refused.
-fn verbs(before: &Document, name: &str, text: &str) {
-    let says = |source: Vec<u8>| -> Vec<String> {
-        decode_named(source, name).cells().map(|cell| cell.content().into_owned()).collect()
+/// Hiding, rewinding, forking and editing keep what every other cell says, or are refused.
+fn change(before: &Document, name: &str, text: &str) {
+    let says = |document: &Document| -> Vec<String> {
+        document.cells().map(|cell| cell.content().into_owned()).collect()
     };
-    let texts = says(before.source().to_vec());
+    let texts = says(before);
     let count = texts.len();
+    let read = CellMessages::of(before, &SessionId::default());
+    let made = |changes: Result<Vec<Change>, VerbError>| {
+        apply(before, &read, &changes.ok()?, &mut CountingIds::default()).ok()
+    };
     for at in [0, count / 2, count.saturating_sub(1)].into_iter().filter(|at| *at < count) {
-        for changes in [hide(before, at), reveal(before, at)] {
-            if let Ok(source) = set_attributes(before, &changes) {
-                assert_eq!(says(source), texts, "what is hidden still says the same");
+        if let Some(target) = read.target(at) {
+            for changes in
+                [verbs::drop(&read.messages, target), verbs::restore(&read.messages, target)]
+            {
+                if let Some(after) = made(changes).filter(|after| after.cells().len() == count) {
+                    assert_eq!(says(&after), texts, "what is hidden still says the same");
+                }
+            }
+            if let Some(after) = made(verbs::rewind(&read.messages, Some(&target.message))) {
+                let added = after.cells().len() - count;
+                assert_eq!(added, usize::from(before.ready_cell().is_none()), "one waits");
+                assert_eq!(says(&after)[..count], texts[..]);
             }
         }
-        if let Ok(rewound) = rewind(before, at) {
-            let after = decode_named(rewound.source, name);
-            let (was, is) = (before.ready_cell().is_some(), after.ready_cell().is_some());
-            assert_eq!((was, after.cells().len()), (is, count + 1), "one cell is added");
-            let kept = count - usize::from(was);
-            assert_eq!(says(after.source().to_vec())[..kept], texts[..kept]);
-        }
         if let Ok(copy) = fork(before, at) {
-            let after = says(copy);
+            let after = says(&decode_named(copy, name));
             assert_eq!(after[..=at], texts[..=at], "a copy says the same up to its cell");
         }
         if let Ok(edited) = edit_text(before, at, text) {
-            let mut after = says(edited.source);
-            assert_eq!(after.remove(at), text, "the new text stands above the old one");
-            assert_eq!(after, texts);
+            let mut expected = texts.clone();
+            expected[at] = text.to_string();
+            assert_eq!(says(&edited), expected, "one text changes");
         }
     }
 }

@@ -9,7 +9,6 @@ mod files;
 mod prompt;
 mod text;
 mod threshold;
-mod undo;
 
 use analects_core::{
     Agent, Block, Body, Chain, CompactBoundary, CompactTrigger, Content, Ids, Message, MessageId,
@@ -24,7 +23,6 @@ pub use back_off::{BackOff, compaction_failed};
 pub use files::{FileText, attach, attachments};
 pub use prompt::{SECTIONS, summary_request};
 pub use threshold::{Threshold, ThresholdError};
-pub use undo::undo;
 
 /// Why nothing is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

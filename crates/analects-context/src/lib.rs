@@ -13,7 +13,7 @@
 //!    message that says what happens to it, why, and its tokens. What a person can print is what is sent;
 //!    what cannot fit is [`TooLarge`], with numbers.
 //! 4. A [`Compaction`] gives the requests for a summary, takes the answers, and ends in messages to append;
-//!    [`should_compact`] says when, [`undo`] takes it back.
+//!    [`should_compact`] says when.
 //! 5. [`format_system_prompt_with_context`] and [`reminders`] make the rest of what the model reads.
 //! 6. [`FileFreshness`] knows which files an agent has seen as they are now.
 //!
@@ -50,7 +50,7 @@ mod tokens;
 
 pub use compact::{
     BackOff, Compaction, FileText, MESSAGES, NotNow, SECTIONS, Threshold, ThresholdError, Useless,
-    attach, attachments, compaction_failed, should_compact, summary_request, undo,
+    attach, attachments, compaction_failed, should_compact, summary_request,
 };
 pub use freshness::{FileFacts, FileFreshness, Freshness, Stale};
 pub use normalize::{Normalized, normalize_messages_for_api};

@@ -2,7 +2,9 @@
 
 use crate::block::{Content, Inside, ToolResult, ToolUse};
 use crate::json::{ObjectWriter, flag, shared_string};
-use crate::{AttachmentKind, CompactTrigger, MessageId, Problem, Raw, RawMap, StopReason, Text};
+use crate::{
+    AttachmentKind, CompactTrigger, History, MessageId, Problem, Raw, RawMap, StopReason, Text,
+};
 use crate::{Role, UserSource};
 
 /// What a message is, by its `type`.
@@ -30,6 +32,8 @@ pub enum Body {
     CompactBoundary(CompactBoundary),
     /// Hides a message; nothing is ever deleted.
     Tombstone(Tombstone),
+    /// Changes what an earlier message says, or whether the model sees it.
+    Revision(Revision),
     /// A change of the session's state.
     State(StateChange),
     /// A type that this version does not know; its fields are among the message's unknown ones.
@@ -144,6 +148,20 @@ pub struct Tombstone {
     pub target_parent: Option<MessageId>,
 }
 
+/// Body of a `revision` message. The chain reads its target with these changes; what followed the target still
+/// follows it. Of several revisions, the last one counts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Revision {
+    /// The message that it changes.
+    pub target: MessageId,
+    /// The one call of the target that `history` is about; `None` is the whole message.
+    pub call: Option<String>,
+    /// What the target says from now on.
+    pub content: Option<Content>,
+    /// How much of the target the model sees from now on.
+    pub history: Option<History>,
+}
+
 /// Body of a `state` message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateChange {
@@ -175,6 +193,7 @@ impl Body {
             Body::Summary(_) => "summary",
             Body::CompactBoundary(_) => "compact_boundary",
             Body::Tombstone(_) => "tombstone",
+            Body::Revision(_) => "revision",
             Body::State(_) => "state",
             Body::Other(other) => other.type_name.as_deref().unwrap_or(""),
         }
@@ -193,6 +212,7 @@ impl Body {
             | Body::Progress(_)
             | Body::CompactBoundary(_)
             | Body::Tombstone(_)
+            | Body::Revision(_)
             | Body::State(_)
             | Body::Other(_) => Role::System,
         }
@@ -207,7 +227,34 @@ impl Body {
             Body::ToolResult(body) => Some(&body.content),
             Body::Attachment(body) => Some(&body.content),
             Body::Notification(body) => Some(&body.content),
-            _ => None,
+            Body::ToolUse(_)
+            | Body::Progress(_)
+            | Body::Summary(_)
+            | Body::CompactBoundary(_)
+            | Body::Tombstone(_)
+            | Body::Revision(_)
+            | Body::State(_)
+            | Body::Other(_) => None,
+        }
+    }
+
+    /// Says something else. Bodies without words stay as they are.
+    pub(crate) fn set_content(&mut self, content: Content) {
+        match self {
+            Body::System(body) => body.content = content,
+            Body::User(body) => body.content = content,
+            Body::Assistant(body) => body.content = content,
+            Body::ToolResult(body) => body.content = content,
+            Body::Attachment(body) => body.content = content,
+            Body::Notification(body) => body.content = content,
+            Body::Summary(body) => body.text = content.text().into(),
+            Body::ToolUse(_)
+            | Body::Progress(_)
+            | Body::CompactBoundary(_)
+            | Body::Tombstone(_)
+            | Body::Revision(_)
+            | Body::State(_)
+            | Body::Other(_) => {}
         }
     }
 
@@ -245,6 +292,7 @@ impl Body {
                 &["trigger", "tokens_before", "tokens_after", "summary_id", "kept_from"]
             }
             Body::Tombstone(_) => &["target", "target_parent"],
+            Body::Revision(_) => &["target", "target_call", "target_history", "content"],
             Body::State(_) => &["state", "snapshot"],
             Body::Other(_) => &[],
         }
@@ -277,6 +325,14 @@ impl Body {
             Body::Tombstone(body) => {
                 writer.string("target", &body.target);
                 writer.opt_string("target_parent", body.target_parent.as_deref());
+            }
+            Body::Revision(body) => {
+                writer.string("target", &body.target);
+                writer.opt_string("target_call", body.call.as_deref());
+                writer.opt_string("target_history", body.history.map(History::as_str));
+                if let Some(content) = &body.content {
+                    content.write_field("content", writer);
+                }
             }
             Body::State(body) => {
                 writer.json("state", &body.changes);
@@ -323,6 +379,14 @@ fn read_known(name: &str, fields: &mut RawMap, problems: &mut Vec<Problem>) -> O
             let target = take_id(fields, "target")?;
             let target_parent = take_id(fields, "target_parent");
             Body::Tombstone(Tombstone { target, target_parent })
+        }
+        "revision" => {
+            let target = take_id(fields, "target")?;
+            let call = fields.take("target_call", Raw::as_string);
+            let history = fields.take("target_history", Raw::to);
+            let read = |raw: &Raw| Content::from_raw(raw, Inside::Message, problems);
+            let content = fields.take("content", read);
+            Body::Revision(Revision { target, call, content, history })
         }
         "state" => {
             let object = |raw: &Raw| raw.as_str().starts_with('{').then(|| raw.clone());

@@ -7,12 +7,14 @@ mod pairs;
 mod resolve;
 mod tree;
 mod turns;
+mod unseen;
 
 pub use effective::Effective;
 pub use link::{Link, LinkKind};
 pub use pairs::{Lack, Pairs, Said, Unpaired};
 pub use resolve::Finding;
 pub use tree::{Branch, Tree};
+pub use unseen::{Unseen, unseen};
 
 use crate::{Message, Problem};
 

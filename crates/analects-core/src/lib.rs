@@ -66,12 +66,12 @@ pub use block::{
     ToolUse,
 };
 pub use body::{
-    Assistant, Attachment, Body, CompactBoundary, Notification, Other, Progress, StateChange,
-    Summary, System, Tombstone, User,
+    Assistant, Attachment, Body, CompactBoundary, Notification, Other, Progress, Revision,
+    StateChange, Summary, System, Tombstone, User,
 };
 pub use chain::{
-    Branch, Chain, Effective, Finding, Lack, Link, LinkKind, Pairs, Said, Tree, Unpaired, chain,
-    chain_to,
+    Branch, Chain, Effective, Finding, Lack, Link, LinkKind, Pairs, Said, Tree, Unpaired, Unseen,
+    chain, chain_to, unseen,
 };
 pub use error::{ApiError, ApiErrorKind};
 pub use event::{BlockStart, Delta, StreamEvent};

@@ -1,6 +1,7 @@
 //! The unit of every record: one message, with what all messages share. Its JSON is flat, tagged by
 //! `type`, and written by hand, since derived serde code cannot carry raw JSON through a flat object.
 
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -28,6 +29,12 @@ macro_rules! id_type {
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(self)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(formatter)
             }
         }
 

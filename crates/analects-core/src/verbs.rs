@@ -1,21 +1,37 @@
 //! The verbs on a conversation, written once for every place that keeps one: pure functions from messages
 //! to a short list of changes. A place applies them: a session as appended records, a file as splices.
+//!
+//! A verb takes the messages of a conversation with their revisions applied ([`revised`]), and in the order of the
+//! record. It changes nothing itself.
+//!
+//! ```
+//! use analects_core::Message;
+//! use analects_core::verbs::{self, Change, Target};
+//!
+//! let messages = [Message::user("1", "Hello"), Message::assistant("2", "Hi")];
+//! let changes = verbs::edit(&messages, &Target::message("1"), "Good morning")?;
+//! assert_eq!(changes, [Change::revise(Target::message("1"), "Good morning")]);
+//! # Ok::<(), verbs::VerbError>(())
+//! ```
 
-mod back;
 mod choose;
-mod copy;
+mod compact;
+mod edit;
+mod families;
+mod fork;
 mod hide;
-mod summary;
-mod text;
+mod rewind;
+mod view;
 
-use crate::{Content, History, Message, MessageId};
+use crate::{Body, History, Message, MessageId, Revision, Tree};
 
-pub use back::rewind;
-pub use choose::{Choice, choose, with_history};
-pub use copy::fork;
+pub use choose::{Choice, choose};
+pub use compact::{compact, undo_compaction};
+pub use edit::{edit, edited_content};
+pub use fork::fork;
 pub use hide::{drop, restore};
-pub use summary::{compact, undo_compaction};
-pub use text::edit;
+pub use rewind::{rewind, step_end};
+pub use view::{revised, with_history};
 
 /// One change of a conversation.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,10 +40,10 @@ pub enum Change {
     Append(Box<Message>),
     /// The message says this from now on; what followed it still follows.
     Revise {
-        /// The message.
-        target: MessageId,
-        /// What it says from now on.
-        content: Content,
+        /// The message; or a call, whose result says this.
+        target: Target,
+        /// The new text.
+        text: String,
     },
     /// Hide or show a message, or one call of it.
     SetHistory {
@@ -43,7 +59,32 @@ pub enum Change {
     },
 }
 
-/// A message, or one tool call of it.
+impl Change {
+    /// A change of a text.
+    pub fn revise(target: Target, text: impl Into<String>) -> Change {
+        Change::Revise { target, text: text.into() }
+    }
+
+    /// The record that a session appends for this change; the change itself if a record has to know more than that.
+    pub fn into_record(self) -> Result<Message, Change> {
+        match self {
+            Change::Append(message) => Ok(*message),
+            Change::SetHistory { target: Target { message, call }, history } => {
+                let history = Some(history);
+                let revision = Revision { target: message, call, content: None, history };
+                Ok(Message::new("", Body::Revision(revision)))
+            }
+            Change::Revise { .. } | Change::ContinueFrom { .. } => Err(self),
+        }
+    }
+
+    /// A change that hides or shows.
+    pub fn set_history(target: Target, history: History) -> Change {
+        Change::SetHistory { target, history }
+    }
+}
+
+/// A message, or one tool call of it with its result.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The message.
@@ -69,32 +110,35 @@ impl Target {
 pub enum VerbError {
     /// There is no such message.
     #[error("there is no message {0}")]
-    UnknownMessage(String),
+    UnknownMessage(MessageId),
     /// The message makes no such call.
     #[error("message {message} makes no call {call}")]
     UnknownCall {
         /// The message.
-        message: String,
+        message: MessageId,
         /// The call.
         call: String,
     },
     /// The record is progress, state or the like: nothing that was said.
     #[error("{0} is a record of the conversation, not a message in it")]
-    NotAMessage(String),
+    NotAMessage(MessageId),
+    /// The message is in the side chain of an agent.
+    #[error("{0} is in a side chain, which the conversation does not continue")]
+    SideChain(MessageId),
     /// The model does not see the message already.
     #[error("{0} is hidden already")]
-    AlreadyHidden(String),
+    AlreadyHidden(MessageId),
     /// The message is not hidden.
     #[error("{0} is not hidden")]
-    NotHidden(String),
-    /// The message is the summary or the boundary of the compaction that counts.
-    #[error("{0} is a part of the last compaction")]
-    CountingCompaction(String),
-    /// The message is of a compaction that was taken back.
-    #[error("{0} is of a compaction that does not count any more")]
-    UndoneCompaction(String),
+    NotHidden(MessageId),
+    /// Nothing comes after the message that the conversation is to continue from.
+    #[error("nothing comes after {0}")]
+    NothingAfter(MessageId),
+    /// Nothing was said yet.
+    #[error("nothing was said yet")]
+    NothingSaid,
     /// No compaction counts.
-    #[error("there is no compaction to take back")]
+    #[error("there is no compaction to undo")]
     NoCompaction,
     /// The messages to append are no summary with its boundary.
     #[error("a compaction needs a summary and a boundary that names it")]
@@ -103,22 +147,60 @@ pub enum VerbError {
     #[error("{id} cannot be edited: {reason}")]
     NotEditable {
         /// The message.
-        id: String,
+        id: MessageId,
         /// Why.
         reason: NotEditable,
     },
+}
+
+impl VerbError {
+    /// The same error with another name for its message, such as that of its cell.
+    #[must_use]
+    pub fn naming(self, name: impl FnOnce(&MessageId) -> MessageId) -> VerbError {
+        match self {
+            VerbError::UnknownMessage(id) => VerbError::UnknownMessage(name(&id)),
+            VerbError::UnknownCall { message, call } => {
+                VerbError::UnknownCall { message: name(&message), call }
+            }
+            VerbError::NotAMessage(id) => VerbError::NotAMessage(name(&id)),
+            VerbError::SideChain(id) => VerbError::SideChain(name(&id)),
+            VerbError::AlreadyHidden(id) => VerbError::AlreadyHidden(name(&id)),
+            VerbError::NotHidden(id) => VerbError::NotHidden(name(&id)),
+            VerbError::NothingAfter(id) => VerbError::NothingAfter(name(&id)),
+            VerbError::NotEditable { id, reason } => {
+                VerbError::NotEditable { id: name(&id), reason }
+            }
+            VerbError::NothingSaid | VerbError::NoCompaction | VerbError::IncompleteCompaction => {
+                self
+            }
+        }
+    }
 }
 
 /// Why the text of a message cannot be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotEditable {
     /// It is a tool call, and its arguments are the model's.
-    #[error("it is a call of a tool")]
+    #[error("it is a tool call, which the model made")]
     Call,
     /// It holds the results of several calls, and a text is one.
-    #[error("it holds several results of tools")]
+    #[error("it holds the results of several tool calls")]
     SeveralResults,
+    /// It is what code printed.
+    #[error("it is what code printed")]
+    CodeOutput,
+    /// It is a thought of the model.
+    #[error("it is a thought of the model")]
+    Thought,
     /// It holds no text.
-    #[error("it is no text")]
+    #[error("it holds no text")]
     NoText,
 }
+
+/// The position of a message that a verb is about: of several with one id, the last.
+fn position(tree: &Tree<'_>, id: &MessageId) -> Result<usize, VerbError> {
+    tree.position(id).ok_or_else(|| VerbError::UnknownMessage(id.clone()))
+}
+
+#[cfg(test)]
+mod tests;

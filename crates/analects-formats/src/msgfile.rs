@@ -9,15 +9,10 @@
 //! escaped with a backslash when it is written, so no text can forge a cell.
 
 mod agents;
-mod attributes;
 pub mod base64;
-mod branch;
 mod cell;
-mod choice;
-mod chosen;
+mod cell_edits;
 pub mod code;
-mod compaction;
-mod current;
 pub(crate) mod decode;
 mod default_agent;
 mod edit;
@@ -37,37 +32,35 @@ mod parts;
 pub(crate) mod problems;
 mod role;
 pub(crate) mod scan;
+mod select;
 mod show;
 mod tidy;
-mod unseen;
+mod verbs;
 
 use analects_core::{Agent, LineIndex, Span};
 
-pub use attributes::{Attribute, set_attributes};
-pub use branch::{Edited, Rewound, edit_text, fork, rewind, rewind_to_start};
 pub use cell::Cell;
-pub use choice::{Choice, check_can_be_hidden, find_cells, find_one, hide, list_of, reveal};
-pub use chosen::{ChosenCell, chosen_cells};
-pub use compaction::{counting_summary, summed_up};
-pub use current::{Step, current_branch};
+pub use cell_edits::{CellEdit, Edit, edit_cells};
 pub use decode::{decode, decode_named};
-pub use edit::{Splice, answer_behind, append, append_all, append_answer, replace, replace_text};
+pub use edit::{Splice, answer_behind, append, append_all, append_answer, replace};
 pub use encode::NewCell;
 pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
 pub use keys::MetaKey;
 pub use line::is_same_text;
 pub use messages::{
-    AddedMessages, AnswerDetail, CellsHash, KnownMessages, LeftBehind, PlacedAnswer, cell_names,
-    cell_of, cell_targets, encode, encode_readable, hashes_of_cells, message_problems, messages,
-    messages_knowing, pictures_in, put_answer, put_messages, session_of,
+    AddedMessages, AnswerDetail, CellMessages, CellsHash, KnownMessages, LeftBehind, PlacedAnswer,
+    Step, cell_names, cell_of, current_branch, encode, encode_readable, hashes_of_cells,
+    message_problems, messages, messages_knowing, pictures_in, put_answer, put_messages,
+    session_of, unseen_cells,
 };
 pub use role::{CellRole, is_fixed_word};
 pub use scan::Section;
+pub use select::{ChosenCell, chosen_cells, find_cells, find_one, list_of};
 pub use show::{
     Brief, Show, ShowCell, ShowProblem, binary_content, briefs, outline, show, show_cell,
 };
 pub use tidy::tidy;
-pub use unseen::{Unseen, unseen};
+pub use verbs::{apply, edit_text, fork, not_a_message, replace_text, verb_error};
 
 /// A message file, read: the source, and where its parts are.
 #[derive(Debug)]

@@ -6,13 +6,13 @@ use analects_context::{
     Budget, Compaction, Count, Counter, FileFreshness, FileText, Freshness, NotNow, Useless,
     attachments, summary_request,
 };
+use analects_core::verbs;
 use analects_core::{
     Agent, AttachmentKind, Body, Chain, CompactTrigger, Fold, Message, Request, StopReason,
 };
 use analects_store::{OsIds, StoreError};
 use jiff::Timestamp;
 
-use crate::conversation::additions;
 use crate::cost_limit::{CostLimit, OverBudget};
 use crate::network::Network;
 use crate::turn_config::{TurnSetup, budget};
@@ -134,7 +134,9 @@ impl MadeCompaction {
             }
         }
         conversation.set_notes(&notes);
-        conversation.apply(additions(self.messages), &self.seen, now)?;
+        let changes = verbs::compact(self.messages)
+            .map_err(|error| StoreError::Verb { name: String::new(), error })?;
+        conversation.apply(changes, &self.seen, now)?;
         Ok(self.compacted)
     }
 }
@@ -153,18 +155,6 @@ pub(crate) fn compact(
     let mut limit = CostLimit::default();
     let made = plan.make(setup, &*conversation, &mut counter, &mut limit, network)?;
     Ok(made.keep(conversation)?)
-}
-
-/// Takes the last compaction back; false if there is none.
-pub fn undo_compaction(conversation: &mut dyn Conversation) -> Result<bool, StoreError> {
-    let now = Timestamp::now();
-    let snapshot = conversation.snapshot();
-    let tombstones = analects_context::undo(&snapshot.chain(), &snapshot.messages, &mut OsIds, now);
-    let is_there = !tombstones.is_empty();
-    if is_there {
-        conversation.apply(additions(tombstones), &[], now)?;
-    }
-    Ok(is_there)
 }
 
 /// A window that somebody else names, if that can be: no model has less than the smallest, and what was refused

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_context::{Calibration, FileFreshness};
-use analects_core::verbs::{Change, Choice, Target};
+use analects_core::verbs::{Change, Choice};
 use analects_core::{Agent, Body, Content, History, Message, MessageId, SessionId, Text, User};
 use analects_formats::Decoded;
 use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{
-    self, AnswerDetail, Attribute, Cell, CellRole, Document, NewCell, Splice, frontmatter,
+    self, AnswerDetail, Cell, CellEdit, CellMessages, CellRole, Document, MetaKey, NewCell, Splice,
+    frontmatter,
 };
 use analects_store::{
     AllowedPictures, AnswerEntry, AnswerPiece, AnswerPlace, AskedCell, Journal, OsIds,
@@ -197,11 +198,11 @@ impl FileConversation {
         if waiting.is_empty() {
             return Vec::new();
         }
-        let targets = msgfile::cell_targets(document, &self.session());
+        let read = CellMessages::of(document, &self.session());
         let question = |cell: Cell<'_>| {
             let place = cell.ordinal() - 1;
             Some(Question {
-                message: targets.get(place)?.clone()?.message,
+                message: read.target(place)?.message.clone(),
                 name: cell.name().into_owned(),
                 key: cell.id().map(str::to_string),
                 text: cell.content().into_owned(),
@@ -275,42 +276,26 @@ impl FileConversation {
                 let why = "it was changed while its summary was being written";
                 return Err(refused(&path, why.to_string()));
             }
-            let cell = place_of(document, &session, &Target::message(id.clone()));
+            let cell = CellMessages::of(document, &session).head(id);
             let cell = cell.ok_or_else(|| no_message(&path, id))?;
-            let summary = Attribute { cell, key: "summary", value: summary.to_string() };
-            let bytes = msgfile::set_attributes(document, &[summary]);
-            let bytes = bytes.map_err(|error| refused(&path, error.to_string()))?;
-            Ok(Splice::whole(document.source(), bytes))
+            let summary = CellEdit::set(cell, MetaKey::Summary, summary);
+            let after = msgfile::edit_cells(document, &[summary]);
+            let after = after.map_err(|error| refused(&path, error.to_string()))?;
+            Ok(Splice::between(document.source(), after.source()))
         })
     }
 
-    /// Hides messages and calls for good, or shows them.
-    fn set_history(&mut self, changes: &[(Target, History)]) -> Result<(), StoreError> {
+    /// Makes changes of what is there.
+    fn change(&mut self, changes: &[Change]) -> Result<(), StoreError> {
         let session = self.session();
         let path = self.file.path().to_path_buf();
         self.file.try_edit(|document| {
-            let mut attributes = Vec::new();
-            for (target, history) in changes {
-                let cell = place_of(document, &session, target);
-                let cell = cell.ok_or_else(|| no_message(&path, &target.message))?;
-                let value = if *history == History::Exclude { "none" } else { history.as_str() };
-                attributes.push(Attribute { cell, key: "history", value: value.to_string() });
-            }
-            let bytes = msgfile::set_attributes(document, &attributes);
-            let bytes = bytes.map_err(|error| refused(&path, error.to_string()))?;
-            Ok(Splice::whole(document.source(), bytes))
+            let read = CellMessages::of(document, &session);
+            let after = msgfile::apply(document, &read, changes, &mut OsIds);
+            let after = after.map_err(|error| refused(&path, error.to_string()))?;
+            Ok(Splice::between(document.source(), after.source()))
         })
     }
-}
-
-/// The place of the cell that says a message, or a call of it.
-fn place_of(document: &Document, session: &SessionId, target: &Target) -> Option<usize> {
-    if target.call.is_none() {
-        let name = msgfile::cell_of(document, session, &target.message)?;
-        return document.cells().position(|cell| cell.name() == name);
-    }
-    let targets = msgfile::cell_targets(document, session);
-    targets.iter().position(|cell| cell.as_ref() == Some(target))
 }
 
 fn no_message(path: &Path, id: &MessageId) -> StoreError {
@@ -420,18 +405,15 @@ impl Conversation for FileConversation {
         _: Timestamp,
     ) -> Result<(), StoreError> {
         let mut added = Vec::new();
-        let mut histories = Vec::new();
+        let mut others = Vec::new();
         for change in changes {
             match change {
                 Change::Append(message) => added.push(*message),
-                Change::SetHistory { target, history } => histories.push((target, history)),
-                Change::Revise { .. } | Change::ContinueFrom { .. } => {
-                    return Err(StoreError::Misused { path: self.file.path().to_path_buf() });
-                }
+                change => others.push(change),
             }
         }
-        if !histories.is_empty() {
-            self.set_history(&histories)?;
+        if !others.is_empty() {
+            self.change(&others)?;
         }
         if let Some(prompt) = prompt_in(&added) {
             return self.try_edit(|document| {

@@ -99,7 +99,7 @@ mod waiting;
 pub use agents::{
     AgentSource, NothingConfigured, RECORDED, ResolvedAgent, ResponderNote, is_askable,
 };
-pub use compaction::{Compacted, NotCompacted, undo_compaction};
+pub use compaction::{Compacted, NotCompacted};
 pub use conversation::{Conversation, Notes, Question, Responders, Snapshot};
 pub use cost_limit::OverBudget;
 pub use drive::{Outcome, TurnEnd, TurnEvent};

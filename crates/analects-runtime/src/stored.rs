@@ -424,10 +424,8 @@ impl Conversation for StoredConversation {
     ) -> Result<(), StoreError> {
         let mut messages = Vec::new();
         for change in changes {
-            let Change::Append(message) = change else {
-                return Err(StoreError::Misused { path: PathBuf::from(&*self.name.session) });
-            };
-            messages.push(*message);
+            let misused = |_| StoreError::Misused { path: PathBuf::from(&*self.name.session) };
+            messages.push(change.into_record().map_err(misused)?);
         }
         let is_boundary = |message: &Message| matches!(message.body, Body::CompactBoundary(_));
         if messages.iter().any(is_boundary) {
@@ -440,9 +438,11 @@ impl Conversation for StoredConversation {
         if messages.first().is_some_and(|first| is_said(first) || is_attachment(first)) {
             self.announce(messages.first_mut(), now)?;
         }
-        let hides = messages.iter().any(|message| matches!(message.body, Body::Tombstone(_)));
+        let is_change =
+            |message: &Message| matches!(message.body, Body::Tombstone(_) | Body::Revision(_));
+        let has_changes = messages.iter().any(is_change);
         self.append(messages, now)?;
-        if hides {
+        if has_changes {
             self.so_far = Loaded::to(&*self.store, &self.name, self.so_far.leaf.as_ref())?;
         }
         Ok(())

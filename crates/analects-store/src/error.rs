@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use analects_core::Problem;
+use analects_core::verbs::VerbError;
 use analects_formats::msgfile::item::Conflict;
 use thiserror::Error;
 
@@ -133,6 +134,14 @@ pub enum StoreError {
         /// Why not.
         why: String,
     },
+    /// A verb does not apply to a message of a session.
+    #[error("{error}")]
+    Verb {
+        /// The session.
+        name: String,
+        /// Why not.
+        error: VerbError,
+    },
     /// The file holds something that forbids writing to it.
     #[error("{}:{}:{}: {}", path.display(), problem.line, problem.column, problem.message)]
     NotWritable {
@@ -173,6 +182,7 @@ impl StoreError {
         match self {
             StoreError::NotFound { .. }
             | StoreError::NotAFile { .. }
+            | StoreError::Verb { .. }
             | StoreError::Misused { .. } => None,
             StoreError::Locked { .. }
             | StoreError::UnderWay { .. }

@@ -122,6 +122,13 @@ pub struct LockedFile {
     lock: Option<Lock>,
 }
 
+/// A change of a file.
+enum FileChange {
+    Splice(Splice),
+    /// The file as it becomes.
+    Document(Box<Document>),
+}
+
 impl LockedFile {
     /// Opens a message file for writing. One that is not there yet is empty, and is made by the
     /// first write.
@@ -267,11 +274,26 @@ impl LockedFile {
         &mut self,
         mut change: impl FnMut(&Document) -> Result<Splice, E>,
     ) -> Result<(), E> {
+        self.try_change(|document| Ok(FileChange::Splice(change(document)?)))
+    }
+
+    /// The same for a change that has read the file as it becomes, so that nobody has to read it once more.
+    pub fn try_replace<E: From<StoreError>>(
+        &mut self,
+        mut change: impl FnMut(&Document) -> Result<Document, E>,
+    ) -> Result<(), E> {
+        self.try_change(|document| Ok(FileChange::Document(Box::new(change(document)?))))
+    }
+
+    fn try_change<E: From<StoreError>>(
+        &mut self,
+        mut change: impl FnMut(&Document) -> Result<FileChange, E>,
+    ) -> Result<(), E> {
         let is_resting = self.lock.is_none();
         if is_resting {
             self.lock_again()?;
         }
-        let done = self.edit_locked(&mut change);
+        let done = self.change_locked(&mut change);
         if is_resting {
             self.rest();
         }
@@ -292,14 +314,20 @@ impl LockedFile {
         Ok(())
     }
 
-    fn edit_locked<E: From<StoreError>>(
+    fn change_locked<E: From<StoreError>>(
         &mut self,
-        change: &mut impl FnMut(&Document) -> Result<Splice, E>,
+        change: &mut impl FnMut(&Document) -> Result<FileChange, E>,
     ) -> Result<(), E> {
         for _ in 0..MAX_TRIES {
             self.read_settled()?;
-            let splice = change(&self.document)?;
-            if self.write(&splice)? {
+            let is_written = match change(&self.document)? {
+                FileChange::Splice(splice) => self.write(&splice, None)?,
+                FileChange::Document(after) => {
+                    let splice = Splice::between(self.document.source(), after.source());
+                    self.write(&splice, Some(*after))?
+                }
+            };
+            if is_written {
                 return Ok(());
             }
         }
@@ -348,7 +376,7 @@ impl LockedFile {
 
     /// Writes a change in the way that suits it; `false` if somebody else wrote meanwhile, or has the file
     /// open to do so.
-    fn write(&mut self, splice: &Splice) -> Result<bool, StoreError> {
+    fn write(&mut self, splice: &Splice, after: Option<Document>) -> Result<bool, StoreError> {
         let source = self.document.source();
         if splice.at.of(source) == splice.bytes && self.seen.is_some() {
             return self.is_quiet();
@@ -368,7 +396,7 @@ impl LockedFile {
                 Appended::InUse => {}
             }
         }
-        self.replace(splice)
+        self.replace(splice, after)
     }
 
     /// Whether the file still holds what was read, and nobody is writing to it: an editor may have emptied it just
@@ -378,7 +406,7 @@ impl LockedFile {
         Ok(self.vfs.facts(&self.path).ok() == self.seen)
     }
 
-    fn replace(&mut self, splice: &Splice) -> Result<bool, StoreError> {
+    fn replace(&mut self, splice: &Splice, after: Option<Document>) -> Result<bool, StoreError> {
         let source = self.document.source();
         if let Some(facts) = self.seen.filter(|facts| facts.links > 1) {
             return Err(StoreError::HardLinked { path: self.name.clone(), links: facts.links });
@@ -388,7 +416,10 @@ impl LockedFile {
         if !replace(&*self.vfs, &self.path, &bytes, before)? {
             return Ok(false);
         }
-        self.document.update_within_section(bytes);
+        match after {
+            Some(after) => self.document = after,
+            None => self.document.update_within_section(bytes),
+        }
         (self.seen, self.is_sure) = (self.vfs.facts(&self.path).ok(), false);
         Ok(true)
     }

@@ -5,6 +5,7 @@ mod find;
 mod load;
 mod memory;
 mod names;
+mod outline;
 mod overview;
 mod session;
 

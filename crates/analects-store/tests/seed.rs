@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 
+use analects_core::verbs;
 use analects_core::{
     Attachment, Block, Body, CompactBoundary, Content, Json, Message, Notification, Progress, Raw,
     RawMap, SessionState, StateChange, Summary, System, Tombstone, ToolResult, ToolUse, chain,
@@ -179,7 +180,8 @@ fn a_session_restores_by_its_chain() {
     session.set_state(change, &mut OsIds, now()).unwrap();
     let talks = ["one", "two", "three"].map(|text| Message::user("", text)).to_vec();
     let placed = session.append(talks, &mut OsIds, now()).unwrap();
-    session.rewind(&placed[1].id, &mut OsIds, now()).unwrap();
+    let back = |messages: &[Message]| verbs::rewind(messages, Some(&placed[1].id));
+    session.apply(back, &mut OsIds, now()).unwrap();
     session.append(vec![Message::user("", "other")], &mut OsIds, now()).unwrap();
     // Another process finds the same conversation, and goes on where it ended.
     let mut again = Session::open(&store, talk()).unwrap();

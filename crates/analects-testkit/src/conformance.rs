@@ -3,9 +3,10 @@
 
 use std::ops::ControlFlow;
 
+use analects_core::verbs::{self, Target, revised};
 use analects_core::{
-    Block, Body, CompactBoundary, CountingIds, Json, Message, MessageId, Other, Progress, Raw,
-    SessionState, StateChange, Summary, TokenUsage, ToolResult, chain,
+    Block, Body, CompactBoundary, CountingIds, History, Json, Message, MessageId, Other, Progress,
+    Raw, SessionState, StateChange, Summary, TokenUsage, ToolResult, chain,
 };
 use analects_formats::transcript::read_line;
 use analects_store::{
@@ -76,7 +77,8 @@ fn places(row: Row<'_>) -> (u64, u64) {
 }
 
 fn texts(loaded: &Loaded) -> Vec<String> {
-    loaded.messages.iter().map(Message::text).collect()
+    let seen = loaded.messages.iter().filter(|message| message.history != History::Exclude);
+    seen.map(Message::text).collect()
 }
 
 fn nothing_is_there_at_first(store: &dyn TranscriptStore) {
@@ -249,15 +251,30 @@ fn what_is_pruned_is_gone_from_view(store: &dyn TranscriptStore) {
 
 /// Loading gives what the chain of all records is.
 fn check_load(store: &dyn TranscriptStore, name: &ChainName) -> Loaded {
-    let messages = all(store, name);
+    let records = all(store, name);
+    let messages = revised(records.clone());
     let expected = chain(&messages);
     let loaded = load(store, name).unwrap();
     let found: Vec<&Message> = loaded.messages.iter().collect();
     assert_eq!(found, expected.messages);
     assert_eq!(loaded.leaf.as_ref(), expected.leaf.map(|leaf| &leaf.id));
     assert_eq!(loaded.boundary.as_ref(), expected.boundary);
-    assert_eq!(loaded.state, SessionState::rebuild(&messages));
+    assert_eq!(loaded.state, SessionState::rebuild(&records));
     loaded
+}
+
+fn hide(session: &mut Session<'_>, id: &str, ids: &mut CountingIds) {
+    let target = Target::message(id);
+    session.apply(|messages| verbs::drop(messages, &target), ids, now()).unwrap();
+}
+
+fn show(session: &mut Session<'_>, id: &str, ids: &mut CountingIds) {
+    let target = Target::message(id);
+    session.apply(|messages| verbs::restore(messages, &target), ids, now()).unwrap();
+}
+
+fn rewind(session: &mut Session<'_>, to: Option<&str>, ids: &mut CountingIds) {
+    session.apply(|messages| verbs::rewind(messages, to), ids, now()).unwrap();
 }
 
 /// A summary and its boundary.
@@ -294,8 +311,7 @@ fn two_compactions(store: &dyn TranscriptStore) {
     assert_eq!(texts(&check_load(store, &name)), ["second", "three", "four"]);
     session.append(vec![Message::user("", "five")], &mut ids, now()).unwrap();
     assert_eq!(texts(&check_load(store, &name)), ["second", "three", "four", "five"]);
-    session.drop_message("boundary-2", &mut ids, now()).unwrap();
-    session.drop_message("summary-2", &mut ids, now()).unwrap();
+    hide(&mut session, "boundary-2", &mut ids);
     assert_eq!(texts(&check_load(store, &name)), ["first", "two", "three", "four", "five"]);
 }
 
@@ -326,9 +342,12 @@ fn a_session_restores_by_its_chain(store: &dyn TranscriptStore) {
     again.append(vec![Message::assistant("", "six")], &mut ids, now()).unwrap();
     assert_eq!(texts(&check_load(store, &name)), ["so far", "three", "four", "five", "six"]);
     // The compaction is undone.
-    again.drop_message(&boundary, &mut ids, now()).unwrap();
-    let says = ["one", "two", "three", "four", "so far", "five", "six"];
+    hide(&mut again, &boundary, &mut ids);
+    let says = ["one", "two", "three", "four", "five", "six"];
     assert_eq!(texts(&check_load(store, &name)), says);
+    // And is made again.
+    show(&mut again, "summary", &mut ids);
+    assert_eq!(texts(&check_load(store, &name)), ["so far", "three", "four", "five", "six"]);
 }
 
 /// Ids and parents.
@@ -457,21 +476,22 @@ fn verbs_of_a_session(store: &dyn TranscriptStore) {
     let placed = session.append(talk, &mut ids, now()).unwrap();
     assert!(placed.iter().all(|message| message.session_id == name.session));
     // Back to the second message, and on from there.
-    session.rewind(&placed[1].id, &mut ids, now()).unwrap();
+    rewind(&mut session, Some(&placed[1].id), &mut ids);
     assert_eq!(texts_of(&name), ["one", "two"]);
     session.append(vec![Message::user("", "other")], &mut ids, now()).unwrap();
     assert_eq!(texts_of(&name), ["one", "two", "other"]);
-    assert!(session.rewind("nobody", &mut ids, now()).unwrap_err().is_not_found());
+    let unknown = session.apply(|it| verbs::rewind(it, Some("nobody")), &mut ids, now());
+    assert!(unknown.unwrap_err().is_not_found());
     // Before the first message, on from there, and back.
     assert_eq!(session.parent(&placed[1].id).unwrap().as_ref(), Some(&placed[0].id));
     assert_eq!(session.parent(&placed[0].id).unwrap(), None);
     let other = session.leaf().unwrap().clone();
-    session.rewind_to_start(&mut ids, now()).unwrap();
+    rewind(&mut session, None, &mut ids);
     assert_eq!(texts_of(&name), [""; 0]);
     let mut session = Session::open(store, name.clone()).unwrap();
     session.append(vec![Message::user("", "anew")], &mut ids, now()).unwrap();
     assert_eq!(texts_of(&name), ["anew"]);
-    session.rewind(&other, &mut ids, now()).unwrap();
+    rewind(&mut session, Some(&other), &mut ids);
     assert_eq!(texts_of(&name), ["one", "two", "other"]);
     // A fork of the first branch knows nothing of the second, and the other way round.
     let copy = ChainName::new("project-1", "session-2");
@@ -482,26 +502,26 @@ fn verbs_of_a_session(store: &dyn TranscriptStore) {
     let origin = load(store, &copy).unwrap().state.extra.get("forked_from").cloned();
     assert!(origin.is_some_and(|origin| origin.as_str().contains("session-1")));
     // What is hidden stays hidden in a fork, and comes back if that is undone.
-    let tombstone = session.drop_message(&placed[0].id, &mut ids, now()).unwrap();
+    hide(&mut session, &placed[0].id, &mut ids);
     assert_eq!(texts_of(&name), ["two", "other"]);
     let copy = ChainName::new("project-1", "session-3");
     session.fork(Some(&placed[1].id), copy.clone(), &mut ids, now()).unwrap();
     assert_eq!(texts_of(&copy), ["two"]);
-    session.drop_message(&tombstone, &mut ids, now()).unwrap();
+    show(&mut session, &placed[0].id, &mut ids);
     assert_eq!(texts_of(&name), ["one", "two", "other"]);
-    // Hidden once more, and the copy ends with the tombstone that does not count.
-    let again = session.drop_message(&placed[0].id, &mut ids, now()).unwrap();
+    // What says something else says it in a fork, too, though that was said after the message it ends with.
+    let target = Target::message(placed[0].id.clone());
+    session.apply(|it| verbs::edit(it, &target, "uno"), &mut ids, now()).unwrap();
+    session.apply(|it| verbs::edit(it, &target, "eins"), &mut ids, now()).unwrap();
+    assert_eq!(texts_of(&name), ["eins", "two", "other"]);
     let copy = ChainName::new("project-1", "session-4");
-    session.fork(Some(&tombstone), copy.clone(), &mut ids, now()).unwrap();
-    assert_eq!(texts_of(&name), ["two", "other"]);
-    assert_eq!(texts_of(&copy), ["two", "other"]);
-    session.drop_message(&again, &mut ids, now()).unwrap();
-    assert_eq!(texts_of(&name), ["one", "two", "other"]);
+    session.fork(Some(&placed[1].id), copy.clone(), &mut ids, now()).unwrap();
+    assert_eq!(texts_of(&copy), ["eins", "two"]);
     // A record that this version does not know, and a state without a parent, hide nothing.
     let unknown = Message::new("u", Body::Other(Other { type_name: Some("later".into()) }));
     let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
     store.append(&name, &[unknown, Message::new("s", change.into())]).unwrap();
-    assert_eq!(texts_of(&name), ["one", "two", "other"]);
+    assert_eq!(texts_of(&name), ["eins", "two", "other"]);
 }
 
 fn many_writers_at_once(store: &dyn TranscriptStore) {

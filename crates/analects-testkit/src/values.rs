@@ -201,6 +201,12 @@ fn event_body() -> BoxedStrategy<Body> {
         (id(), of(id())).prop_map(|(target, target_parent)| {
             Body::Tombstone(Tombstone { target, target_parent })
         }),
+        (id(), of(text()), of(content()), of(history())).prop_map(
+            |(target, call, content, history)| {
+                let content = content.filter(|content| *content != Content::Empty);
+                Body::Revision(Revision { target, call, content, history })
+            }
+        ),
         (raw_map(), any::<bool>()).prop_map(|(changes, is_snapshot)| {
             Body::State(StateChange { changes: changes.to_raw(), is_snapshot })
         }),
@@ -211,15 +217,17 @@ fn event_body() -> BoxedStrategy<Body> {
     .boxed()
 }
 
+fn history() -> BoxedStrategy<History> {
+    prop_oneof![Just(History::Include), Just(History::Exclude), Just(History::Summary)].boxed()
+}
+
 pub fn message() -> BoxedStrategy<Message> {
     let time = (-62_135_596_800_i64..253_402_000_000, 0..1_000_000_000_i32)
         .prop_map(|(second, nano)| jiff::Timestamp::new(second, nano).unwrap_or_default());
-    let history =
-        prop_oneof![Just(History::Include), Just(History::Exclude), Just(History::Summary)];
     let names = (id(), of(id()), text(), of(time), of(text()), of(text()));
     let figures = (of(usage()), of(text()), of(-1e9..1e9_f64), of(any::<u64>()), of(text()));
     let body = prop_oneof![speech(), event_body()];
-    (names, figures, history, any::<bool>(), body, raw_map(), raw_map())
+    (names, figures, history(), any::<bool>(), body, raw_map(), raw_map())
         .prop_map(|(names, figures, history, is_error, body, extra, unknown)| Message {
             id: names.0,
             parent_id: names.1,

@@ -2,7 +2,6 @@
 
 mod add;
 mod ask;
-mod cells;
 mod chat;
 mod check;
 mod compact;
@@ -22,11 +21,13 @@ mod new;
 mod reading;
 mod recover;
 mod repair;
+mod restore;
 mod rewind;
 mod session;
 mod set;
 mod show;
 mod tokens;
+mod verbs;
 
 use clap::Subcommand;
 
@@ -50,6 +51,7 @@ pub enum Command {
     New(new::Args),
     Recover(recover::Args),
     Repair(repair::Args),
+    Restore(restore::Args),
     Rewind(rewind::Args),
     Session(session::Args),
     Set(set::Args),
@@ -80,6 +82,7 @@ impl Command {
             Command::New(args) => new::run(&args),
             Command::Recover(args) => recover::run(&args),
             Command::Repair(args) => repair::run(&args),
+            Command::Restore(args) => restore::run(&args),
             Command::Rewind(args) => rewind::run(&args),
             Command::Session(args) => session::run(args),
             Command::Set(args) => set::run(&args),
@@ -109,6 +112,7 @@ impl Command {
             Command::Fork(args) => args.json,
             Command::Recover(args) => args.json,
             Command::Repair(args) => args.json,
+            Command::Restore(args) => args.json,
             Command::Session(args) => args.wants_json(),
             Command::Config(args) => args.wants_json(),
             Command::New(args) => args.json,

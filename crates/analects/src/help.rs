@@ -9,7 +9,10 @@ use crate::Cli;
 /// The verbs, in the order in which people meet them. Every verb stands in one group.
 pub const GROUPS: [(&str, &[&str]); 5] = [
     ("Talk", &["chat", "ask", "compact"]),
-    ("Write", &["new", "add", "edit", "drop", "rewind", "fork", "set", "fmt", "convert"]),
+    (
+        "Write",
+        &["new", "add", "edit", "drop", "restore", "rewind", "fork", "set", "fmt", "convert"],
+    ),
     ("Look", &["list", "get", "show", "check", "recover", "repair", "context", "tokens"]),
     ("Sessions of the store", &["session"]),
     ("Surroundings", &["model", "config", "completions", "man"]),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use analects_core::{Body, Ids, Message, MessageId};
+use analects_core::{Body, Ids, MessageId};
 use analects_store::{
     ChainName, Found, JsonlStore, OsIds, Places, StoreError, TranscriptStore, find, load,
     message_names,
@@ -77,13 +77,13 @@ impl Sessions {
         Ok(name.side(agent))
     }
 
-    /// The boundary and the summary of the compaction that counts in a session.
-    pub fn compaction(&self, of: &ChainName) -> Result<Vec<MessageId>, Failure> {
+    /// The summary of the compaction that counts in a session.
+    pub fn summary(&self, of: &ChainName) -> Result<Option<MessageId>, Failure> {
         let boundary = load(&*self.store, of)?.boundary;
-        let Some(Message { id, body: Body::CompactBoundary(body), .. }) = boundary else {
-            return Ok(Vec::new());
-        };
-        Ok(std::iter::once(id).chain(body.summary_id).collect())
+        Ok(boundary.and_then(|boundary| match boundary.body {
+            Body::CompactBoundary(body) => body.summary_id,
+            _ => None,
+        }))
     }
 
     /// The message of a session that is meant: by its id, or the beginning of it. Of records that begin so, one that

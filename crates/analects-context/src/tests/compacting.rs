@@ -1,5 +1,6 @@
 //! Compaction from the decision to the view.
 
+use analects_core::verbs::{self, VerbError};
 use jiff::Timestamp;
 
 use super::*;
@@ -375,7 +376,7 @@ fn what_the_first_compaction_kept_is_ordinary_for_the_second() {
         assert_eq!(sent.matches("summary of the conversation so far").count(), 1, "{sent}");
         assert!(sent.contains("second summary") && !sent.contains("first summary"), "{sent}");
         // Taken back, it is as it was before.
-        messages.extend(undo(&chain(&messages), &messages, &mut ids, now()));
+        messages = undone(messages);
         assert_eq!(seen(&messages)[1..], ["q6", "a6", "q7", "a7", "qx0", "ax0"]);
         assert!(chain(&messages).messages[0].text().ends_with("first summary"));
     }
@@ -419,26 +420,28 @@ fn a_summary_alone_is_not_summarised_again() {
     assert_eq!(planned, Err(NotNow::NothingToGain));
 }
 
+/// The messages in which the compaction that counts is hidden.
+fn undone(messages: Vec<Message>) -> Vec<Message> {
+    let changes = verbs::undo_compaction(&messages).unwrap();
+    verbs::with_history(messages, &changes)
+}
+
 #[test]
 fn undoing_shows_what_was_hidden() {
     let original = talk(8, 60);
     let mut messages = original.clone();
     compacted(&mut messages, 1000, "short");
-    let made = undo(&chain(&messages), &messages, &mut CountingIds::default(), now());
-    assert_eq!(made.len(), 2, "the boundary and the summary");
-    messages.extend(made);
+    assert_eq!(verbs::undo_compaction(&messages).unwrap().len(), 1, "the summary");
+    let messages = undone(messages);
     assert_eq!(seen(&messages), seen(&original));
-    assert_eq!(undo(&chain(&messages), &messages, &mut CountingIds::default(), now()), []);
+    assert_eq!(verbs::undo_compaction(&messages), Err(VerbError::NoCompaction));
 
     // Where the summary stands before its boundary in the chain, it goes too.
     let mut messages = original.clone();
     compacted(&mut messages, 1000, "short");
     let summary = messages[messages.len() - 2].id.clone();
     messages.last_mut().unwrap().parent_id = Some(summary);
-    let made = undo(&chain(&messages), &messages, &mut CountingIds::default(), now());
-    assert_eq!(made.len(), 2);
-    messages.extend(made);
-    assert_eq!(seen(&messages), seen(&original));
+    assert_eq!(seen(&undone(messages)), seen(&original));
 }
 
 #[test]
@@ -501,9 +504,8 @@ fn instructions_of_the_conversation_outlive_it() {
             messages.extend([question, answer]);
         }
     }
-    let taken_back = undo(&chain(&messages), &messages, &mut CountingIds::default(), now());
-    assert_eq!(taken_back.len(), 4);
-    messages.extend(taken_back);
+    assert_eq!(verbs::undo_compaction(&messages).unwrap().len(), 3, "the summary and two copies");
+    let messages = undone(messages);
     let plan = plan_within(&messages, 100_000);
     assert_eq!(plan.request.system.unwrap().as_str(), "Answer in verse.\n\nAnd in French.");
 }
@@ -546,26 +548,9 @@ fn a_copy_of_an_instruction_that_was_edited_survives_the_undoing() {
     let copy = messages.last_mut().unwrap();
     assert_eq!(copy.text(), "Answer in verse.");
     copy.body = system("", "Answer in prose.").body;
-    let made = undo(&chain(&messages), &messages, &mut CountingIds::default(), now());
-    assert_eq!(made.len(), 2, "the boundary and the summary");
-    messages.extend(made);
-    let texts: Vec<String> = chain(&messages).messages.iter().map(|it| it.text()).collect();
+    let messages = undone(messages);
+    let seen = chain(&messages);
+    let texts: Vec<String> = seen.turns().iter().map(|turn| turn.content.text()).collect();
     assert_eq!(texts[0], "Answer in verse.");
     assert_eq!(texts.last().unwrap(), "Answer in prose.");
-    // In a store, which knows no originals, it is another message, and younger.
-    let mut messages = talk(8, 60);
-    messages.insert(0, system("s", "Answer in verse."));
-    let mut messages = linked(messages);
-    compacted(&mut messages, 1000, "short");
-    let loaded: Vec<Message> = chain(&messages).messages.into_iter().cloned().collect();
-    let count = |loaded: &[Message]| {
-        let boundary = chain(&messages).boundary;
-        let seen = Chain { messages: loaded.iter().collect(), boundary, ..Chain::default() };
-        undo(&seen, loaded, &mut CountingIds::default(), now()).len()
-    };
-    assert_eq!(count(&loaded), 3);
-    let mut edited = loaded.clone();
-    let later = Timestamp::new(1_700_000_009, 0).unwrap();
-    edited.last_mut().unwrap().created_at = Some(later);
-    assert_eq!(count(&edited), 2);
 }

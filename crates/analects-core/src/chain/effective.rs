@@ -59,7 +59,8 @@ impl Tree<'_> {
         let is_summary =
             |at: &usize| self.links[*at].kind == LinkKind::Summary && !self.hidden[*at];
         if let Some(summary) = found.filter(is_summary) {
-            return Some(Some(summary));
+            // Whoever hides the summary takes the compaction back.
+            return (!self.excluded[summary]).then_some(Some(summary));
         }
         let text = format!("the summary of compaction {} is not there", name(self.links[at].id));
         let hint = "the compaction is ignored, and everything before it is seen";

@@ -2,7 +2,7 @@
 //! A store reads these from the heads of its records, so that it can find the way through a
 //! conversation without holding it.
 
-use crate::{Body, CompactTrigger, Message};
+use crate::{Body, CompactTrigger, History, Message};
 
 /// The name of a message and of those that it refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -13,6 +13,8 @@ pub struct Link<'a> {
     pub parent: Option<&'a str>,
     /// The side chain that it belongs to; `None` is the main chain.
     pub agent: Option<&'a str>,
+    /// Whether it says itself that the model does not see it.
+    pub is_excluded: bool,
     /// What it does.
     pub kind: LinkKind<'a>,
 }
@@ -41,6 +43,13 @@ pub enum LinkKind<'a> {
         /// That message's parent.
         target_parent: Option<&'a str>,
     },
+    /// It changes an earlier message.
+    Revision {
+        /// The message that it changes.
+        target: &'a str,
+        /// How much of all of that message the model sees from now on, if it says so.
+        history: Option<History>,
+    },
     /// It changes the state of the session.
     State,
     /// A sign of life; nobody's parent.
@@ -56,6 +65,7 @@ impl<'a> Link<'a> {
             id: &message.id,
             parent: message.parent_id.as_deref(),
             agent: message.agent_id.as_deref(),
+            is_excluded: message.history == History::Exclude,
             kind: kind(&message.body),
         }
     }
@@ -65,10 +75,11 @@ impl<'a> Link<'a> {
     pub fn can_be_leaf(&self) -> bool {
         match self.kind {
             LinkKind::Progress => false,
-            LinkKind::State | LinkKind::Tombstone { .. } | LinkKind::Unknown => {
-                self.parent.is_some_and(|parent| !parent.is_empty())
-            }
-            _ => true,
+            LinkKind::State
+            | LinkKind::Tombstone { .. }
+            | LinkKind::Revision { .. }
+            | LinkKind::Unknown => self.parent.is_some_and(|parent| !parent.is_empty()),
+            LinkKind::Speech | LinkKind::Summary | LinkKind::Boundary { .. } => true,
         }
     }
 
@@ -90,9 +101,19 @@ fn kind(body: &Body) -> LinkKind<'_> {
             target: &tombstone.target,
             target_parent: tombstone.target_parent.as_deref(),
         },
+        Body::Revision(revision) => LinkKind::Revision {
+            target: &revision.target,
+            history: revision.history.filter(|_| revision.call.is_none()),
+        },
         Body::State(_) => LinkKind::State,
         Body::Progress(_) => LinkKind::Progress,
         Body::Other(_) => LinkKind::Unknown,
-        _ => LinkKind::Speech,
+        Body::System(_)
+        | Body::User(_)
+        | Body::Assistant(_)
+        | Body::ToolUse(_)
+        | Body::ToolResult(_)
+        | Body::Attachment(_)
+        | Body::Notification(_) => LinkKind::Speech,
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::link::{Link, LinkKind};
-use crate::Problem;
+use crate::{History, Problem};
 
 /// The parent of a root.
 pub(super) const NOBODY: u32 = u32::MAX;
@@ -26,6 +26,8 @@ pub struct Finding {
 pub(super) struct Resolved {
     pub parents: Vec<u32>,
     pub hidden: Vec<bool>,
+    /// Whether each says that the model does not see it, or its last revision does.
+    pub excluded: Vec<bool>,
     pub summaries: Vec<(usize, Option<usize>)>,
     pub findings: Vec<Finding>,
 }
@@ -33,7 +35,11 @@ pub(super) struct Resolved {
 /// Finds what all names mean. Of a repeated name, the nearest before the one that says it is meant, as
 /// somebody who wrote line by line would have meant it; else the first behind.
 pub(super) fn resolve(links: &[Link<'_>]) -> Resolved {
-    let mut resolved = Resolved { parents: vec![NOBODY; links.len()], ..Resolved::default() };
+    let mut resolved = Resolved {
+        parents: vec![NOBODY; links.len()],
+        excluded: links.iter().map(|link| link.is_excluded).collect(),
+        ..Resolved::default()
+    };
     let mut pass = Pass { links, latest: HashMap::with_capacity(links.len()), out: &mut resolved };
     let mut open = Vec::new();
     let mut tombstones = Vec::new();
@@ -156,13 +162,25 @@ impl<'a> Pass<'_, 'a> {
         match link.kind {
             LinkKind::Tombstone { target, .. } => match self.latest.get(target) {
                 Some(found) => tombstones.push((at, *found as usize)),
-                None => self.report_target(at, target),
+                None => self.report_target(at, target, "tombstone", "it hides nothing"),
+            },
+            LinkKind::Revision { target, history } => match self.latest.get(target) {
+                Some(found) => {
+                    if let Some(history) = history {
+                        self.out.excluded[*found as usize] = history == History::Exclude;
+                    }
+                }
+                None => self.report_target(at, target, "revision", "it changes nothing"),
             },
             LinkKind::Boundary { summary, .. } => {
                 let found = summary.and_then(|id| self.latest.get(id)).map(|at| *at as usize);
                 self.out.summaries.push((at, found));
             }
-            _ => {}
+            LinkKind::Speech
+            | LinkKind::Summary
+            | LinkKind::State
+            | LinkKind::Progress
+            | LinkKind::Unknown => {}
         }
         if link.id.is_empty() {
             return;
@@ -175,9 +193,9 @@ impl<'a> Pass<'_, 'a> {
         }
     }
 
-    fn report_target(&mut self, at: usize, target: &str) {
-        let text = format!("there is no message {} before this tombstone to hide", name(target));
-        self.out.report(at, Problem::warning("unknown-target", text).hint("it hides nothing"));
+    fn report_target(&mut self, at: usize, target: &str, kind: &str, hint: &'static str) {
+        let text = format!("there is no message {} before this {kind}", name(target));
+        self.out.report(at, Problem::warning("unknown-target", text).hint(hint));
     }
 
     /// Resolves the parents, and the summaries, that nobody had before: they may stand behind, or be

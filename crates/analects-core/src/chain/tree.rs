@@ -28,6 +28,7 @@ pub struct Tree<'a> {
     /// Where in `children` those of each begin; one more at the end.
     starts: Vec<u32>,
     pub(super) hidden: Vec<bool>,
+    pub(super) excluded: Vec<bool>,
     /// For each boundary, in order, its position and where its summary is.
     pub(super) summaries: Vec<(usize, Option<usize>)>,
     findings: Vec<Finding>,
@@ -58,6 +59,7 @@ impl<'a> Tree<'a> {
             children,
             starts,
             hidden: resolved.hidden,
+            excluded: resolved.excluded,
             summaries: resolved.summaries,
             findings: resolved.findings,
         }
@@ -102,6 +104,11 @@ impl<'a> Tree<'a> {
     /// Whether a tombstone hides a message.
     pub fn is_hidden(&self, at: usize) -> bool {
         self.hidden.get(at).copied().unwrap_or(false)
+    }
+
+    /// Whether the model does not see a message because the message, or its last revision, says so.
+    pub fn is_excluded(&self, at: usize) -> bool {
+        self.excluded.get(at).copied().unwrap_or(false)
     }
 
     /// Where the summary of a boundary is.

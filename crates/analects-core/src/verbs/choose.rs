@@ -1,12 +1,12 @@
 //! Which messages one call sends: a filter over messages, which changes nothing. A call and its result go together,
 //! and so do code and what it printed. What is asked is always sent.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
+use super::families::Families;
+use super::hide::{hide_message, hiding, shown};
 use super::{Change, Target};
-use crate::{
-    Assistant, AttachmentKind, Block, Body, Content, History, Message, MessageId, User, UserSource,
-};
+use crate::{Body, History, Message, MessageId};
 
 /// The messages that are sent: those that are included, or all, without those that are excluded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,66 +42,27 @@ pub fn choose(messages: &[Message], choice: &Choice, asked: &[MessageId]) -> Vec
     let families = Families::of(messages);
     let mut changes = Vec::new();
     if !choice.include.is_empty() {
-        let named = families.of_ids(choice.include.iter().map(|target| &target.message));
-        let asked = families.of_ids(families.starting_at_first(asked));
+        let named = families_of(&families, choice.include.iter().map(|target| &target.message));
+        let asked = families_of(&families, starting_at_first(messages, &families, asked));
         for (at, message) in messages.iter().enumerate().filter(|(_, it)| is_chosen(it)) {
             let family = families.first[at];
             let is_hidden = message.history == History::Exclude;
             if named.contains(&family) {
-                changes.extend(is_hidden.then(|| set(message, shown(message))));
+                if is_hidden {
+                    let target = Target::message(message.id.clone());
+                    changes.push(Change::set_history(target, shown(message)));
+                }
             } else if !asked.contains(&family) && !is_hidden {
-                changes.push(set(message, History::Exclude));
+                changes.push(hide_message(message));
             }
         }
     }
     for target in &choice.exclude {
-        changes.extend(families.hide(messages, target));
+        if let Some(at) = families.places_of(&target.message).last() {
+            changes.extend(hiding(messages, &families, *at, target));
+        }
     }
     changes
-}
-
-/// The messages as they are seen after changes of what is hidden. A call that is hidden goes with its result.
-pub fn with_history(mut messages: Vec<Message>, changes: &[Change]) -> Vec<Message> {
-    let families = Families::of(&messages);
-    let mut hidden_calls = HashSet::new();
-    let mut hidden: HashSet<usize> = HashSet::new();
-    for change in changes {
-        let Change::SetHistory { target, history } = change else { continue };
-        for at in families.places_of(&target.message) {
-            if let Some(call) = &target.call {
-                hidden_calls.insert((*at, call.clone()));
-                continue;
-            }
-            messages[*at].history = *history;
-            hidden.remove(at);
-            hidden.extend((*history == History::Exclude).then_some(at));
-        }
-    }
-    for (at, message) in messages.iter_mut().enumerate() {
-        let is_gone = |caller: usize, call: &str| {
-            hidden.contains(&caller) || hidden_calls.contains(&(caller, call.to_string()))
-        };
-        let is_hidden = |block: &Block| match block {
-            Block::ToolUse(call) => hidden_calls.contains(&(at, call.id.clone())),
-            Block::ToolResult(result) => families
-                .callers
-                .get(&(at, result.tool_use_id.as_str().to_string()))
-                .is_some_and(|caller| is_gone(*caller, &result.tool_use_id)),
-            _ => false,
-        };
-        let (Body::User(User { content: Content::Blocks(blocks), .. })
-        | Body::Assistant(Assistant { content: Content::Blocks(blocks), .. })) = &mut message.body
-        else {
-            continue;
-        };
-        if blocks.iter().any(is_hidden) {
-            blocks.retain(|block| !is_hidden(block));
-            if blocks.is_empty() {
-                message.history = History::Exclude;
-            }
-        }
-    }
-    messages
 }
 
 /// Whether a choice is about a message. Instructions, summaries and the rest of the frame stay.
@@ -118,117 +79,30 @@ fn is_chosen(message: &Message) -> bool {
         | Body::Notification(_)
         | Body::Progress(_)
         | Body::Tombstone(_)
+        | Body::Revision(_)
         | Body::State(_)
         | Body::Other(_) => false,
     }
 }
 
-/// How a message is seen that is shown again: where it has a summary, no more than that.
-fn shown(message: &Message) -> History {
-    if message.extra.get("summary").is_some() { History::Summary } else { History::Include }
+/// The families of some messages.
+fn families_of<'a>(
+    families: &Families,
+    ids: impl IntoIterator<Item = &'a MessageId>,
+) -> HashSet<usize> {
+    let places = ids.into_iter().flat_map(|id| families.places_of(id));
+    places.map(|at| families.first[*at]).collect()
 }
 
-fn set(message: &Message, history: History) -> Change {
-    Change::SetHistory { target: Target::message(message.id.clone()), history }
-}
-
-/// Which messages belong together: calls and their results, code and what it printed.
-struct Families {
-    /// Where the messages of each id are: of a damaged conversation, several may have one.
-    places: HashMap<MessageId, Vec<usize>>,
-    /// The first message of each one's family.
-    first: Vec<usize>,
-    /// The message that made the call of a result, by the place of the result and the name of the call.
-    callers: HashMap<(usize, String), usize>,
-    ids: Vec<MessageId>,
-}
-
-impl Families {
-    fn of(messages: &[Message]) -> Families {
-        let mut families = Families {
-            places: HashMap::new(),
-            first: (0..messages.len()).collect(),
-            callers: HashMap::new(),
-            ids: messages.iter().map(|message| message.id.clone()).collect(),
-        };
-        // Some providers give calls the same names in every answer: the last one is meant.
-        let mut calls: HashMap<&str, usize> = HashMap::new();
-        let mut code = None;
-        for (at, message) in messages.iter().enumerate() {
-            families.places.entry(message.id.clone()).or_default().push(at);
-            match &message.body {
-                Body::User(body) => {
-                    code = (body.source == Some(UserSource::Code)).then_some(at);
-                }
-                Body::Attachment(body) if body.kind == AttachmentKind::CodeOutput => {
-                    families.first[at] = code.unwrap_or(at);
-                }
-                _ => {}
-            }
-            for block in blocks(message) {
-                match block {
-                    Block::ToolUse(call) => _ = calls.insert(&call.id, at),
-                    Block::ToolResult(result) => {
-                        if let Some(caller) = calls.get(result.tool_use_id.as_str()).copied() {
-                            families.first[at] = families.first[caller];
-                            families.callers.insert((at, result.tool_use_id.to_string()), caller);
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
-        families
-    }
-
-    fn places_of(&self, id: &MessageId) -> &[usize] {
-        self.places.get(id).map_or(&[], Vec::as_slice)
-    }
-
-    /// The families of some messages.
-    fn of_ids<'a>(&self, ids: impl IntoIterator<Item = &'a MessageId>) -> HashSet<usize> {
-        let places = ids.into_iter().flat_map(|id| self.places_of(id));
-        places.map(|at| self.first[*at]).collect()
-    }
-
-    /// The messages from the first of these on.
-    fn starting_at_first(&self, ids: &[MessageId]) -> &[MessageId] {
-        let first = ids.iter().filter_map(|id| self.places_of(id).last()).min();
-        first.map_or(&[], |first| &self.ids[*first..])
-    }
-
-    /// What hides a message, or a call of it, with what belongs to it.
-    fn hide(&self, messages: &[Message], target: &Target) -> Vec<Change> {
-        let Some(at) = self.places_of(&target.message).last().copied() else { return Vec::new() };
-        let hidden = |target| Change::SetHistory { target, history: History::Exclude };
-        if target.call.is_some() {
-            return vec![hidden(target.clone())];
-        }
-        let mut changes = vec![hidden(target.clone())];
-        // A result cannot go without its call.
-        for block in blocks(&messages[at]) {
-            if let Block::ToolResult(result) = block
-                && let Some(caller) = self.callers.get(&(at, result.tool_use_id.to_string()))
-            {
-                let call = result.tool_use_id.as_str();
-                changes.push(hidden(Target::call(self.ids[*caller].clone(), call)));
-            }
-        }
-        // What code printed goes with the code.
-        let is_printed = |other: &usize| {
-            self.first[*other] == at && matches!(messages[*other].body, Body::Attachment(_))
-        };
-        let printed = (at + 1..messages.len()).filter(is_printed);
-        changes.extend(printed.map(|other| set(&messages[other], History::Exclude)));
-        changes
-    }
-}
-
-fn blocks(message: &Message) -> &[Block] {
-    match message.body.content() {
-        Some(Content::Blocks(blocks)) => blocks,
-        _ => &[],
-    }
+/// The messages from the first of these on.
+fn starting_at_first<'a>(
+    messages: &'a [Message],
+    families: &Families,
+    ids: &[MessageId],
+) -> impl Iterator<Item = &'a MessageId> {
+    let first = ids.iter().filter_map(|id| families.places_of(id).last()).min();
+    let from = first.copied().unwrap_or(messages.len());
+    messages[from..].iter().map(|message| &message.id)
 }
 
 #[cfg(test)]
@@ -237,6 +111,7 @@ mod tests {
 
     use super::*;
     use crate::Json;
+    use crate::verbs::with_history;
 
     fn conversation() -> Vec<Message> {
         [

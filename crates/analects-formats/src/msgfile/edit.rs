@@ -2,11 +2,9 @@
 
 use analects_core::Span;
 
-use super::attributes::would_change_others;
 use super::decode::{BOM, common_start};
 use super::ids::leading_number;
-use super::item::{ItemError, ItemErrorKind};
-use super::{Cell, CellKind, Document, Kind, MetaKey, NewCell, item};
+use super::{Cell, CellKind, CellRole, Document, Kind, MetaKey, NewCell, item};
 
 /// Bytes to put in the place of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,14 +76,15 @@ impl Document {
     }
 
     fn number_behind(&self, loose: Option<usize>) -> u64 {
-        self.largest_id().max(loose.map_or(0, |at| at as u64 + 1)) + 1
-    }
-
-    /// The id of a new cell of a kind of event: its letter, and one more than all numbers behind that letter.
-    pub(super) fn next_event_id(&self, letter: char) -> String {
-        let number = |cell: Cell<'_>| leading_number(cell.id()?.strip_prefix(letter)?);
-        let last = self.cells().filter_map(number).max().unwrap_or(0);
-        format!("{letter}{}", last + 1)
+        let mut largest = self.largest_id();
+        // The cell that is ready gives its number away.
+        if let Some(ready) = self.ready_cell().and_then(Cell::id).and_then(leading_number)
+            && ready == largest
+        {
+            let ids = self.cells().rev().skip(1).filter_map(Cell::id);
+            largest = ids.filter_map(leading_number).max().unwrap_or(0);
+        }
+        largest.max(loose.map_or(0, |at| at as u64 + 1)) + 1
     }
 
     /// Whether a new cell cannot have that name. That of the empty cell whose place it takes is free.
@@ -159,8 +158,16 @@ impl Cell<'_> {
     pub fn is_ready(self) -> bool {
         self.ordinal() == self.document.scan.cells.len()
             && self.kind() == CellKind::Message
-            && self.id().is_none()
             && self.title().is_empty()
+            && (self.id().is_none() && self.body().is_empty() || self.is_rewind_mark())
+    }
+
+    /// Whether it is an empty message cell with a `parent`: what is said next follows that.
+    pub fn is_rewind_mark(self) -> bool {
+        self.role() == CellRole::User
+            && self.parent().is_some()
+            && self.title().is_empty()
+            && self.get(MetaKey::Content).is_none()
             && self.body().is_empty()
     }
 }
@@ -171,10 +178,28 @@ pub fn append(document: &Document, cell: &NewCell) -> Splice {
 }
 
 /// Adds cells at the end of the file. An empty cell that is ready there is filled by a message, and
-/// stays behind what is no message.
+/// stays behind what is no message. If that cell says which message is followed next, the first new one follows it.
 pub fn append_all(document: &Document, cells: &[NewCell]) -> Splice {
     let (at, mut text) = document.place_for_new_cell();
-    text.push_str(&joined(document, cells, document.new_cell_level()));
+    let mark = document.ready_cell().filter(|ready| ready.is_rewind_mark());
+    if let (Some(mark), [first, rest @ ..]) = (mark, cells) {
+        if !first.is_message() {
+            text.push_str(&joined(document, cells, document.new_cell_level()));
+            text.push_str(document.line_end());
+            return Splice { at: Span::new(at.start, at.start), bytes: text.into_bytes() };
+        }
+        let mut first = first.clone();
+        if first.attributes.iter().all(|(key, _)| key != MetaKey::Parent.as_str()) {
+            first = first.with("parent", mark.parent().unwrap_or_default());
+        }
+        text.push_str(&joined(document, &[first], document.new_cell_level()));
+        if !rest.is_empty() {
+            text.push_str(document.line_end());
+        }
+        text.push_str(&joined(document, rest, document.new_cell_level()));
+    } else {
+        text.push_str(&joined(document, cells, document.new_cell_level()));
+    }
     if document.ready_cell().is_some() && ends_with_output(cells) {
         text.push_str(&typed_cell(document, document.new_cell_level(), ""));
     }
@@ -226,31 +251,18 @@ fn joined(document: &Document, cells: &[NewCell], level: usize) -> String {
     texts.join(line_end)
 }
 
-/// Writes another text into a cell, in the place of its own. Every other cell reads as before, or nothing is changed.
-pub fn replace_text(document: &Document, name: &str, text: &str) -> Result<Splice, ItemError> {
-    let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
-    let cell = document.cell(name).ok_or_else(missing)?;
+/// A cell with another text in the place of its own, and with everything else that it says of itself.
+pub(super) fn with_text(document: &Document, cell: Cell<'_>, id: &str, text: &str) -> Splice {
     let of_the_text = [Some(MetaKey::Stored), Some(MetaKey::Title)];
     let kept = cell.attribute_refs().filter(|attribute| !of_the_text.contains(&attribute.key()));
     let new = NewCell {
         kind: cell.kind(),
         level: Some(cell.level()),
         title: cell.full_title().into_owned(),
-        id: cell.id().map_or_else(|| document.next_id(), str::to_string),
+        id: id.to_string(),
         type_word: cell.type_word().to_string(),
         attributes: kept.map(|kept| (kept.name().to_string(), kept.value().to_string())).collect(),
         content: text.to_string(),
     };
-    let splice = replace(document, cell, &new);
-    let after = document.with_source(splice.apply(&document.source));
-    let reads_alike = |at: usize, old: Cell<'_>, new: Cell<'_>| {
-        at == cell.at || (old.kind() == new.kind() && old.content() == new.content())
-    };
-    let is_same = document.cells().len() == after.cells().len()
-        && document
-            .cells()
-            .zip(after.cells())
-            .enumerate()
-            .all(|(at, (o, n))| reads_alike(at, o, n));
-    if is_same { Ok(splice) } else { Err(would_change_others()) }
+    replace(document, cell, &new)
 }

@@ -41,6 +41,11 @@ impl NewCell {
         NewCell::new(CellKind::Output, id, agent, content)
     }
 
+    /// Whether it says a message, and not only something about the file.
+    pub(super) fn is_message(&self) -> bool {
+        !matches!(self.type_word.as_str(), "agent" | "details")
+    }
+
     /// Any cell.
     pub fn new(
         kind: CellKind,

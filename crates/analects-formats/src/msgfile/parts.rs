@@ -79,20 +79,4 @@ impl<'a> Cell<'a> {
         let name = self.part().or_else(above).filter(|_| self.kind() == CellKind::Output)?;
         self.document.cell(name).filter(|whole| whole.at < self.at)
     }
-
-    /// Whether it is one of the cells that an answer of this name consists of, apart from the one of that name:
-    /// thoughts, calls and their results, the outputs of code, further parts.
-    pub(super) fn belongs_to(self, answer: &str) -> bool {
-        let is_below = |id: &str| id.strip_prefix(answer).is_some_and(|rest| rest.starts_with('.'));
-        let is_part = || self.part() == Some(answer);
-        self.kind() == CellKind::Output && (self.id().is_some_and(is_below) || is_part())
-    }
-
-    /// The cell and what stands directly below it and belongs to the same answer.
-    pub(super) fn parts(self) -> impl Iterator<Item = Cell<'a>> {
-        let whole = self.whole_below().unwrap_or(self);
-        let is_part = move |cell: &Cell<'_>| cell.at == whole.at || cell.belongs_to(&whole.name());
-        let below = self.document.cells().skip(self.at + 1);
-        std::iter::once(self).chain(below.take_while(is_part))
-    }
 }

@@ -1,15 +1,13 @@
 //! The JSON that `show` prints, on which other tools build: its shape is documented and fixed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use analects_core::{Agent, Problem, Severity};
+use analects_core::{Agent, Problem, Severity, Unseen};
 use serde::{Serialize, Serializer};
 
-use super::branch::is_rewind;
-use super::choice::{Versions, shown as shown_cells};
 use super::code::code;
 use super::role::is_fixed_word;
-use super::{Cell, CellKind, CellRole, Document, Kind, MetaKey, Unseen, base64, unseen};
+use super::{Cell, CellKind, CellRole, Document, Kind, MetaKey, base64, unseen_cells};
 
 /// A message file, as JSON.
 #[derive(Debug, Clone, Serialize)]
@@ -68,9 +66,6 @@ pub struct ShowCell {
     /// Why the model does not see it, in one of the words of [`Unseen`]; nothing if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unseen: Option<&'static str>,
-    /// The cell that the model sees in its place.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub edited_by: Option<String>,
 }
 
 impl ShowCell {
@@ -175,7 +170,7 @@ pub struct Brief {
 pub fn briefs(document: &Document) -> Vec<Brief> {
     let mut lines = Lines { source: document.source(), at: 0, line: 1 };
     let mut briefs: Vec<Brief> = Vec::with_capacity(document.cells().len());
-    let mut questions = Questions::of(document);
+    let mut questions = Questions::default();
     for cell in document.cells() {
         let at = briefs.len();
         let role = cell.role();
@@ -186,7 +181,7 @@ pub fn briefs(document: &Document) -> Vec<Brief> {
             parent => above(parent).map(Some),
         });
         let question = questions.before(follows, cell.agent_id());
-        let is_frame = role == CellRole::Details || is_rewind(cell);
+        let is_frame = role == CellRole::Details;
         let mut parent = None;
         if cell.kind() == CellKind::Output && !is_frame {
             // A derived id extends its parent's by a dot; everything else answers what was said last.
@@ -208,39 +203,25 @@ pub fn briefs(document: &Document) -> Vec<Brief> {
 }
 
 /// What was asked last, at each cell of a file and on its branch.
+#[derive(Default)]
 struct Questions {
     /// The question that what follows each cell answers.
     at: Vec<Option<usize>>,
     /// The last cell of the main chain, and of each side chain.
     main: Option<usize>,
     sides: HashMap<String, usize>,
-    /// The cells in whose place something else is said.
-    replaced: HashSet<usize>,
 }
 
 impl Questions {
-    fn of(document: &Document) -> Questions {
-        let mut replaced = HashSet::new();
-        if document.cells().any(|cell| cell.attribute("edit_of").is_some()) {
-            let (versions, shown) = (Versions::of(document), shown_cells(document));
-            let is_replaced =
-                |at: &usize| !shown[*at] && versions.edits(*at).iter().any(|edit| shown[*edit]);
-            replaced = (0..shown.len()).filter(is_replaced).collect();
-        }
-        let at = Vec::with_capacity(document.cells().len());
-        Questions { at, main: None, sides: HashMap::new(), replaced }
-    }
-
     /// What was asked before a cell that follows another one, or nobody; or else the last of its chain.
     fn before(&self, follows: Option<Option<usize>>, side: Option<&str>) -> Option<usize> {
         let last = || side.and_then(|side| self.sides.get(side).copied()).or(self.main);
         follows.unwrap_or_else(last).and_then(|at| self.at[at])
     }
 
-    /// Notes the next cell: of one that is edited, the edit above it is what was asked.
+    /// Notes the next cell.
     fn add(&mut self, at: usize, is_said: bool, before: Option<usize>, side: Option<&str>) {
-        let is_question = is_said && !self.replaced.contains(&at);
-        self.at.push(if is_question { Some(at) } else { before });
+        self.at.push(if is_said { Some(at) } else { before });
         match side {
             Some(side) => _ = self.sides.insert(side.to_string(), at),
             None => self.main = Some(at),
@@ -260,11 +241,8 @@ pub fn outline(document: &Document) -> Vec<ShowCell> {
             shown[parent].outputs.push(name);
         }
     }
-    for (at, why) in unseen(document).into_iter().enumerate() {
+    for (at, why) in unseen_cells(document).into_iter().enumerate() {
         shown[at].unseen = why.map(Unseen::as_str);
-        if let Some(Unseen::Edited(by)) = why {
-            shown[at].edited_by = Some(shown[by].name.clone());
-        }
     }
     shown
 }
@@ -307,7 +285,6 @@ fn outline_cell(cell: Cell<'_>, brief: &Brief) -> ShowCell {
         parent: None,
         outputs: Vec::new(),
         unseen: None,
-        edited_by: None,
     }
 }
 

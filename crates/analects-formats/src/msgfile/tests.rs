@@ -6,7 +6,6 @@ use proptest::prelude::*;
 use super::*;
 
 mod adding;
-mod compacted;
 mod conversations;
 pub(crate) mod generate;
 mod ids;
@@ -17,3 +16,17 @@ mod readable;
 mod reading;
 mod round_trips;
 mod tidying;
+mod verbs;
+
+use analects_core::SessionId;
+use analects_core::verbs::{Change, Target, VerbError};
+
+/// A verb of the core.
+type CoreVerb = fn(&[analects_core::Message], &Target) -> Result<Vec<Change>, VerbError>;
+
+/// A document after a verb on one of its cells.
+fn changed(document: &Document, at: usize, verb: CoreVerb) -> Document {
+    let read = CellMessages::of(document, &SessionId::default());
+    let changes = verb(&read.messages, read.target(at).unwrap()).unwrap();
+    apply(document, &read, &changes, &mut CountingIds::default()).unwrap()
+}

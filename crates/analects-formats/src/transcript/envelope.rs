@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use analects_core::{Link, LinkKind};
+use analects_core::{History, Link, LinkKind};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -15,7 +15,7 @@ pub struct Envelope<'a> {
 }
 
 /// The fields of the head. Their places are those in `Envelope::fields`.
-const NAMES: [&str; 21] = [
+const NAMES: [&str; 24] = [
     "v",
     "type",
     "id",
@@ -30,6 +30,9 @@ const NAMES: [&str; 21] = [
     "trigger",
     "target",
     "target_parent",
+    "target_call",
+    "target_history",
+    "history",
     "state",
     "snapshot",
     "text",
@@ -45,6 +48,7 @@ pub struct Names {
     id: Box<str>,
     parent: Option<Box<str>>,
     agent: Option<Box<str>>,
+    is_excluded: bool,
     kind: Kind,
 }
 
@@ -55,6 +59,7 @@ enum Kind {
     Summary,
     Boundary(Box<BoundaryNames>),
     Tombstone(Box<(Box<str>, Option<Box<str>>)>),
+    Revision(Box<(Box<str>, Option<History>)>),
     State,
     Progress,
     Unknown,
@@ -135,6 +140,7 @@ impl<'a> Envelope<'a> {
             id: string("id").unwrap_or_default(),
             parent: string("parent_id"),
             agent: string("agent_id"),
+            is_excluded: self.history("history") == Some(History::Exclude),
             kind: self.kind(),
         }
     }
@@ -144,6 +150,11 @@ impl<'a> Envelope<'a> {
     pub fn names_alone(&self) -> Option<Names> {
         let names = Names { kind: Kind::State, ..self.names() };
         (!names.id.is_empty()).then_some(names)
+    }
+
+    /// A field that says how much of a message the model sees.
+    fn history(&self, name: &str) -> Option<History> {
+        serde_json::from_str(self.raw(name)?).ok()
     }
 
     fn kind(&self) -> Kind {
@@ -162,6 +173,14 @@ impl<'a> Envelope<'a> {
                 Some(target) => Kind::Tombstone(Box::new((target, string("target_parent")))),
                 None => Kind::Unknown,
             },
+            "revision" => match string("target") {
+                Some(target) => {
+                    let is_of_call = self.string("target_call").is_some();
+                    let history = self.history("target_history").filter(|_| !is_of_call);
+                    Kind::Revision(Box::new((target, history)))
+                }
+                None => Kind::Unknown,
+            },
             "state" if starts("state", '{') => Kind::State,
             "progress" => Kind::Progress,
             _ => Kind::Unknown,
@@ -177,6 +196,7 @@ impl Names {
             id: link.id.into(),
             parent: kept(link.parent),
             agent: kept(link.agent),
+            is_excluded: link.is_excluded,
             kind: match link.kind {
                 LinkKind::Speech => Kind::Speech,
                 LinkKind::Summary => Kind::Summary,
@@ -186,6 +206,9 @@ impl Names {
                 }
                 LinkKind::Tombstone { target, target_parent } => {
                     Kind::Tombstone(Box::new((target.into(), kept(target_parent))))
+                }
+                LinkKind::Revision { target, history } => {
+                    Kind::Revision(Box::new((target.into(), history)))
                 }
                 LinkKind::State => Kind::State,
                 LinkKind::Progress => Kind::Progress,
@@ -200,6 +223,7 @@ impl Names {
             id: &self.id,
             parent: self.parent.as_deref(),
             agent: self.agent.as_deref(),
+            is_excluded: self.is_excluded,
             kind: match &self.kind {
                 Kind::Speech => LinkKind::Speech,
                 Kind::Summary => LinkKind::Summary,
@@ -211,6 +235,7 @@ impl Names {
                 Kind::Tombstone(names) => {
                     LinkKind::Tombstone { target: &names.0, target_parent: names.1.as_deref() }
                 }
+                Kind::Revision(names) => LinkKind::Revision { target: &names.0, history: names.1 },
                 Kind::State => LinkKind::State,
                 Kind::Progress => LinkKind::Progress,
                 Kind::Unknown => LinkKind::Unknown,

@@ -133,6 +133,7 @@ impl Change {
         set(&mut message.id, &self.id);
         match &mut message.body {
             Body::Tombstone(body) => set(&mut body.target, &self.target),
+            Body::Revision(body) => set(&mut body.target, &self.target),
             Body::CompactBoundary(body) => {
                 body.summary_id.iter_mut().for_each(|name| set(name, &self.summary));
                 body.kept_from.iter_mut().for_each(|name| set(name, &self.kept_from));
@@ -151,6 +152,9 @@ impl Change {
                 target: self.target.as_deref().unwrap_or(target),
                 target_parent,
             },
+            LinkKind::Revision { target, history } => {
+                LinkKind::Revision { target: self.target.as_deref().unwrap_or(target), history }
+            }
             LinkKind::Boundary { summary, kept_from, is_separator } => LinkKind::Boundary {
                 summary: self.summary.as_deref().or(summary),
                 kept_from: self.kept_from.as_deref().or(kept_from),
@@ -159,7 +163,7 @@ impl Change {
             kind => kind,
         };
         let parent = self.parent.as_ref().and_then(|parent| parent.as_deref());
-        Link { id: self.id.as_deref().unwrap_or(link.id), parent, agent: link.agent, kind }
+        Link { id: self.id.as_deref().unwrap_or(link.id), parent, kind, ..link }
     }
 }
 
@@ -198,7 +202,7 @@ impl Planning<'_, '_> {
                 name.and_then(|name| latest.get(name)).and_then(|at| self.new_id(*at))
             };
             let change = match link.kind {
-                LinkKind::Tombstone { target, .. } => {
+                LinkKind::Tombstone { target, .. } | LinkKind::Revision { target, .. } => {
                     Change { target: new_name(Some(target)), ..Change::default() }
                 }
                 LinkKind::Boundary { summary, kept_from, .. } => Change {

@@ -1,7 +1,7 @@
 //! A conversation that becomes too long is summarised, by itself, by hand, or because it was refused.
 
 use analects_core::Message;
-use analects_runtime::{NotCompacted, TurnEnd, undo_compaction};
+use analects_runtime::{NotCompacted, TurnEnd};
 
 use crate::place::{Place, add_prompt};
 use crate::server::{Question, Reply, Server};
@@ -51,11 +51,11 @@ fn a_long_conversation_is_compacted_before_it_is_full() {
         assert!(!turned.saw("Compact"));
         assert!(server.last().text().starts_with(&sent));
         // Undone, everything is there as it was.
-        assert!(undo_compaction(&mut *place.open()).unwrap());
+        assert!(place.undo_compaction());
         let seen = place.seen();
         assert_eq!(seen[0], "Question 0 about a river?");
         assert_eq!(seen.len(), 2 * (round + 2), "{seen:?}");
-        assert!(!undo_compaction(&mut *place.open()).unwrap());
+        assert!(!place.undo_compaction());
     }
 }
 
@@ -190,9 +190,9 @@ fn a_conversation_is_compacted_by_hand_more_than_once() {
         let asked = server.asked();
         let last = asked.iter().rfind(|question| question.wants_summary()).unwrap();
         assert!(last.text().contains(SUMMARY));
-        undo_compaction(&mut *place.open()).unwrap();
+        assert!(place.undo_compaction());
         assert!(place.seen()[0].contains(SUMMARY));
-        undo_compaction(&mut *place.open()).unwrap();
+        assert!(place.undo_compaction());
         assert_eq!(place.seen()[0], "one?");
     }
 }

@@ -8,15 +8,16 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use analects_client::{Client, Model, Options, Surroundings};
-use analects_core::verbs::Change;
-use analects_core::{Agent, Message};
+use analects_core::verbs::{self, Change};
+use analects_core::{Agent, History, Message, SessionId};
+use analects_formats::msgfile::{self, CellMessages};
 use analects_providers::RetryPolicy;
 use analects_runtime::{
     AgentSource, AskOptions, Compacted, Conversation, FileConversation, NotAttached, NotCompacted,
     Outcome, ResolvedAgent, StoredConversation, TurnConfig, TurnEnd, TurnEvent, attach_file,
     prepare,
 };
-use analects_store::{ChainName, FileGrants, JsonlStore, Places};
+use analects_store::{ChainName, FileGrants, JsonlStore, LockedFile, OsIds, Places, Session};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -127,10 +128,28 @@ impl Place {
         Box::new(opened)
     }
 
+    /// Undoes the last compaction; `false` if there is none.
+    pub fn undo_compaction(&self) -> bool {
+        if !self.is_file {
+            let store = JsonlStore::new(&self.places());
+            let mut session = Session::open(&store, ChainName::new("p", "s")).unwrap();
+            return session.apply(verbs::undo_compaction, &mut OsIds, Timestamp::now()).is_ok();
+        }
+        let mut file = LockedFile::open(&self.path(), &self.places()).unwrap();
+        let done = file.try_replace(|document| -> Result<_, Box<dyn Error>> {
+            let read = CellMessages::of(document, &SessionId::default());
+            let changes = verbs::undo_compaction(&read.messages)?;
+            Ok(msgfile::apply(document, &read, &changes, &mut OsIds)?)
+        });
+        done.is_ok()
+    }
+
     /// What the model would see, as texts.
     pub fn seen(&self) -> Vec<String> {
         let snapshot = self.open().snapshot();
-        snapshot.chain().messages.iter().map(|message| message.text()).collect()
+        let chain = snapshot.chain();
+        let seen = chain.messages.iter().filter(|message| message.history != History::Exclude);
+        seen.map(|message| message.text()).collect()
     }
 
     /// All records of the session, also those that the model would not see.

@@ -11,8 +11,8 @@ mod whole;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use analects_core::{Body, Message, MessageId, Problem, SessionState, Span};
-use analects_formats::msgfile::Unseen;
+use analects_core::verbs::revised;
+use analects_core::{Body, Message, MessageId, Problem, SessionState, Span, Unseen};
 
 use super::{ChainName, Overview, Row, TranscriptStore};
 use crate::StoreError;
@@ -94,28 +94,61 @@ impl Loaded {
 pub fn tail(store: &dyn TranscriptStore, of: &ChainName, count: usize) -> Result<Tail, StoreError> {
     let mut marks = Marks::new(of.agent.as_deref());
     let mut found = VecDeque::new();
+    let mut revisions = VecDeque::new();
     store.scan_back(of, &mut |row| {
         if found.len() >= count {
             return ControlFlow::Break(());
         }
-        for met in marks.meet(row).into_iter().filter(|met| is_message(&met.message)) {
-            found.push_front(met);
+        for met in marks.meet(row) {
+            if is_message(&met.message) {
+                found.push_front(met);
+            } else if matches!(met.message.body, Body::Revision(_)) {
+                revisions.push_front(met.message);
+            }
         }
         ControlFlow::Continue(())
     })?;
     let surplus = found.len().saturating_sub(count);
-    let found: Vec<Met> = found.into_iter().skip(surplus).collect();
+    let mut found: Vec<Met> = found.into_iter().skip(surplus).collect();
+    let messages = found.iter().map(|met| met.message.clone()).collect();
+    for (met, message) in found.iter_mut().zip(with_revisions(messages, revisions)) {
+        met.message = message;
+    }
     let unseen = marks.finish(&found, || load(store, of))?;
     let messages = found.into_iter().map(|met| met.message).collect();
     Ok(Tail { messages, unseen, overview: store.overview(of)? })
 }
 
+/// Messages with the revisions applied that came after them.
+fn with_revisions(
+    mut messages: Vec<Message>,
+    revisions: impl IntoIterator<Item = Message>,
+) -> Vec<Message> {
+    let count = messages.len();
+    messages.extend(revisions);
+    let mut messages = revised(messages);
+    messages.truncate(count);
+    messages
+}
+
 /// Whether a record is something that a person would call a message.
 fn is_message(message: &Message) -> bool {
-    !matches!(
-        message.body,
-        Body::Progress(_) | Body::State(_) | Body::Tombstone(_) | Body::CompactBoundary(_)
-    )
+    match message.body {
+        Body::System(_)
+        | Body::User(_)
+        | Body::Assistant(_)
+        | Body::ToolUse(_)
+        | Body::ToolResult(_)
+        | Body::Attachment(_)
+        | Body::Notification(_)
+        | Body::Summary(_)
+        | Body::Other(_) => true,
+        Body::Progress(_)
+        | Body::State(_)
+        | Body::Tombstone(_)
+        | Body::Revision(_)
+        | Body::CompactBoundary(_) => false,
+    }
 }
 
 /// Says where in the store a problem is.

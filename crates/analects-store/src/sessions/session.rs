@@ -1,25 +1,28 @@
-//! A session that is gone on with: what is appended to it gets its place in the chain.
+//! An open session: what is appended to it gets its place in the chain, and the verbs of [`analects_core::verbs`]
+//! become records.
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use analects_core::verbs::{self, Change, Target, VerbError};
 use analects_core::{
-    Body, Ids, Link, LinkKind, Message, MessageId, Raw, RawMap, StateChange, Tombstone, Tree,
+    Body, Ids, Link, Message, MessageId, Raw, RawMap, Rebuilding, Revision, StateChange, Tombstone,
+    Tree,
 };
-use analects_formats::transcript::{Names, read_line};
+use analects_formats::transcript::read_line;
 use jiff::Timestamp;
 
-use super::names::names_of;
+use super::outline::Outline;
 use super::{ChainName, Loaded, NewSession, TranscriptStore, load};
 use crate::StoreError;
 
 /// How many bytes of records are copied at once.
 const BATCH: usize = 1 << 20;
 
-/// A session, or a side chain of one, that is gone on with.
+/// An open session, or an open side chain of one.
 #[derive(Debug)]
 pub struct Session<'s> {
     store: &'s dyn TranscriptStore,
@@ -112,71 +115,114 @@ impl<'s> Session<'s> {
         self.append(vec![Message::new("", change.into())], ids, now).map(drop)
     }
 
-    /// Goes back to an earlier message: the next one follows it, and what came after stays as a branch. A compaction
-    /// is gone back to as a whole: to its summary is to the end of it.
-    pub fn rewind(
+    /// Makes the changes that a verb gives for the messages of the session, all of them or none. Gives the records that
+    /// were written.
+    ///
+    /// ```
+    /// use analects_core::verbs::{self, Target};
+    /// use analects_core::{CountingIds, Message};
+    /// use analects_store::{ChainName, MemoryStore, Session};
+    /// use jiff::Timestamp;
+    ///
+    /// let store = MemoryStore::default();
+    /// let (ids, now) = (&mut CountingIds::default(), Timestamp::UNIX_EPOCH);
+    /// let mut session = Session::open(&store, ChainName::new("project", "talk"))?;
+    /// session.append(vec![Message::user("1", "Hello")], ids, now)?;
+    /// session.apply(|messages| verbs::edit(messages, &Target::message("1"), "Bye"), ids, now)?;
+    /// assert_eq!(session.load()?.messages[0].text(), "Bye");
+    /// # Ok::<(), analects_store::StoreError>(())
+    /// ```
+    pub fn apply(
         &mut self,
-        to: &str,
+        verb: impl FnOnce(&[Message]) -> Result<Vec<Change>, VerbError>,
         ids: &mut dyn Ids,
         now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let found = self.look_up(to)?;
-        let parent = match found.link().kind {
-            LinkKind::Summary | LinkKind::Boundary { .. } => self.end_of_compaction(to)?,
-            _ => to.into(),
-        };
-        let record = Message { parent_id: Some(parent), ..no_change("") };
-        self.append(vec![record], ids, now).map(drop)
+    ) -> Result<Vec<Message>, StoreError> {
+        let outline = Outline::read(self.store, &self.name)?;
+        let changes = verb(&outline.messages).map_err(|error| self.verb_error(error))?;
+        self.record(changes, &outline, ids, now)
     }
 
-    /// Goes back before the first message: what is said next begins anew, and what was said stays as a branch.
-    pub fn rewind_to_start(&mut self, ids: &mut dyn Ids, now: Timestamp) -> Result<(), StoreError> {
-        self.branch(no_change(""), ids, now).map(drop)
+    fn verb_error(&self, error: VerbError) -> StoreError {
+        match error {
+            VerbError::UnknownMessage(id) => self.missing(&id),
+            error => StoreError::Verb { name: self.name.to_string(), error },
+        }
     }
 
-    /// The message that another one follows; `None` if that is the first.
-    pub fn parent(&self, id: &str) -> Result<Option<MessageId>, StoreError> {
-        let names = self.names()?;
-        let tree = Tree::new(names.iter().map(Names::link).collect());
-        let at = tree.position(id).ok_or_else(|| self.missing(id))?;
-        Ok(tree.parent(at).map(|parent| tree.link(parent).id.into()))
-    }
-
-    /// A message, as it was written last.
-    pub fn message(&self, id: &str) -> Result<Message, StoreError> {
-        let mut found = None;
-        self.store.scan_back(&self.name, &mut |row| {
-            let read = row.bytes.map(read_line).unwrap_or_default();
-            found = read.messages.into_iter().rev().find(|message| &*message.id == id);
-            if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        found.ok_or_else(|| self.missing(id))
-    }
-
-    /// Adds a message behind the parent that it names, or, without one, at the beginning; what is said
-    /// next follows it. Its name comes back.
-    pub fn branch(
+    /// Writes changes as records.
+    fn record(
         &mut self,
-        mut message: Message,
+        changes: Vec<Change>,
+        outline: &Outline,
         ids: &mut dyn Ids,
         now: Timestamp,
-    ) -> Result<MessageId, StoreError> {
+    ) -> Result<Vec<Message>, StoreError> {
         let before = self.leaf.clone();
         let mut records = Vec::new();
-        if let Some(parent) = &message.parent_id {
-            self.look_up(parent)?;
-        } else {
-            let start = Session::start(ids, now);
-            message.parent_id = Some(start.id.clone());
-            records.push(start);
-            self.leaf = None;
+        for change in changes {
+            match change.into_record() {
+                Ok(record) => records.push(record),
+                Err(Change::Revise { target, text }) => {
+                    records.push(self.revise(&target, &text, outline)?);
+                }
+                Err(Change::ContinueFrom { parent: Some(parent) }) => {
+                    records.push(Message { parent_id: Some(parent), ..no_change("") });
+                }
+                Err(Change::ContinueFrom { parent: None }) => {
+                    let start = Session::start(ids, now);
+                    let parent_id = Some(start.id.clone());
+                    self.leaf = None;
+                    records.extend([start, Message { parent_id, ..no_change("") }]);
+                }
+                Err(Change::Append(_) | Change::SetHistory { .. }) => {}
+            }
         }
-        records.push(message);
         let placed = self.append(records, ids, now);
         if placed.is_err() {
             self.leaf = before;
         }
-        Ok(placed?.pop().map(|message| message.id).unwrap_or_default())
+        placed
+    }
+
+    /// The record that changes the text of a message, or of the result of a call.
+    fn revise(&self, of: &Target, text: &str, outline: &Outline) -> Result<Message, StoreError> {
+        let target = match &of.call {
+            Some(call) => outline.result_of(call).unwrap_or_else(|| of.message.clone()),
+            None => of.message.clone(),
+        };
+        let message = self.message(&target)?;
+        let content =
+            verbs::edited_content(&message, of.call.as_deref(), text).map_err(|reason| {
+                self.verb_error(VerbError::NotEditable { id: target.clone(), reason })
+            })?;
+        let revision = Revision { target, content: Some(content), ..Revision::default() };
+        Ok(Message::new("", Body::Revision(revision)))
+    }
+
+    /// The message that another one follows; `None` if that is the first.
+    pub fn parent(&self, id: &str) -> Result<Option<MessageId>, StoreError> {
+        let outline = Outline::read(self.store, &self.name)?;
+        let tree = Tree::of(&outline.messages);
+        let at = tree.position(id).ok_or_else(|| self.missing(id))?;
+        Ok(tree.parent(at).map(|parent| tree.link(parent).id.into()))
+    }
+
+    /// A message with its revisions, as it was written last.
+    pub fn message(&self, id: &str) -> Result<Message, StoreError> {
+        let mut found = Vec::new();
+        self.store.scan(&self.name, 0, &mut |row| {
+            let read = row.bytes.map(read_line).unwrap_or_default();
+            let is_it = |message: &Message| match &message.body {
+                Body::Revision(revision) => &*revision.target == id,
+                _ => &*message.id == id,
+            };
+            found.extend(read.messages.into_iter().filter(is_it));
+            ControlFlow::Continue(())
+        })?;
+        let is_message = |message: &Message| !matches!(message.body, Body::Revision(_));
+        let found = verbs::revised(found).into_iter().rfind(is_message);
+        found.ok_or_else(|| self.missing(id))
     }
 
     /// A record that says nothing and follows nobody. What follows it is seen to begin anew on purpose.
@@ -184,66 +230,9 @@ impl<'s> Session<'s> {
         no_change(ids.uuid(now))
     }
 
-    /// Whether a message is hidden already.
-    pub fn is_hidden(&self, id: &str) -> Result<bool, StoreError> {
-        let names = self.names()?;
-        let tree = Tree::new(names.iter().map(Names::link).collect());
-        Ok(tree.position(id).is_some_and(|at| tree.is_hidden(at)))
-    }
-
-    /// Whether a message is the summary or the boundary of a compaction.
-    pub fn is_of_compaction(&self, id: &str) -> Result<bool, StoreError> {
-        let kind =
-            |link: Link<'_>| matches!(link.kind, LinkKind::Summary | LinkKind::Boundary { .. });
-        Ok(kind(self.look_up(id)?.link()))
-    }
-
-    /// Hides a message from now on; its children follow what it followed. Hiding the tombstone, whose
-    /// name comes back, undoes it.
-    pub fn drop_message(
-        &mut self,
-        target: &str,
-        ids: &mut dyn Ids,
-        now: Timestamp,
-    ) -> Result<MessageId, StoreError> {
-        let target_parent = self.look_up(target)?.link().parent.map(MessageId::from);
-        let body = Tombstone { target: target.into(), target_parent };
-        let placed = self.append(vec![Message::new("", Body::Tombstone(body))], ids, now)?;
-        Ok(placed.into_iter().next().map(|message| message.id).unwrap_or_default())
-    }
-
-    /// Shows a message again that was hidden, by hiding whatever hides it. Gives the names of these new tombstones, of
-    /// which there is none if the message was not hidden.
-    pub fn show_message(
-        &mut self,
-        target: &str,
-        ids: &mut dyn Ids,
-        now: Timestamp,
-    ) -> Result<Vec<MessageId>, StoreError> {
-        let names = self.names()?;
-        let tree = Tree::new(names.iter().map(Names::link).collect());
-        let hides = |at: &usize| {
-            let kind = tree.link(*at).kind;
-            matches!(kind, LinkKind::Tombstone { target: hidden, .. } if hidden == target)
-                && !tree.is_hidden(*at)
-        };
-        let tombstones = (0..tree.len()).filter(hides).map(|at| {
-            let Link { id, parent, .. } = tree.link(at);
-            let body = Tombstone { target: id.into(), target_parent: parent.map(MessageId::from) };
-            Message::new("", Body::Tombstone(body))
-        });
-        let tombstones: Vec<Message> = tombstones.collect();
-        if tombstones.is_empty() {
-            return Ok(Vec::new());
-        }
-        let placed = self.append(tombstones, ids, now)?;
-        Ok(placed.into_iter().map(|message| message.id).collect())
-    }
-
     /// Puts a summary in the place of what came before: the summary, its boundary, and what else belongs to
     /// them, all in one and each following the one before. With the boundary goes the state as a whole, so that
-    /// nothing earlier has to be read again. The first follows its own parent, if it has one. Hiding the boundary
-    /// undoes this.
+    /// nothing earlier has to be read again. The first follows its own parent, if it has one.
     pub fn compact(
         &mut self,
         mut made: Vec<Message>,
@@ -261,7 +250,7 @@ impl<'s> Session<'s> {
         self.append(made, ids, now)
     }
 
-    /// Copies the way to a message, or to the last one, into a session of its own, which is gone on with
+    /// Copies the way to a message, or to the last one, into a session of its own, which is continued
     /// independently. The messages keep their names. Of a compaction, all of it is copied.
     pub fn fork(
         &self,
@@ -270,27 +259,28 @@ impl<'s> Session<'s> {
         ids: &mut dyn Ids,
         now: Timestamp,
     ) -> Result<Session<'s>, StoreError> {
-        let at = at.map(|id| self.end_of_compaction(id)).transpose()?;
-        let way = Way::find(self.store, &self.name, at.as_deref())?;
-        let mut copy = Session { store: self.store, name: to, leaf: way.leaf.clone() };
+        let outline = Outline::read(self.store, &self.name)?;
+        let way = verbs::fork(&outline.messages, at).map_err(|error| self.verb_error(error))?;
+        let tree = Tree::of(&outline.messages);
+        let end = match at {
+            Some(id) => tree.position(id).map(|at| verbs::step_end(&outline.messages, at)),
+            None => tree.leaf(None),
+        };
+        let copied = Copied::of(&outline, &way, end);
+        let leaf = end.map(|end| outline.messages[end].id.clone());
+        let mut copy = Session { store: self.store, name: to, leaf: leaf.clone() };
         let mut new = self.store.begin(&copy.name)?;
-        copy.take_over(&mut *new, &self.name, &way.places)?;
-        let mut tombstones: Vec<Message> = way
-            .hidden
-            .into_iter()
-            .map(|(target, target_parent)| {
-                Message::new("", Body::Tombstone(Tombstone { target, target_parent }))
-            })
-            .collect();
+        copy.take_over(&mut *new, &self.name, &copied.records)?;
+        let mut more = copied.tombstones;
         let mut origin = RawMap::new();
         origin.push("session_id", Raw::string(&self.name.session));
-        origin.push("message_id", Raw::string(way.leaf.as_deref().unwrap_or_default()));
-        let mut changes = way.state.snapshot().changes.as_object().unwrap_or_default();
+        origin.push("message_id", Raw::string(leaf.as_deref().unwrap_or_default()));
+        let mut changes = copied.state.snapshot().changes.as_object().unwrap_or_default();
         changes.remove("session_id");
         changes.push("forked_from", origin.to_raw());
         let state = StateChange { changes: changes.to_raw(), is_snapshot: true };
-        tombstones.push(Message::new("", state.into()));
-        let (placed, leaf) = copy.place(tombstones, ids, now);
+        more.push(Message::new("", state.into()));
+        let (placed, leaf) = copy.place(more, ids, now);
         new.append(copy.name.agent.as_deref(), &placed)?;
         new.finish()?;
         copy.leaf = leaf;
@@ -302,16 +292,18 @@ impl<'s> Session<'s> {
         &self,
         new: &mut dyn NewSession,
         from: &ChainName,
-        places: &[(u64, usize)],
+        records: &[CopiedRecord],
     ) -> Result<(), StoreError> {
         let agent = self.name.agent.as_deref();
         let (mut next, mut batch, mut size, mut failed) = (0, Vec::new(), 0, None);
-        self.store.scan(from, places.first().map_or(0, |place| place.0), &mut |row| {
-            let here = places[next..].iter().take_while(|(at, _)| *at == row.at).count();
+        self.store.scan(from, records.first().map_or(0, |record| record.row), &mut |row| {
+            let here = records[next..].iter().take_while(|record| record.row == row.at).count();
             if here > 0 {
                 let read = row.bytes.map(read_line).unwrap_or_default();
-                for (_, nth) in &places[next..next + here] {
-                    batch.extend(read.messages.get(*nth).cloned().map(|m| self.own(m)));
+                for record in &records[next..next + here] {
+                    if let Some(message) = read.messages.get(record.nth) {
+                        batch.push(self.own(message.clone(), record.is_on_way));
+                    }
                 }
                 size += row.bytes.map_or(0, <[u8]>::len);
                 next += here;
@@ -320,9 +312,10 @@ impl<'s> Session<'s> {
                 size = 0;
                 failed = new.append(agent, &std::mem::take(&mut batch)).err();
             }
-            match failed.is_some() || next >= places.len() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
+            if failed.is_some() || next >= records.len() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
             }
         })?;
         match failed {
@@ -331,72 +324,18 @@ impl<'s> Session<'s> {
         }
     }
 
-    fn own(&self, message: Message) -> Message {
-        let (session_id, agent_id) = (self.name.session.clone(), self.name.agent.clone());
-        Message { session_id, agent_id, ..message }
-    }
-
-    /// The names of all records.
-    fn names(&self) -> Result<Vec<Names>, StoreError> {
-        let mut names = Vec::new();
-        self.store.scan(&self.name, 0, &mut |row| {
-            names.extend(names_of(row));
-            ControlFlow::Continue(())
-        })?;
-        Ok(names)
+    /// A copied record. What only tells of the way follows nobody in the copy.
+    fn own(&self, message: Message, is_on_way: bool) -> Message {
+        Message {
+            session_id: self.name.session.clone(),
+            agent_id: self.name.agent.clone(),
+            parent_id: message.parent_id.filter(|_| is_on_way),
+            ..message
+        }
     }
 
     fn missing(&self, id: &str) -> StoreError {
         StoreError::NoMessage { name: self.name.to_string(), id: id.to_string() }
-    }
-
-    /// A compaction from its boundary on, if this is its summary or its boundary: the copies of instructions and the
-    /// files that came with it belong to it.
-    pub fn compaction(&self, id: &str) -> Result<Vec<Message>, StoreError> {
-        let (mut found, mut goes_on) = (Vec::<Message>::new(), false);
-        self.store.scan(&self.name, 0, &mut |row| {
-            for (nth, names) in names_of(row).iter().enumerate() {
-                let link = names.link();
-                let is_boundary = matches!(link.kind, LinkKind::Boundary { summary, .. }
-                    if link.id == id || summary == Some(id));
-                let follows = || link.parent == found.last().map(|last| &*last.id);
-                goes_on = is_boundary || goes_on && follows();
-                let read = row.bytes.filter(|_| goes_on).map(read_line).unwrap_or_default();
-                let message = read.messages.into_iter().nth(nth);
-                let came_along = |message: &Message| {
-                    found.first().is_some_and(|boundary| message.came_with(boundary))
-                };
-                let message = message.filter(|message| is_boundary || came_along(message));
-                goes_on = message.is_some();
-                if is_boundary {
-                    found.clear();
-                }
-                found.extend(message);
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(found)
-    }
-
-    /// The last record of a compaction, if this is its summary or its boundary: at the summary, that would be seen with
-    /// all that it stands for. Any other message stands for itself.
-    fn end_of_compaction(&self, id: &str) -> Result<MessageId, StoreError> {
-        let last = self.compaction(id)?.pop();
-        Ok(last.map_or_else(|| id.into(), |last| last.id))
-    }
-
-    /// The names of a message, which must be there.
-    fn look_up(&self, id: &str) -> Result<Names, StoreError> {
-        let mut found = None;
-        self.store.scan_back(&self.name, &mut |row| {
-            let is_it = |names: &Names| {
-                let link = names.link();
-                link.id == id && !id.is_empty() && link.kind != LinkKind::Progress
-            };
-            found = names_of(row).into_iter().rev().find(is_it);
-            if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        found.ok_or_else(|| self.missing(id))
     }
 }
 
@@ -406,81 +345,49 @@ fn no_change(id: impl Into<MessageId>) -> Message {
     Message::new(id, change.into())
 }
 
-/// The way to a message, by the places of its records.
-struct Way {
-    places: Vec<(u64, usize)>,
-    leaf: Option<MessageId>,
-    /// What is hidden on the way by tombstones that are not on it, and its parents.
-    hidden: Vec<(MessageId, Option<MessageId>)>,
+/// What a copy of a session takes over.
+struct Copied {
+    /// The records, in their order.
+    records: Vec<CopiedRecord>,
+    /// For records that are too long to be copied: these say what came before them.
+    tombstones: Vec<Message>,
     state: analects_core::SessionState,
 }
 
-impl Way {
-    fn find(
-        store: &dyn TranscriptStore,
-        of: &ChainName,
-        at: Option<&str>,
-    ) -> Result<Way, StoreError> {
-        let mut names = Vec::new();
-        let mut places = Vec::new();
-        let mut changes: HashMap<usize, StateChange> = HashMap::new();
-        // Records that are too long to be read, and so to be copied.
-        let mut long = Vec::new();
-        store.scan(of, 0, &mut |row| {
-            for (nth, found) in names_of(row).into_iter().enumerate() {
-                if found.link().kind == LinkKind::State {
-                    let read = row.bytes.map(read_line).unwrap_or_default();
-                    if let Some(Body::State(change)) = read.messages.get(nth).map(|m| &m.body) {
-                        changes.insert(names.len(), change.clone());
-                    }
-                }
-                if row.bytes.is_none() {
-                    long.push(names.len());
-                }
-                names.push(found);
-                places.push((row.at, nth));
+/// A record that is copied.
+struct CopiedRecord {
+    row: u64,
+    nth: usize,
+    /// Whether it is on the way to the last message; else it hides or revises something on it.
+    is_on_way: bool,
+}
+
+impl Copied {
+    fn of(outline: &Outline, positions: &[usize], end: Option<usize>) -> Copied {
+        let tree = Tree::of(&outline.messages);
+        let is_told =
+            |at: usize| matches!(outline.messages[at].body, Body::Tombstone(_) | Body::Revision(_));
+        let way: HashSet<usize> = end.into_iter().flat_map(|end| tree.ancestors(end)).collect();
+        let is_on_way = |at: usize| way.contains(&at) || !is_told(at);
+        let mut state = Rebuilding::default();
+        for message in outline.messages.iter().take(end.map_or(0, |end| end + 1)) {
+            if let Body::State(change) = &message.body {
+                state.change(change);
             }
-            ControlFlow::Continue(())
-        })?;
-        let tree = Tree::new(names.iter().map(Names::link).collect());
-        let leaf = match at {
-            Some(id) => Some(tree.position(id).ok_or_else(|| StoreError::NoMessage {
-                name: of.to_string(),
-                id: id.to_string(),
-            })?),
-            None => tree.leaf(of.agent.as_deref()),
-        };
-        let mut path = leaf.map(|leaf| tree.path(leaf)).unwrap_or_default();
-        // The summary of a compaction may stand beside the way.
-        let summaries: Vec<usize> = path.iter().filter_map(|at| tree.summary_of(*at)).collect();
-        path.extend(summaries);
-        path.sort_unstable();
-        path.dedup();
-        // A tombstone that is hidden itself hides nothing, though what hides it may not be copied.
-        let link = |at: &usize| match (tree.link(*at), tree.is_hidden(*at)) {
-            (link @ Link { kind: LinkKind::Tombstone { .. }, .. }, true) => {
-                Link { kind: LinkKind::State, ..link }
-            }
-            (link, _) => link,
-        };
-        let copied = Tree::new(path.iter().map(link).collect());
-        // A tombstone also says what a record followed that is not copied.
-        let lost = path.iter().enumerate().filter(|(copy, at)| {
-            long.binary_search(at).is_ok() || tree.is_hidden(**at) && !copied.is_hidden(*copy)
-        });
-        let hidden = lost.map(|(_, at)| {
-            let link = tree.link(*at);
-            (link.id.into(), link.parent.map(MessageId::from))
-        });
-        let mut state = analects_core::Rebuilding::default();
-        for change in (0..=leaf.unwrap_or(0)).filter_map(|at| changes.get(&at)) {
-            state.change(change);
         }
-        Ok(Way {
-            hidden: hidden.collect(),
-            leaf: leaf.map(|leaf| tree.link(leaf).id.into()),
-            state: state.finish(),
-            places: path.iter().map(|at| places[*at]).collect(),
-        })
+        let mut records = Vec::new();
+        let mut tombstones = Vec::new();
+        for at in positions {
+            let (row, nth) = outline.places[*at];
+            if outline.long.binary_search(at).is_ok() {
+                let message = &outline.messages[*at];
+                let target_parent = message.parent_id.clone();
+                let body = Tombstone { target: message.id.clone(), target_parent };
+                tombstones.push(Message::new("", Body::Tombstone(body)));
+            } else {
+                records.push(CopiedRecord { row, nth, is_on_way: is_on_way(*at) });
+            }
+        }
+        Copied { records, tombstones, state: state.finish() }
     }
 }

@@ -7,15 +7,15 @@ use analects_client::resolve;
 use analects_core::{Body, Message};
 use analects_runtime::{
     AskOptions, Compacted, Conversation, FileConversation, NotCompacted, Prepared, prepare,
-    undo_compaction,
 };
 use serde::Serialize;
 
 use super::chat::{self, in_words};
+use super::reading;
+use super::verbs::{Place, Verb};
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::turn_options::turn_config;
 use crate::{interrupt, local, ui, writing};
@@ -23,8 +23,8 @@ use crate::{interrupt, local, ui, writing};
 /// Put a summary in the place of the earlier part of a conversation
 ///
 /// A model is asked for the summary, which is printed. From then on the model sees it instead of the messages that
-/// it stands for; the last fifth or so stays as it is. Nothing is deleted: the summary and a boundary are added to
-/// the file or the session, and --undo takes them back.
+/// it stands for; the last fifth or so stays as it is. Nothing is deleted: the summary is added at the end of the
+/// file or the session, and --undo hides it, as drop does.
 ///
 /// A conversation that is longer than the model's window is summarised in pieces. chat does the same by itself when
 /// the context is nearly full; compact_at in the section context of config.toml says when.
@@ -38,7 +38,7 @@ pub struct Args {
     #[arg(value_name = "FILE|SESSION")]
     target: String,
 
-    /// Take the last compaction back, instead of making one
+    /// Undo the last compaction, instead of making one
     #[arg(long, conflicts_with_all = ["model", "agent"])]
     undo: bool,
 
@@ -72,16 +72,18 @@ struct Done<'a> {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let mut surroundings = Surroundings::of_process()?;
     args.connection.allow(&mut surroundings);
-    let path = Path::new(&args.target);
-    let is_file = args.target.ends_with(".md") || path.is_file();
-    if is_file && !path.exists() {
-        return Err(Failure::not_found(format!("{}: not found", args.target)));
+    let place = Place::named(&args.target, &surroundings)?;
+    if args.undo {
+        return undo(&place, &surroundings);
     }
-    let done = match (is_file, args.undo) {
-        (true, true) => undo(&mut open(path, &surroundings)?),
-        (true, false) => args.compact(&surroundings, &mut open(path, &surroundings)?),
-        (false, true) => undo(&mut stored(&args.target, &surroundings)?),
-        (false, false) => args.compact(&surroundings, &mut stored(&args.target, &surroundings)?),
+    let done = match &place {
+        Place::File(path) => {
+            reading::check_is_there(path)?;
+            args.compact(&surroundings, &mut open(path, &surroundings)?)
+        }
+        Place::Session { sessions, name } => {
+            args.compact(&surroundings, &mut chat::open(sessions, name.clone())?)
+        }
     };
     done.map_err(|failure| surroundings.explain(failure))
 }
@@ -93,21 +95,11 @@ fn open(path: &Path, surroundings: &Surroundings) -> Result<FileConversation, Fa
     Ok(conversation)
 }
 
-fn stored(
-    target: &str,
-    surroundings: &Surroundings,
-) -> Result<analects_runtime::StoredConversation, Failure> {
-    let sessions = Sessions::of(surroundings);
-    chat::open(&sessions, sessions.find(Some(target))?)
-}
-
-/// Takes the last compaction of a conversation back.
-pub fn undo(conversation: &mut dyn Conversation) -> Result<(), Failure> {
-    if undo_compaction(conversation)? {
-        ui::remark("the summary is gone, and everything that it stood for is seen again");
-        return Ok(());
-    }
-    Err(Failure::not_found("there is no compaction to take back"))
+/// Undoes the last compaction of a conversation.
+fn undo(place: &Place, surroundings: &Surroundings) -> Result<(), Failure> {
+    place.perform(Verb::UndoCompaction, surroundings)?;
+    ui::remark("the summary is hidden, and the model sees everything that it stood for");
+    Ok(())
 }
 
 impl Args {

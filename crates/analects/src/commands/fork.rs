@@ -2,28 +2,22 @@
 
 use std::path::PathBuf;
 
-use analects_store::{ChainName, OsIds, Session};
-use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{cells, rewind};
+use super::verbs::{Place, fork_file, fork_session};
 use crate::failure::Failure;
-use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::ui;
 
 /// Copy a conversation up to some message into one of its own
 ///
-/// The copy is gone on with independently; the original stays as it is.
+/// You continue the copy independently; the original stays as it is. Tool calls are copied with their results, code
+/// with its output, a summary with its compaction.
 ///
-/// A FILE is copied into a new one, byte for byte up to the cell, with the calls, results and outputs that belong to
-/// that cell, and what takes one of these back later. The path of the new file is printed. No file is written over
-/// without --force.
+/// A FILE is copied into a new one, byte for byte up to the cell. The path of the new file is printed. No file is
+/// overwritten without --force. Of a session, the id of the new one is printed.
 ///
-/// Of a session, the id of the new one is printed. A call whose result comes after the message counts as interrupted
-/// when the conversation is sent.
-///
-/// Before a compaction, its summary does not count, and what it stands for is sent again; that is said.
+/// Before a compaction, its summary does not count, and what it stands for is sent again.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects fork talk.msg.md --at 3 -o other.msg.md
@@ -60,39 +54,31 @@ struct Forked<'a> {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
-    if let Some(path) = cells::file(&args.session) {
-        let (at, output) = (args.at.as_deref(), args.output.as_deref());
-        let copy = cells::fork(path, at, output, args.force, &surroundings);
-        let copy = copy.map_err(|failure| surroundings.explain(failure))?;
-        return match args.json {
-            true => ui::print_json(&serde_json::json!({
+    let at = args.at.as_deref();
+    match Place::named(&args.session, &surroundings)? {
+        Place::File(path) => {
+            let copy = fork_file(&path, at, args.output.as_deref(), args.force, &surroundings);
+            let copy = copy.map_err(|failure| surroundings.explain(failure))?;
+            if !args.json {
+                return ui::print_path(&copy);
+            }
+            ui::print_json(&serde_json::json!({
                 "path": copy.to_string_lossy(), "forked_from": args.session, "at": args.at,
-            })),
-            false => ui::print_path(&copy),
-        };
+            }))
+        }
+        Place::Session { sessions, name } => {
+            if args.output.is_some() || args.force {
+                let session = &args.session;
+                let message =
+                    format!("{session}: a session is copied into the store, not into a file");
+                return Err(Failure::usage(message, "leave out -o and --force"));
+            }
+            let at = at.map(|word| sessions.message(&name, word)).transpose()?;
+            let copy = fork_session(&sessions, &name, at.as_deref())?;
+            if !args.json {
+                return ui::print_line(&copy.session);
+            }
+            ui::print_json(&Forked { session_id: &copy.session, forked_from: &name.session })
+        }
     }
-    if args.output.is_some() || args.force {
-        let message =
-            format!("{}: a session is copied into the store, not into a file", args.session);
-        return Err(Failure::usage(message, "leave out -o and --force"));
-    }
-    let sessions = Sessions::of(&surroundings);
-    let name = sessions.find(Some(&args.session))?;
-    let at = args.at.as_deref().map(|word| sessions.message(&name, word)).transpose()?;
-    let copy = copy(&sessions, &name, at.as_deref())?;
-    match args.json {
-        true => ui::print_json(&Forked { session_id: &copy.session, forked_from: &name.session }),
-        false => ui::print_line(&copy.session),
-    }
-}
-
-/// Copies a session up to a message, or all of it.
-pub fn copy(sessions: &Sessions, name: &ChainName, at: Option<&str>) -> Result<ChainName, Failure> {
-    // A copy belongs where the original does.
-    let copy = ChainName { project: name.project.clone(), ..sessions.new_name() };
-    let session = Session::open(&*sessions.store, name.clone())?;
-    session.fork(at, copy.clone(), &mut OsIds, Timestamp::now())?;
-    let counted = if at.is_some() { sessions.compaction(name)? } else { Vec::new() };
-    rewind::remark_uncounted(sessions, &copy, &counted)?;
-    Ok(copy)
 }

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use analects_core::{Agent, Problem, Severity};
-use analects_formats::msgfile::{self, Cell, CellRole, Document, Kind, MetaKey, Unseen, invoke};
+use analects_core::{Agent, Problem, Severity, Unseen};
+use analects_formats::msgfile::{self, Cell, CellRole, Document, Kind, MetaKey, invoke};
 use analects_runtime::is_askable;
 use analects_store::{StoreError, read_message_file};
 
@@ -22,6 +22,11 @@ pub fn read(path: &Path) -> Result<Document, Failure> {
         }
         _ => error.into(),
     })
+}
+
+/// Refuses a file that is not there, which a verb that changes one must not make.
+pub fn check_is_there(path: &Path) -> Result<(), Failure> {
+    if path.exists() { Ok(()) } else { read(path).map(drop) }
 }
 
 /// The agent that answers unless told otherwise, as `chat` asks; where none can be asked, the one that would be.
@@ -85,12 +90,8 @@ pub fn beginning(cell: Cell<'_>) -> String {
 
 /// Why the model does not see each cell, for people; nothing where it does.
 pub fn marks(document: &Document) -> Vec<String> {
-    let names: Vec<Cell<'_>> = document.cells().collect();
-    let mark = |why: Option<Unseen>| match why {
-        Some(Unseen::Edited(by)) => format!("edited by {}", names[by].name()),
-        why => why.map_or("", unseen_word).to_string(),
-    };
-    msgfile::unseen(document).into_iter().map(mark).collect()
+    let mark = |why: Option<Unseen>| why.map_or("", unseen_word).to_string();
+    msgfile::unseen_cells(document).into_iter().map(mark).collect()
 }
 
 /// Why the model does not see something, for people.

@@ -11,7 +11,7 @@ mod tail;
 
 use clap::Subcommand;
 
-use super::{drop, fork, rewind};
+use super::{drop, fork, restore, rewind};
 use crate::failure::Failure;
 
 /// Look at, go on with and bring in conversations of the transcript store
@@ -38,6 +38,7 @@ enum What {
     Fork(fork::Args),
     Rewind(rewind::Args),
     Drop(drop::Args),
+    Restore(restore::Args),
 }
 
 pub fn run(args: Args) -> Result<(), Failure> {
@@ -53,6 +54,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
         What::Fork(args) => fork::run(&args),
         What::Rewind(args) => rewind::run(&args),
         What::Drop(args) => drop::run(&args),
+        What::Restore(args) => restore::run(&args),
     }
 }
 
@@ -67,6 +69,7 @@ impl Args {
             What::Import(args) => args.json,
             What::Fork(args) => args.json,
             What::Drop(args) => args.json,
+            What::Restore(args) => args.json,
             What::Resume(_) | What::Export(_) | What::Prune(_) | What::Rewind(_) => false,
         }
     }

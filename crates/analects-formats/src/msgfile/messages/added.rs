@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use analects_core::{Body, Ids, Message, MessageId, SessionId};
+use analects_core::{Body, Ids, LinkKind, Message, MessageId, SessionId, Summary, Tree};
 
 use super::cells::CellWriter;
 use super::describe::Style;
 use super::known::{CellsHash, is_partial, may_be_known};
-use super::lookup::{CellNames, messages_of_cells, places};
-use crate::msgfile::attributes::with_ids;
+use super::lookup::{CellMessages, CellNames, messages_of_cells, places};
+use crate::msgfile::cell_edits::with_ids;
 use crate::msgfile::item::{ItemError, ItemErrorKind};
 use crate::msgfile::{
     Cell, CellKind, CellRole, Document, NewCell, Splice, answer_behind, append_all,
@@ -43,6 +43,7 @@ pub fn put_messages(
     new: &[Message],
     ids: &mut dyn Ids,
 ) -> Result<AddedMessages, ItemError> {
+    let new = &with_through(document, session, new);
     let (sealed, named) = with_mentions_sealed(document, session, new)?;
     let made = new_cells(&sealed, session, &named, ids);
     let after = placed(&sealed, &made.cells).apply(sealed.source());
@@ -58,6 +59,56 @@ pub fn put_messages(
         }
     }
     Ok(AddedMessages { splice, kept })
+}
+
+/// The messages in which a compaction is its summary alone, which names the last message that it stands for.
+fn with_through(document: &Document, session: &SessionId, new: &[Message]) -> Vec<Message> {
+    let boundaries = new.iter().filter_map(|message| match &message.body {
+        Body::CompactBoundary(body) => Some((message, body)),
+        _ => None,
+    });
+    let mut compactions = HashMap::new();
+    for (boundary, body) in boundaries {
+        let is_summary = |message: &&Message| {
+            Some(&message.id) == body.summary_id.as_ref()
+                && matches!(message.body, Body::Summary(_))
+        };
+        if let Some(summary) = new.iter().find(is_summary)
+            && let Some(through) = last_before(document, session, body.kept_from.as_ref())
+        {
+            compactions.insert(summary.id.clone(), (boundary.id.clone(), through));
+        }
+    }
+    let is_merged = |message: &Message| compactions.values().any(|(id, _)| *id == message.id);
+    let mut messages = Vec::with_capacity(new.len());
+    for message in new.iter().filter(|message| !is_merged(message)) {
+        let mut message = message.clone();
+        if let Body::Summary(body) = &mut message.body {
+            let through = compactions.get(&message.id).map(|(_, through)| through.clone());
+            *body = Summary { text: body.text.clone(), to: through, ..Summary::default() };
+        }
+        messages.push(message);
+    }
+    messages
+}
+
+/// The last message of the branch of a file that comes before another one, or the last of all.
+fn last_before(
+    document: &Document,
+    session: &SessionId,
+    kept_from: Option<&MessageId>,
+) -> Option<MessageId> {
+    let read = CellMessages::of(document, session);
+    let tree = Tree::of(&read.messages);
+    let mut way = tree.ancestors(tree.leaf(None)?);
+    if let Some(id) = kept_from {
+        way.find(|at| tree.link(*at).id == &**id)?;
+    }
+    let is_said = |at: &usize| {
+        let link = tree.link(*at);
+        link.is_shown() || matches!(link.kind, LinkKind::Boundary { .. })
+    };
+    way.find(is_said).map(|at| read.messages[at].id.clone())
 }
 
 /// The document in which all cells that messages mention have an id, and the messages with these names.
@@ -113,11 +164,10 @@ struct Mention<'a> {
 }
 
 fn mentions(body: &Body) -> Vec<Mention<'_>> {
-    let told = |id| Mention { id, may_be_elsewhere: false, counts: false };
     let counting = |id| Mention { id, may_be_elsewhere: false, counts: true };
     let parent = |id| Mention { id, may_be_elsewhere: true, counts: false };
     match body {
-        Body::Summary(body) => body.from.iter().chain(&body.to).map(told).collect(),
+        Body::Summary(body) => body.to.iter().map(counting).collect(),
         Body::CompactBoundary(body) => {
             body.summary_id.iter().chain(&body.kept_from).map(counting).collect()
         }

@@ -7,7 +7,7 @@ use analects_core::{Ids, Message, SessionId};
 use super::cells::CellWriter;
 use super::known::{CellsHash, is_partial};
 use super::lookup::messages_of_cells;
-use crate::msgfile::attributes::with_numbers;
+use crate::msgfile::cell_edits::with_numbers;
 use crate::msgfile::{Cell, CellKind, Document, Splice, answer_behind, append_answer};
 
 /// How much of what a provider tells of an answer stands in the file.

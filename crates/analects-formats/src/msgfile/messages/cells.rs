@@ -239,7 +239,7 @@ fn event_letter(body: &Body) -> Option<char> {
         Body::Summary(_) => Some('s'),
         Body::Tombstone(_) => Some('t'),
         Body::System(_) => Some('y'),
-        Body::State(_) | Body::Other(_) => Some('x'),
+        Body::Revision(_) | Body::State(_) | Body::Other(_) => Some('x'),
     }
 }
 
@@ -261,6 +261,9 @@ fn event_cell(body: &Body, style: Style) -> Option<NewCell> {
             let Text::Plain(text) = &body.text else { return None };
             let count = body.count.map(|count| count.to_string());
             let cell = output("summary", text);
+            if style != Style::Exact {
+                return Some(with_known(cell, [("through", body.to.as_deref())]));
+            }
             Some(with_known(
                 cell,
                 [

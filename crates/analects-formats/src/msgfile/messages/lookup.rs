@@ -1,14 +1,248 @@
-//! Where the messages of a document are, by their cells.
+//! Which cells say which messages.
 
 use std::collections::{HashMap, HashSet};
 
 use analects_core::verbs::Target;
-use analects_core::{Message, MessageId, SessionId};
+use analects_core::{Body, History, LinkKind, Message, MessageId, SessionId, Tree, Unseen, unseen};
 
-use super::draft::{Draft, close};
+use super::draft::close;
 use super::known::CellsHash;
-use super::read::reader_of;
+use super::read::{Reader, reader_of};
 use crate::msgfile::{Cell, CellKind, CellRole, Document, MetaKey};
+
+/// The messages of a document, and the cells that say them.
+#[derive(Debug)]
+pub struct CellMessages {
+    session: SessionId,
+    /// The messages, in the order of the file.
+    pub messages: Vec<Message>,
+    /// For each message, the place of the cell by which others name it, from 0.
+    pub heads: Vec<usize>,
+    /// For each message, the place of its last cell.
+    last_cells: Vec<usize>,
+    /// For each cell, what it is among the messages.
+    targets: Vec<Option<Target>>,
+    /// For each cell, the message that it is a cell of.
+    owners: Vec<Option<usize>>,
+    /// The last message of each id.
+    by_id: HashMap<MessageId, usize>,
+    /// The cell of each call, by its message and the id that the provider gave the call.
+    calls: HashMap<Target, usize>,
+}
+
+impl CellMessages {
+    /// Reads the messages of a document.
+    pub fn of(document: &Document, session: &SessionId) -> CellMessages {
+        let reader = reader_of(document, session, document.cells());
+        let mut read = CellMessages {
+            session: session.clone(),
+            messages: Vec::new(),
+            heads: Vec::with_capacity(reader.messages.len()),
+            last_cells: Vec::with_capacity(reader.messages.len()),
+            targets: vec![None; document.cells().len()],
+            owners: vec![None; document.cells().len()],
+            by_id: HashMap::with_capacity(reader.messages.len()),
+            calls: HashMap::new(),
+        };
+        for (at, draft) in reader.messages.iter().enumerate() {
+            let cells = draft.parts.iter().chain([&draft.cell]);
+            for cell in cells.clone() {
+                // The boundary of a summary has no cell of its own.
+                if read.owners[cell.at].is_none() {
+                    read.owners[cell.at] = Some(at);
+                    read.targets[cell.at] = Some(Target::message(draft.message.id.clone()));
+                }
+            }
+            read.heads.push(draft.cell.at);
+            read.last_cells.push(cells.map(|cell| cell.at).max().unwrap_or(draft.cell.at));
+            read.by_id.insert(draft.message.id.clone(), at);
+        }
+        read.find_calls(document, &reader);
+        read.messages = reader.finish(None).messages;
+        read
+    }
+
+    /// A call and its results are one target.
+    fn find_calls(&mut self, document: &Document, reader: &Reader<'_>) {
+        let tools = document
+            .cells()
+            .filter(|cell| matches!(cell.role(), CellRole::ToolCall | CellRole::ToolResult));
+        for cell in tools {
+            let name = cell.name();
+            let of_result = name.rsplit_once('.').map(|(call, _)| call);
+            let found = [Some(&*name), of_result].into_iter().flatten().find_map(|name| {
+                let message = reader.owners.get(name)?;
+                Some((&reader.messages[*message].message.id, reader.calls.id_of(name)?))
+            });
+            let Some((message, call)) = found.filter(|_| self.targets[cell.at].is_some()) else {
+                continue;
+            };
+            let target = Target::call(message.clone(), call);
+            if cell.role() == CellRole::ToolCall {
+                self.calls.insert(target.clone(), cell.at);
+            }
+            self.targets[cell.at] = Some(target);
+        }
+    }
+
+    /// The conversation that the messages are read as.
+    pub(crate) fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// What a cell is among the messages: a message, or one call of it; a result stands for its call. `None` for a
+    /// cell that is no part of a message.
+    pub fn target(&self, cell: usize) -> Option<&Target> {
+        self.targets.get(cell)?.as_ref()
+    }
+
+    /// The place of the cell by which others name a message.
+    pub fn head(&self, message: &MessageId) -> Option<usize> {
+        self.by_id.get(message).map(|at| self.heads[*at])
+    }
+
+    /// The place of the last cell of a message.
+    pub(crate) fn last_cell(&self, message: usize) -> usize {
+        self.last_cells[message]
+    }
+
+    /// The place of the cell that says a message, or makes a call.
+    pub fn cell_of(&self, target: &Target) -> Option<usize> {
+        match target.call {
+            Some(_) => self.calls.get(target).copied().or_else(|| self.cells_of(target).next()),
+            None => self.head(&target.message),
+        }
+    }
+
+    /// The places of the cells of a target: of a call, those of the call and of its results.
+    pub(crate) fn cells_of(&self, target: &Target) -> impl Iterator<Item = usize> {
+        let cells = self.targets.iter().enumerate();
+        cells.filter(|(_, it)| it.as_ref() == Some(target)).map(|(at, _)| at)
+    }
+
+    /// The place of the cell whose text changes with a target: of a call, its result.
+    pub(crate) fn text_cell(&self, target: &Target) -> Option<usize> {
+        match target.call {
+            Some(_) => {
+                let call = self.calls.get(target).copied();
+                self.cells_of(target).filter(|at| Some(*at) != call).last()
+            }
+            None => self.head(&target.message),
+        }
+    }
+
+    /// Why the model does not see each cell; `None` where it does, and for cells that say nothing.
+    fn unseen(&self, document: &Document) -> Vec<Option<Unseen>> {
+        let of_messages = unseen(&self.messages);
+        let of_cell = |cell: Cell<'_>| {
+            let message = self.owners[cell.at]?;
+            of_messages[message].filter(|_| says_something(cell))
+        };
+        document.cells().map(of_cell).collect()
+    }
+}
+
+/// Whether a cell says something that a model could read.
+fn says_something(cell: Cell<'_>) -> bool {
+    match cell.role() {
+        CellRole::AgentDefinition
+        | CellRole::Details
+        | CellRole::Progress
+        | CellRole::Tombstone
+        | CellRole::CompactBoundary => false,
+        CellRole::User
+        | CellRole::Code
+        | CellRole::Raw
+        | CellRole::UserBlock
+        | CellRole::Reply
+        | CellRole::Thinking
+        | CellRole::ToolCall
+        | CellRole::ToolResult
+        | CellRole::CodeOutput
+        | CellRole::System
+        | CellRole::Summary
+        | CellRole::Attachment
+        | CellRole::Notification
+        | CellRole::Block => !cell.is_rewind_mark(),
+    }
+}
+
+/// For each cell of a file that says something, why the model does not see it; `None` where it does, and for cells
+/// that are no messages.
+///
+/// ```
+/// use analects_core::Unseen;
+/// use analects_formats::msgfile;
+///
+/// let file = "# %%\n\none\n\n# %% [^2]\n\n[^2]: [markdown] history=none\n\ntwo\n";
+/// let document = msgfile::decode(file);
+/// assert_eq!(msgfile::unseen_cells(&document), [None, Some(Unseen::Hidden)]);
+/// ```
+pub fn unseen_cells(document: &Document) -> Vec<Option<Unseen>> {
+    // To find the branch, all messages are read; in most files there is no need for it.
+    if !document.cells().any(may_hide) {
+        return vec![None; document.cells().len()];
+    }
+    CellMessages::of(document, &SessionId::default()).unseen(document)
+}
+
+/// Whether a cell may keep itself or another from the model. What holds JSON may say anything.
+fn may_hide(cell: Cell<'_>) -> bool {
+    let is_key = |key: MetaKey| {
+        matches!(
+            key,
+            MetaKey::History
+                | MetaKey::Parent
+                | MetaKey::Through
+                | MetaKey::AgentId
+                | MetaKey::Error
+                | MetaKey::Json
+        )
+    };
+    matches!(cell.role(), CellRole::Tombstone | CellRole::CompactBoundary | CellRole::Details)
+        || cell.attribute_refs().any(|attribute| attribute.key().is_some_and(is_key))
+}
+
+/// A message of a file, and where it is.
+#[derive(Debug, Clone)]
+pub struct Step<'a> {
+    /// The cell by which others name it.
+    pub cell: Cell<'a>,
+    /// What it says.
+    pub message: Message,
+}
+
+/// The messages of the branch that a file is on, the last one first: those that are not hidden, also where
+/// a summary stands for them.
+///
+/// ```
+/// use analects_formats::msgfile;
+///
+/// let file = "# %%\n\none\n\n# %% [^2]\n\n[^2]: [markdown] history=none\n\ntwo\n\n# %%\n\nthree\n";
+/// let document = msgfile::decode(file);
+/// let texts = msgfile::current_branch(&document).into_iter().map(|step| step.message.text());
+/// assert_eq!(texts.collect::<Vec<_>>(), ["three", "one"]);
+/// ```
+pub fn current_branch(document: &Document) -> Vec<Step<'_>> {
+    let mut read = CellMessages::of(document, &SessionId::default());
+    let tree = Tree::of(&read.messages);
+    let is_there = |at: &usize| {
+        let link = tree.link(*at);
+        // A boundary does what it does whether or not it is seen.
+        let is_boundary = matches!(link.kind, LinkKind::Boundary { .. });
+        let is_seen = link.is_shown() && read.messages[*at].history != History::Exclude;
+        (is_seen || is_boundary) && !tree.is_hidden(*at)
+    };
+    let way = tree.leaf(None).into_iter().flat_map(|leaf| tree.ancestors(leaf));
+    let way: Vec<usize> = way.filter(is_there).collect();
+    let mut steps = Vec::with_capacity(way.len());
+    for at in way {
+        let nothing = Message::new("", Body::Other(analects_core::Other::default()));
+        let message = std::mem::replace(&mut read.messages[at], nothing);
+        steps.push(Step { cell: Cell { document, at: read.heads[at] }, message });
+    }
+    steps
+}
 
 /// What the messages and the calls of a document are called in it.
 #[derive(Debug, Default)]
@@ -28,41 +262,10 @@ impl CellNames {
     }
 }
 
-/// What each cell is among the messages: a message, or one call of it; a result stands for its call. `None` for a
-/// cell that is no part of a message.
-pub fn cell_targets(document: &Document, session: &SessionId) -> Vec<Option<Target>> {
-    let reader = reader_of(document, session, document.cells());
-    let mut targets = vec![None; document.cells().len()];
-    for draft in &reader.messages {
-        for cell in draft.parts.iter().chain([&draft.cell]) {
-            targets[cell.at] = Some(Target::message(draft.message.id.clone()));
-        }
-    }
-    for cell in document.cells().filter(|cell| cell.type_word() == "tool") {
-        let name = cell.name();
-        let of_result = name.rsplit_once('.').map(|(call, _)| call);
-        let found = [Some(&*name), of_result].into_iter().flatten().find_map(|name| {
-            let message = reader.owners.get(name)?;
-            Some((&reader.messages[*message].message.id, reader.calls.id_of(name)?))
-        });
-        if let Some((message, call)) = found.filter(|_| targets[cell.at].is_some()) {
-            targets[cell.at] = Some(Target::call(message.clone(), call));
-        }
-    }
-    targets
-}
-
 /// The place of the first cell of each message, from 0. Of messages of one id, the last counts.
 pub(crate) fn places(document: &Document, session: &SessionId) -> HashMap<MessageId, usize> {
     let drafts = reader_of(document, session, document.cells()).messages.into_iter();
-    drafts.map(|draft| (draft.message.id, draft.cell.ordinal() - 1)).collect()
-}
-
-/// The messages of a document, and the place of the first cell of each, from 0.
-pub(crate) fn placed_messages(document: &Document) -> (Vec<Message>, Vec<usize>) {
-    let reader = reader_of(document, &SessionId::default(), document.cells());
-    let places = reader.messages.iter().map(|draft| draft.cell.ordinal() - 1).collect();
-    (reader.finish(None).messages, places)
+    drafts.map(|draft| (draft.message.id, draft.cell.at)).collect()
 }
 
 /// The places of the cells of side chains, from 0: of their messages, and of all that is a part of these.
@@ -72,15 +275,8 @@ pub(crate) fn side_places(document: &Document) -> HashSet<usize> {
         return HashSet::new();
     }
     let reader = reader_of(document, &SessionId::default(), document.cells());
-    let is_side = |draft: &Draft<'_>| draft.message.agent_id.is_some();
-    let firsts: HashMap<usize, bool> =
-        reader.messages.iter().map(|draft| (draft.cell.ordinal() - 1, is_side(draft))).collect();
-    let of_owner =
-        |name: &str| reader.owners.get(name).is_some_and(|at| is_side(&reader.messages[*at]));
-    let cells = document.cells().enumerate();
-    let sides = cells
-        .filter(|(at, cell)| firsts.get(at).copied().unwrap_or_else(|| of_owner(&cell.name())));
-    sides.map(|(at, _)| at).collect()
+    let sides = reader.messages.iter().filter(|draft| draft.message.agent_id.is_some());
+    sides.flat_map(|draft| draft.parts.iter().chain([&draft.cell])).map(|cell| cell.at).collect()
 }
 
 /// Whether a cell holds a whole message, which may be in a side chain.

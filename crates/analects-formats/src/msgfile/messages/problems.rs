@@ -159,7 +159,7 @@ fn is_plain_key(key: MetaKey) -> bool {
 /// The names that a cell mentions, in its attributes and in its own name.
 pub(crate) fn mentioned_by(cell: Cell<'_>) -> Vec<&str> {
     let attributes = MENTIONING_KEYS.into_iter().filter_map(|key| cell.get(key));
-    let mut names: Vec<&str> = attributes.chain(cell.attribute("edit_of")).collect();
+    let mut names: Vec<&str> = attributes.collect();
     let mut name = cell.id().unwrap_or_default();
     while let Some((longer, _)) = name.rsplit_once(['.', '-']) {
         names.push(longer);

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use analects_core::{
     Assistant, Attachment, AttachmentKind, Block, Body, CompactBoundary, CompactTrigger, Content,
     History, Json, LineIndex, Message, MessageId, Notification, Other, Problem, Progress, Raw,
-    SessionId, Severity, Summary, System, Text, Tombstone, User, UserSource,
+    SessionId, Severity, StateChange, Summary, System, Text, Tombstone, User, UserSource,
 };
 
 use super::blocks::{self, Calls};
@@ -54,6 +54,8 @@ pub(super) struct Reader<'a> {
     session: SessionId,
     names: Names,
     pub(super) messages: Vec<Draft<'a>>,
+    /// The message that each follows, where that is in the file.
+    parents: Vec<Option<usize>>,
     /// Which message a cell belongs to.
     pub(super) owners: HashMap<Cow<'a, str>, usize>,
     last: Last,
@@ -68,6 +70,35 @@ pub(super) struct Reader<'a> {
     models: HashMap<String, String>,
     details: Details,
     problems: Vec<Problem>,
+}
+
+/// Whom a message follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Follows {
+    Nobody,
+    /// The message at this place.
+    Message(usize),
+    /// A message that is not in the file.
+    Elsewhere(MessageId),
+}
+
+impl Follows {
+    fn of(place: Option<usize>) -> Follows {
+        place.map_or(Follows::Nobody, Follows::Message)
+    }
+
+    fn place(&self) -> Option<usize> {
+        match self {
+            Follows::Message(place) => Some(*place),
+            Follows::Nobody | Follows::Elsewhere(_) => None,
+        }
+    }
+}
+
+/// A message that says nothing in its cell.
+fn bare<'a>(message: Message, read: &Read<'a>) -> Draft<'a> {
+    let (name, cell) = (read.name.clone(), read.cell);
+    Draft { message, name, cell, parts: Vec::new(), blocks: Vec::new(), shape: None, open: false }
 }
 
 /// The last message of each chain.
@@ -100,6 +131,7 @@ impl<'a> Reader<'a> {
             names: Names::of(&session),
             session,
             messages: Vec::with_capacity(cells),
+            parents: Vec::with_capacity(cells),
             owners: HashMap::with_capacity(cells),
             last: Last::default(),
             calls: Calls::default(),
@@ -132,6 +164,9 @@ impl<'a> Reader<'a> {
             let problem = Problem::warning("pending-output", text);
             let problem = problem.hint("until then nothing is sent in its place");
             return self.report(&read, problem.with(Severity::Hint));
+        }
+        if read.cell.is_rewind_mark() {
+            return self.mark(&read);
         }
         if let Some(owner) = self.owner(&read) {
             return self.part(&read, owner);
@@ -244,9 +279,12 @@ impl<'a> Reader<'a> {
         if matches!(message.body, Body::Attachment(_)) {
             message.author = read.get(MetaKey::Author).map(str::to_string);
         }
-        if read.role() == CellRole::ToolResult && read.get(MetaKey::History).is_none() {
-            // A call's history governs its results.
-            message.history = self.history_of_call(&read.name);
+        if read.role() == CellRole::ToolResult {
+            // A call's history governs its results: they are not seen without it.
+            let of_call = self.history_of_call(&read.name);
+            if of_call == History::Exclude || read.get(MetaKey::History).is_none() {
+                message.history = of_call;
+            }
         }
         let mut draft = Draft {
             message,
@@ -354,24 +392,101 @@ impl<'a> Reader<'a> {
 
     /// Gives a message its names and its place in its chain.
     fn place(&mut self, read: &Read<'a>, mut draft: Draft<'a>) {
-        let parent = draft.open.then(|| self.parent(read, draft.message.agent_id.as_ref()));
-        let (at, message) = (self.messages.len(), &mut draft.message);
+        let follows = self.follows(read, &draft);
+        let at = self.messages.len();
         // Of two cells with one id, the first is the one that others mean.
         let is_first = match self.owners.entry(read.name.clone()) {
             Entry::Vacant(entry) => *entry.insert(at) == at,
             Entry::Occupied(_) => false,
         };
-        if let Some(parent) = parent {
+        if draft.open {
             let session = read.get(MetaKey::SessionId).map(SessionId::from);
-            message.session_id = session.unwrap_or_else(|| self.session.clone());
             let id = read.get(MetaKey::Uuid).map(MessageId::from);
-            message.id = id.unwrap_or_else(|| self.derived_id(read, is_first));
-            message.parent_id = parent;
+            draft.message.session_id = session.unwrap_or_else(|| self.session.clone());
+            draft.message.id = id.unwrap_or_else(|| self.derived_id(read, is_first));
+            draft.message.parent_id = match &follows {
+                Follows::Nobody => None,
+                Follows::Message(parent) => Some(self.messages[*parent].message.id.clone()),
+                Follows::Elsewhere(parent) => Some(parent.clone()),
+            };
         }
-        if !matches!(message.body, Body::Progress(_)) {
-            self.last.set(message.agent_id.as_ref(), at);
+        let through = read.cell.through().filter(|_| draft.open);
+        self.push(draft, follows.place());
+        if let Some(through) = through {
+            self.boundary(read, at, through, is_first);
         }
+    }
+
+    fn push(&mut self, draft: Draft<'a>, parent: Option<usize>) {
+        if !matches!(draft.message.body, Body::Progress(_)) {
+            self.last.set(draft.message.agent_id.as_ref(), self.messages.len());
+        }
+        self.parents.push(parent);
         self.messages.push(draft);
+    }
+
+    /// The boundary of a summary that stands for what comes before it, up to a cell. It has no cell of its own, and
+    /// whoever follows the summary follows it.
+    fn boundary(&mut self, read: &Read<'a>, summary: usize, through: &str, is_first: bool) {
+        let Some(kept_from) = self.first_behind(through, summary) else {
+            let text = format!("no cell {through} comes before this summary on its branch");
+            let problem = Problem::error("unknown-through", text);
+            self.report(read, problem.hint("the summary is ignored, and everything is seen"));
+            self.messages[summary].message.history = History::Exclude;
+            return;
+        };
+        let stands = &self.messages[summary].message;
+        let body = CompactBoundary {
+            summary_id: Some(stands.id.clone()),
+            kept_from: kept_from.map(|at| self.messages[at].message.id.clone()),
+            ..CompactBoundary::default()
+        };
+        let id = self.names.derived_id(&format!("{}#boundary", stands.id));
+        let message = Message {
+            parent_id: Some(stands.id.clone()),
+            session_id: stands.session_id.clone(),
+            agent_id: stands.agent_id.clone(),
+            created_at: stands.created_at,
+            ..Message::new(id, Body::CompactBoundary(body))
+        };
+        if is_first {
+            self.owners.insert(read.name.clone(), self.messages.len());
+        }
+        self.push(bare(message, read), Some(summary));
+    }
+
+    /// The message behind that of a cell on the way to the summary at this place: inside `None` if that is the summary
+    /// itself. `None` if the cell is not on the way.
+    fn first_behind(&self, cell: &str, summary: usize) -> Option<Option<usize>> {
+        let wanted = *self.owners.get(cell)?;
+        let mut behind = summary;
+        while let Some(parent) = self.parents[behind] {
+            if parent == wanted {
+                return Some((behind != summary).then_some(behind));
+            }
+            behind = parent;
+        }
+        None
+    }
+
+    /// An empty cell that says whom the next message follows: a record without words, as sessions have it.
+    fn mark(&mut self, read: &Read<'a>) {
+        let nothing = || StateChange { changes: Raw::empty_object(), is_snapshot: false };
+        let mut message = Message::new(self.derived_id(read, true), nothing().into());
+        message.session_id = self.session.clone();
+        let follows = self.parent(read, None);
+        if let Some(parent) = follows.place() {
+            message.parent_id = Some(self.messages[parent].message.id.clone());
+        } else {
+            // What follows nobody on purpose follows a record that does.
+            let mut start = message.clone();
+            start.id = self.names.derived_id(&format!("{}#start", message.id));
+            message.parent_id = Some(start.id.clone());
+            self.push(bare(start, read), None);
+        }
+        let parent = follows.place().or(self.messages.len().checked_sub(1));
+        self.owners.entry(read.name.clone()).or_insert(self.messages.len());
+        self.push(bare(message, read), parent);
     }
 
     /// The name of a message whose cell gives it none. A cell without id, and a second cell of the
@@ -386,15 +501,29 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn parent(&mut self, read: &Read<'_>, chain: Option<&String>) -> Option<MessageId> {
-        let usual = self.last.of(chain).map(|last| self.messages[last].message.id.clone());
+    /// Whom a message follows. One that is JSON says it itself.
+    fn follows(&mut self, read: &Read<'_>, draft: &Draft<'_>) -> Follows {
+        let chain = draft.message.agent_id.as_ref();
+        if draft.open {
+            return self.parent(read, chain);
+        }
+        let last = self.last.of(chain);
+        let id = last.map(|last| &self.messages[last].message.id);
+        if id.is_some() && id == draft.message.parent_id.as_ref() {
+            return Follows::of(last);
+        }
+        Follows::Nobody
+    }
+
+    fn parent(&mut self, read: &Read<'_>, chain: Option<&String>) -> Follows {
+        let usual = Follows::of(self.last.of(chain));
         match read.cell.parent() {
             None => usual,
-            Some("") => None,
+            Some("") => Follows::Nobody,
             Some(parent) => match self.owners.get(parent) {
-                Some(owner) => Some(self.messages[*owner].message.id.clone()),
+                Some(owner) => Follows::Message(*owner),
                 // What came from elsewhere may well have a parent that is not here.
-                None if read.get(MetaKey::Uuid).is_some() => Some(MessageId::from(parent)),
+                None if read.get(MetaKey::Uuid).is_some() => Follows::Elsewhere(parent.into()),
                 None => {
                     let text =
                         format!("there is no earlier cell {parent} that could be the parent");

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 
 use analects_core::{
-    Assistant, Block, Body, Content, History, Ids, Message, MessageId, Raw, RawMap, Text,
-    ToolResult, ToolUse, Tree, User,
+    Assistant, Block, Body, Content, History, Ids, LinkKind, Message, MessageId, Raw, RawMap, Text,
+    ToolResult, ToolUse, Tree, User, verbs,
 };
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use super::blocks::is_opaque;
 use super::cells::CellWriter;
 use super::describe::Style;
 use super::encode::push_cell;
+use crate::msgfile::NewCell;
 
 /// How much of a conversation a readable file leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -66,7 +67,9 @@ impl fmt::Display for LeftBehind {
 /// assert!(left_behind.is_empty());
 /// ```
 pub fn encode_readable(conversation: &[Message], ids: &mut dyn Ids) -> (Vec<u8>, LeftBehind) {
+    let conversation = &verbs::revised(conversation.to_vec());
     let tree = Tree::of(conversation);
+    let mut compactions = compactions(&tree);
     let mut file = ReadableFile {
         writer: CellWriter::new(ids, Style::Usual),
         text: String::new(),
@@ -76,13 +79,58 @@ pub fn encode_readable(conversation: &[Message], ids: &mut dyn Ids) -> (Vec<u8>,
     };
     let mut left_behind = LeftBehind::default();
     for (at, message) in conversation.iter().enumerate() {
+        if let Some(summary) = compactions.summaries.get(&at) {
+            file.take_place(at, *summary, message);
+            continue;
+        }
         let Some(mut readable) = readable(message, &mut left_behind) else { continue };
         if tree.is_hidden(at) {
             readable.history = History::Exclude;
         }
+        if let Body::Summary(summary) = &mut readable.body {
+            let kept_from = compactions.kept_from.get(&at);
+            summary.to = kept_from.and_then(|kept| file.last_before(&tree, *kept));
+            if summary.to.is_none() {
+                compactions.summaries.retain(|_, summary| *summary != at);
+            }
+        }
         file.message(at, &tree, readable);
     }
+    file.mark_leaf(&tree);
     (file.text.into_bytes(), left_behind)
+}
+
+/// The compactions that one summary cell can say.
+#[derive(Debug, Default)]
+struct Compactions {
+    /// The summary of each boundary.
+    summaries: HashMap<usize, usize>,
+    /// For each of these summaries, the first message that is kept, or the summary itself.
+    kept_from: HashMap<usize, usize>,
+}
+
+/// A summary says a compaction if its boundary stands behind it, with nothing between them that anybody said.
+fn compactions(tree: &Tree<'_>) -> Compactions {
+    let mut found = Compactions::default();
+    for boundary in 0..tree.len() {
+        let LinkKind::Boundary { kept_from, .. } = tree.link(boundary).kind else { continue };
+        if tree.is_hidden(boundary) {
+            continue;
+        }
+        let mut way = tree.ancestors(boundary).skip(1);
+        let before = way.find(|at| tree.link(*at).is_shown());
+        let Some(summary) = tree.summary_of(boundary).filter(|summary| Some(*summary) == before)
+        else {
+            continue;
+        };
+        let is_new = !found.kept_from.contains_key(&summary) && !tree.is_hidden(summary);
+        let kept = kept_from.and_then(|id| way.find(|at| tree.link(*at).id == id));
+        if is_new && tree.link(summary).kind == LinkKind::Summary {
+            found.summaries.insert(boundary, summary);
+            found.kept_from.insert(summary, kept.unwrap_or(summary));
+        }
+    }
+    found
 }
 
 /// A file in the making.
@@ -98,6 +146,33 @@ struct ReadableFile<'a> {
 }
 
 impl ReadableFile<'_> {
+    /// Notes that a message is said by the cells of another one.
+    fn take_place(&mut self, at: usize, of: usize, message: &Message) {
+        self.names[at] = self.names[of].clone();
+        self.last.insert(message.agent_id.clone(), at);
+        if let Some(name) = self.names[at].clone() {
+            self.by_id.insert(message.id.clone(), name);
+        }
+    }
+
+    /// The id of the last message in the file before another one.
+    fn last_before(&self, tree: &Tree<'_>, at: usize) -> Option<MessageId> {
+        let before = tree.ancestors(at).skip(1).find(|at| self.names[*at].is_some())?;
+        Some(tree.link(before).id.into())
+    }
+
+    /// Where the conversation does not go on behind its last message, an empty cell says so.
+    fn mark_leaf(&mut self, tree: &Tree<'_>) {
+        let Some(leaf) = tree.leaf(None) else { return };
+        let last = tree.ancestors(leaf).find(|at| self.names[*at].is_some());
+        if last == self.last.get(&None).copied() {
+            return;
+        }
+        let name = last.and_then(|last| self.names[last].clone()).unwrap_or_default();
+        let id = (self.writer.number + 1).to_string();
+        push_cell(&mut self.text, &NewCell::message(id, "").with("parent", name));
+    }
+
     fn message(&mut self, at: usize, tree: &Tree<'_>, mut message: Message) {
         self.name_cells(&mut message.body);
         let mut cells = self.writer.cells(&message);
@@ -126,10 +201,7 @@ impl ReadableFile<'_> {
             *id = name.map(|name| MessageId::from(name.as_str()));
         };
         match body {
-            Body::Summary(body) => {
-                rename(&mut body.from);
-                rename(&mut body.to);
-            }
+            Body::Summary(body) => rename(&mut body.to),
             Body::CompactBoundary(body) => {
                 rename(&mut body.summary_id);
                 rename(&mut body.kept_from);
@@ -217,7 +289,11 @@ fn readable_body(body: &Body, left_behind: &mut LeftBehind) -> Option<Body> {
             (!body.text.is_empty()).then_some(Body::Summary(body))
         }
         Body::CompactBoundary(_) => Some(body.clone()),
-        Body::Progress(_) | Body::Tombstone(_) | Body::State(_) | Body::Other(_) => None,
+        Body::Progress(_)
+        | Body::Tombstone(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_) => None,
     }
 }
 

@@ -2,13 +2,12 @@
 
 use analects_core::{
     Assistant, Attachment, AttachmentKind, Block, Content, History, Json, Message, Raw, RawMap,
-    RedactedThinking, SessionId, Text, Thinking, TokenUsage, ToolResult, ToolUse, User,
+    RedactedThinking, SessionId, Text, Thinking, TokenUsage, ToolResult, ToolUse, Unseen, User,
+    verbs,
 };
 
 use super::*;
-use crate::msgfile::{
-    AnswerDetail, Unseen, hide, put_answer, put_messages, reveal, set_attributes, unseen,
-};
+use crate::msgfile::{AnswerDetail, put_answer, put_messages, unseen_cells};
 
 fn thought(text: &str) -> Block {
     let signature = Some("c2VhbA==".into());
@@ -133,13 +132,12 @@ fn an_answer_is_hidden_and_shown_with_its_thoughts() {
         &said(vec![thought("Hm."), call("c1"), Block::from_text("So.")]),
     );
     for at in [1, 3] {
-        let hidden = set_attributes(&document, &hide(&document, at)).unwrap();
-        let hidden = document.with_source(hidden);
-        let marks = unseen(&hidden);
+        let hidden = changed(&document, at, verbs::drop);
+        let marks = unseen_cells(&hidden);
         assert_eq!(marks[1..4], [Some(Unseen::Hidden); 3], "{at}");
         assert_eq!(hidden.unanswered()[0].name(), "1");
-        let shown = set_attributes(&hidden, &reveal(&hidden, 3)).unwrap();
-        let read = messages(&document.with_source(shown), &SessionId::default()).messages;
+        let shown = changed(&hidden, 3, verbs::restore);
+        let read = messages(&shown, &SessionId::default()).messages;
         assert_eq!(read.len(), 2, "{read:#?}");
         assert_eq!(read[1].history, History::Include);
     }

@@ -1,14 +1,15 @@
 //! From the last record backward, from parent to parent, as far as the model sees.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use analects_core::{
-    Json, Link, LinkKind, Message, MessageId, Problem, Raw, Rebuilding, SessionId, StateChange,
+    History, Json, Link, LinkKind, Message, MessageId, Problem, Raw, Rebuilding, SessionId,
+    StateChange,
 };
 use analects_formats::transcript::{Envelope, Names, read_line};
 
-use super::{Loaded, place, too_long};
+use super::{Loaded, place, too_long, with_revisions};
 use crate::StoreError;
 use crate::sessions::{ChainName, Row, TranscriptStore};
 
@@ -83,6 +84,9 @@ pub(super) struct Walk<'w> {
     steps: Vec<Step>,
     /// Names whose nearest record before is hidden.
     hidden: HashSet<String>,
+    /// Revisions, the last one first, and whether the last of a message says that it is hidden.
+    revisions: Vec<Step>,
+    excluded: HashMap<String, bool>,
     boundary: Option<Boundary>,
     summary: Option<Step>,
     /// The step from which on messages are kept before the boundary.
@@ -183,7 +187,17 @@ impl Walk<'_> {
         if let (LinkKind::Tombstone { target, .. }, false) = (link.kind, is_hidden) {
             self.hidden.insert(target.to_string());
         }
-        self.meet_summary(&names, bytes, place, is_hidden);
+        let revised = self.excluded.remove(link.id).filter(|_| !link.id.is_empty());
+        let is_excluded = revised.unwrap_or(link.is_excluded);
+        if let (LinkKind::Revision { target, history }, false) = (link.kind, is_hidden) {
+            if let Some(history) = history {
+                let is_excluded = history == History::Exclude;
+                self.excluded.entry(target.to_string()).or_insert(is_excluded);
+            }
+            let (names, text) = (names.clone(), bytes.map(Box::from));
+            self.revisions.push(Step { names, text, place, is_earlier: false });
+        }
+        self.meet_summary(&names, bytes, place, is_hidden || is_excluded);
         let is_next = match &self.wanted {
             Wanted::Leaf => link.agent == self.agent && link.can_be_leaf(),
             Wanted::Parent(id) => *id == link.id,
@@ -301,6 +315,10 @@ impl Walk<'_> {
         for step in steps {
             loaded.messages.extend(step.read(&mut self.problems));
         }
+        let revisions = self.revisions.iter().rev();
+        let revisions: Vec<Message> =
+            revisions.filter_map(|step| step.read(&mut self.problems)).collect();
+        loaded.messages = with_revisions(loaded.messages, revisions);
         loaded.problems = self.problems;
         Some(loaded)
     }

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use analects_core::{History, Link, Message};
-use analects_formats::msgfile::Unseen;
+use analects_core::{History, Link, Message, Unseen};
 use analects_formats::transcript::read_line;
 
 use super::Loaded;

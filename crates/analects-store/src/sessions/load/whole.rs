@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use analects_core::{Body, Link, Message, Problem, Rebuilding, StateChange, Tree};
 use analects_formats::transcript::{Envelope, Names, read_line};
 
-use super::{Loaded, place, too_long};
+use super::{Loaded, place, too_long, with_revisions};
 use crate::StoreError;
 use crate::sessions::{ChainName, Row, TranscriptStore};
 
@@ -30,8 +30,9 @@ pub(super) fn load(
     let findings = tree.findings().iter().chain(&effective.findings);
     let mut problems = all.problems;
     problems.extend(findings.map(|finding| finding.problem.clone()));
+    let messages = read(store, of, &all.places, &effective.positions)?;
     Ok(Loaded {
-        messages: read(store, of, &all.places, &effective.positions)?,
+        messages: with_revisions(messages, all.revisions),
         leaf: leaf.map(name),
         boundary: read(store, of, &all.places, effective.boundary.as_slice())?.pop(),
         state: all.state.finish(),
@@ -49,6 +50,7 @@ struct All {
     names: Vec<Names>,
     /// The row, and which of the records in it.
     places: Vec<(u64, usize)>,
+    revisions: Vec<Message>,
     state: Rebuilding,
     problems: Vec<Problem>,
 }
@@ -69,10 +71,11 @@ impl All {
         {
             self.names.push(head.names());
             self.places.push((row.at, 0));
-            // A change of state is short, and told by the names of nothing else.
-            let is_state = head.type_name() == "state";
-            let message = text.filter(|_| is_state).and_then(|_| first(bytes));
+            // What a change of state or a revision says is told by the names of nothing else.
+            let is_change = matches!(&*head.type_name(), "state" | "revision");
+            let message = text.filter(|_| is_change).and_then(|_| first(bytes));
             self.meet_state(message.as_ref(), head.string("session_id").as_deref());
+            self.meet_revision(message);
             return;
         }
         let read = read_line(bytes);
@@ -81,7 +84,13 @@ impl All {
             self.names.push(Names::of(&Link::of(message)));
             self.places.push((row.at, nth));
             self.meet_state(Some(message), Some(&message.session_id));
+            self.meet_revision(Some(message.clone()));
         }
+    }
+
+    fn meet_revision(&mut self, message: Option<Message>) {
+        let is_revision = |message: &Message| matches!(message.body, Body::Revision(_));
+        self.revisions.extend(message.filter(is_revision));
     }
 
     fn meet_state(&mut self, message: Option<&Message>, session: Option<&str>) {

@@ -14,7 +14,7 @@ use super::asking::{ProblemSource, report_problems};
 use super::call::{Call, Said, tell_notes};
 use super::in_file::{not_opened, nothing_to_ask};
 use super::in_store;
-use crate::commands::cells;
+use crate::commands::verbs;
 use crate::failure::Failure;
 use crate::{journal, outgoing, pictures, ui, writing};
 
@@ -27,7 +27,7 @@ pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> 
     allowed.add(&said.pictures);
     conversation.allow_pictures(allowed);
     let chosen = call.args.choose(path, &conversation)?;
-    cells::remark_chosen(path, conversation.document(), call.args);
+    verbs::remark_chosen(path, conversation.document(), call.args);
     let options = call.options(said, chosen);
     let mut prepared = match call.queue().prepare(&mut conversation, &options) {
         Ok(Some(prepared)) => prepared,

@@ -15,7 +15,7 @@ use super::asking::{ProblemSource, ask};
 use super::broken::{broken_cell, if_it_broke_off, to_ask_again};
 use super::call::{Call, Said, left_waiting};
 use super::dry_run;
-use crate::commands::{cells, set};
+use crate::commands::{set, verbs};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::ways::PROMPT_IS_KEPT;
@@ -113,7 +113,7 @@ fn write(
         let conversation = prepared.conversation_mut();
         conversation.try_edit(|document| set::default_agent(document, path, name))?;
     }
-    cells::remark_chosen(path, prepared.conversation().document(), call.args);
+    verbs::remark_chosen(path, prepared.conversation().document(), call.args);
     Ok(prepared.write()?)
 }
 

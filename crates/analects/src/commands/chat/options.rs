@@ -4,7 +4,7 @@ use std::path::Path;
 
 use analects_runtime::{ChosenMessages, FileConversation};
 
-use crate::commands::cells;
+use crate::commands::verbs;
 use crate::failure::Failure;
 
 /// Options of one call.
@@ -105,6 +105,6 @@ impl CallArgs {
             ));
         }
         let chosen = conversation.choose(&self.include, &self.exclude);
-        chosen.map_err(|error| cells::explain(path, &error))
+        chosen.map_err(|error| verbs::explain(path, &error))
     }
 }

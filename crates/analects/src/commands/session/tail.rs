@@ -1,7 +1,6 @@
 //! `session tail`: the end of a conversation.
 
-use analects_core::{Block, Content, Json, Message, Raw, RawMap};
-use analects_formats::msgfile::Unseen;
+use analects_core::{Block, Content, Json, Message, Raw, RawMap, Unseen};
 use analects_store::tail;
 
 use crate::commands::reading::unseen_word;

@@ -3,41 +3,29 @@
 use std::path::Path;
 
 use analects_core::{Block, Body, Content, Message, User};
-use analects_formats::msgfile::{self, Document, Rewound};
+use analects_formats::msgfile::{self, Document};
 
 use super::place::nothing_to_undo;
-use crate::commands::{cells, reading};
+use crate::commands::reading;
+use crate::commands::rewind::back_to;
+use crate::commands::verbs::Place;
 use crate::failure::Failure;
+use crate::shell;
 use crate::surroundings::Surroundings;
-use crate::{shell, ui};
 
 /// Goes back before the last question of a file. Where nothing comes before it, the file begins anew; whatever was
 /// said is still there to be gone back to.
 pub(super) fn undo_in_file(path: &Path, surroundings: &Surroundings) -> Result<(), Failure> {
     let document = reading::read(path)?;
     let exchange = last_exchange(&document).ok_or_else(nothing_to_undo)?;
-    let file = shell::path(path);
-    let go_on = |rewound: Rewound, to: &str| {
-        let before = shell::word(&rewound.before);
-        ui::remark(&format!(
-            "the file goes on from {to}; to undo this: analects rewind {file} {before}"
-        ));
-    };
-    if let Some(before) = exchange.before {
-        let rewound = cells::rewind(path, &before, surroundings)?;
-        let to = format!("cell {}", rewound.to);
-        go_on(rewound, &to);
-        return Ok(());
-    }
-    if exchange.is_summed_up {
+    if exchange.before.is_none() && exchange.is_summed_up {
         let failure =
             Failure::input("a summary stands for the first question, and nothing is before it");
-        return Err(
-            failure.or_hint(format!("analects compact {file} --undo takes the summary back"))
-        );
+        let file = shell::path(path);
+        return Err(failure.or_hint(format!("analects compact {file} --undo hides the summary")));
     }
-    go_on(cells::rewind_to_start(path, surroundings)?, "its beginning");
-    Ok(())
+    let place = Place::File(path.to_path_buf());
+    back_to(&place, exchange.before.as_deref(), surroundings)
 }
 
 /// The last question of a file and what came after it.

@@ -2,15 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use analects_core::{Agent, Attachment, AttachmentKind, Body, Message, MessageId};
+use analects_core::{Agent, Attachment, AttachmentKind, Body, Message};
 use analects_formats::msgfile::{Cell, Document};
 use analects_runtime::{
     Conversation, FileConversation, ResolvedAgent, StoredConversation, broken_answer,
 };
-use analects_store::{
-    ChainName, OsIds, Session, StoreError, TranscriptStore, load, read_message_file,
-};
-use jiff::Timestamp;
+use analects_store::{ChainName, Session, StoreError, TranscriptStore, load, read_message_file};
 
 use super::exchange::undo_in_file;
 use crate::commands::chat::broken::broken_cell;
@@ -18,7 +15,8 @@ use crate::commands::chat::in_file::{chat_in_file, open_file};
 use crate::commands::chat::in_store::go_on;
 use crate::commands::chat::{Call, Said, in_words, tell_notes};
 use crate::commands::compact::{compact_here, last_summary};
-use crate::commands::{cells, context, fork, rewind};
+use crate::commands::verbs::{self, Verb};
+use crate::commands::{context, rewind};
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
@@ -172,7 +170,8 @@ impl Place {
                 let last = self.conversation(surroundings)?.last_said()?;
                 let last = last.ok_or_else(nothing_to_undo)?;
                 let before = Session::open(&*sessions.store, name.clone())?.parent(&last.id)?;
-                rewind::back_to(sessions, name.clone(), before.as_deref())?;
+                let place = self.for_verbs(surroundings);
+                rewind::back_to(&place, before.as_deref(), surroundings)?;
                 remark_files(&self.conversation(surroundings)?);
             }
         }
@@ -186,13 +185,13 @@ impl Place {
         }
         match self {
             Place::File(path) => {
-                let copy = cells::fork(path, None, None, false, surroundings)?;
+                let copy = verbs::fork_file(path, None, None, false, surroundings)?;
                 let (old, new) = (path.display(), copy.display());
                 ui::remark(&format!("you are in {new} now; {old} stays as it is"));
                 *path = copy;
             }
             Place::Store { sessions, name } => {
-                let copy = fork::copy(sessions, name, None)?;
+                let copy = verbs::fork_session(sessions, name, None)?;
                 let (old, new) = (&*name.session, &*copy.session);
                 ui::remark(&format!("you are in session {new} now; {old} stays as it is"));
                 *name = copy;
@@ -227,6 +226,17 @@ impl Place {
         }
     }
 
+    /// The same place, for verbs.
+    fn for_verbs(&self, surroundings: &Surroundings) -> verbs::Place {
+        match self {
+            Place::File(path) => verbs::Place::File(path.clone()),
+            Place::Store { name, .. } => {
+                let sessions = Sessions::of(surroundings);
+                verbs::Place::Session { sessions, name: name.clone() }
+            }
+        }
+    }
+
     /// Whether the last answer broke off.
     pub fn has_broken_answer(&self, surroundings: &Surroundings) -> Result<bool, Failure> {
         Ok(self.broken_answer(surroundings)?.is_some())
@@ -235,15 +245,7 @@ impl Place {
     /// Takes an answer that broke off out of what is sent, so that its question waits again; whether there was one.
     pub fn set_broken_aside(&self, surroundings: &Surroundings) -> Result<bool, Failure> {
         let Some(broken) = self.broken_answer(surroundings)? else { return Ok(false) };
-        match self {
-            Place::File(path) => {
-                cells::hide(path, &broken, true, surroundings)?;
-            }
-            Place::Store { sessions, name } => {
-                let mut session = Session::open(&*sessions.store, name.clone())?;
-                session.drop_message(&MessageId::from(broken), &mut OsIds, Timestamp::now())?;
-            }
-        }
+        self.for_verbs(surroundings).perform(Verb::Drop(&broken), surroundings)?;
         Ok(true)
     }
 }

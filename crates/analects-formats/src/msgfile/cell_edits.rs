@@ -1,10 +1,11 @@
-//! Attributes of cells that are there already: one of them is set, and every other byte stays. A cell
+//! Edits of cells that are there already: attributes and texts change, and every other byte stays. A cell
 //! that a person typed without metadata gets some.
 
 use std::collections::HashSet;
 
 use analects_core::Span;
 
+use super::edit::with_text;
 use super::ids::leading_number;
 use super::item::{ItemError, ItemErrorKind};
 use super::line::is_blank_line;
@@ -12,62 +13,126 @@ use super::messages::mentioned_by;
 use super::meta::write_attribute;
 use super::metadata::AttributeRef;
 use super::scan::{line_text, lines};
-use super::{Cell, Document, Splice};
+use super::{Cell, Document, MetaKey, Splice};
 
-/// An attribute that a cell is to have.
+/// One edit of a cell, which is given by its place among the cells, from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attribute {
-    /// The place of the cell among the cells, from 0.
+pub struct CellEdit {
+    /// The cell.
     pub cell: usize,
-    /// The key.
-    pub key: &'static str,
-    /// The value.
-    pub value: String,
+    /// What changes.
+    pub edit: Edit,
 }
 
-/// The source with attributes set. What every cell says stays the same, or nothing is changed.
-///
-/// ```
-/// use analects_formats::msgfile::{self, Attribute};
-///
-/// let document = msgfile::decode(*b"# %% [^1]\n\n[^1]: [markdown] note=x\n\nHello\n");
-/// let hidden = Attribute { cell: 0, key: "history", value: "none".into() };
-/// let source = msgfile::set_attributes(&document, &[hidden])?;
-/// let expected = "# %% [^1]\n\n[^1]: [markdown] history=\"none\" note=x\n\nHello\n";
-/// assert_eq!(String::from_utf8_lossy(&source), expected);
-/// # Ok::<(), msgfile::item::ItemError>(())
-/// ```
-pub fn set_attributes(document: &Document, changes: &[Attribute]) -> Result<Vec<u8>, ItemError> {
-    let mut changes: Vec<&Attribute> = changes.iter().collect();
-    changes.sort_by_key(|change| change.cell);
-    let mut next_id = leading_number(&document.next_id()).unwrap_or(1);
-    let mut splices: Vec<Splice> = Vec::new();
-    let mut cells = document.cells();
-    let mut passed = 0;
-    for group in changes.chunk_by(|one, other| one.cell == other.cell) {
-        let at = group[0].cell;
-        let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
-        let cell = cells.nth(at - passed).ok_or_else(missing)?;
-        passed = at + 1;
-        match cell.meta_span() {
-            Some(_) => splices.extend(in_metadata(cell, group)),
-            None => {
-                let id = own_id(cell, &mut next_id);
-                splices.extend(sealing(cell, group, &id));
-            }
+/// What changes about a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Edit {
+    /// An attribute gets this value; without one, it goes.
+    Attribute(MetaKey, Option<String>),
+    /// The text becomes this one.
+    Text(String),
+    /// A cell without an id gets one.
+    Id,
+}
+
+impl CellEdit {
+    /// Sets an attribute.
+    pub fn set(cell: usize, key: MetaKey, value: impl Into<String>) -> CellEdit {
+        CellEdit { cell, edit: Edit::Attribute(key, Some(value.into())) }
+    }
+
+    /// Removes an attribute.
+    pub fn remove(cell: usize, key: MetaKey) -> CellEdit {
+        CellEdit { cell, edit: Edit::Attribute(key, None) }
+    }
+
+    /// Replaces the text.
+    pub fn text(cell: usize, text: impl Into<String>) -> CellEdit {
+        CellEdit { cell, edit: Edit::Text(text.into()) }
+    }
+
+    /// The attribute that it sets.
+    fn set_value(&self) -> Option<(MetaKey, &str)> {
+        match &self.edit {
+            Edit::Attribute(key, Some(value)) => Some((*key, value)),
+            Edit::Attribute(_, None) | Edit::Text(_) | Edit::Id => None,
         }
     }
-    let source = Splice::apply_all(&splices, document.source());
-    checked(document, source).map(Document::into_source)
+
+    /// The text that it writes.
+    fn new_text(&self) -> Option<&str> {
+        match &self.edit {
+            Edit::Text(text) => Some(text),
+            Edit::Attribute(..) | Edit::Id => None,
+        }
+    }
+
+    /// Whether there is something to write. What is to go may not be there.
+    fn is_needed(&self, cell: Cell<'_>) -> bool {
+        match &self.edit {
+            Edit::Attribute(key, None) => cell.get(*key).is_some(),
+            Edit::Attribute(key, Some(value)) => cell.get(*key) != Some(value),
+            Edit::Text(text) => cell.content() != text.as_str() || !cell.is_sealed(),
+            Edit::Id => cell.id().is_none(),
+        }
+    }
 }
 
-/// A changed document, if all cells say what they said.
-fn checked(document: &Document, source: Vec<u8>) -> Result<Document, ItemError> {
-    let after = document.with_source_within_section(source);
-    match reads_the_same(document, &after) {
-        true => Ok(after),
-        false => Err(would_change_others()),
+/// The document with some cells edited. Every other cell reads as before, or nothing is changed.
+///
+/// ```
+/// use analects_formats::msgfile::{self, CellEdit, MetaKey};
+///
+/// let document = msgfile::decode(*b"# %% [^1]\n\n[^1]: [markdown] note=x\n\nHello\n");
+/// let after = msgfile::edit_cells(&document, &[CellEdit::set(0, MetaKey::History, "none")])?;
+/// let expected = "# %% [^1]\n\n[^1]: [markdown] history=\"none\" note=x\n\nHello\n";
+/// assert_eq!(String::from_utf8_lossy(after.source()), expected);
+/// # Ok::<(), msgfile::item::ItemError>(())
+/// ```
+pub fn edit_cells(document: &Document, edits: &[CellEdit]) -> Result<Document, ItemError> {
+    let mut edits: Vec<&CellEdit> = edits.iter().collect();
+    edits.sort_by_key(|edit| edit.cell);
+    let mut next_id = leading_number(&document.next_id()).unwrap_or(1);
+    let mut splices: Vec<Splice> = Vec::new();
+    for group in edits.chunk_by(|one, other| one.cell == other.cell) {
+        let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
+        let cell = document.cell_at(group[0].cell).ok_or_else(missing)?;
+        let group: Vec<&CellEdit> =
+            group.iter().copied().filter(|edit| edit.is_needed(cell)).collect();
+        if group.is_empty() {
+            continue;
+        }
+        if let Some(text) = group.iter().find_map(|edit| edit.new_text()) {
+            let id = own_id(cell, &mut next_id);
+            splices.push(with_text(document, cell, &id, text));
+        } else if cell.is_sealed() {
+            splices.extend(in_metadata(cell, &group));
+        } else {
+            let id = own_id(cell, &mut next_id);
+            splices.extend(sealing(cell, &group, &id));
+        }
     }
+    checked(document, &edits, Splice::apply_all(&splices, document.source()))
+}
+
+/// A changed document, if all cells say what they said, or what they are to say.
+fn checked(
+    document: &Document,
+    edits: &[&CellEdit],
+    source: Vec<u8>,
+) -> Result<Document, ItemError> {
+    let after = document.with_source_within_section(source);
+    let mut texts = edits.iter().filter_map(|edit| Some((edit.cell, edit.new_text()?))).peekable();
+    let mut is_right = document.cells().len() == after.cells().len();
+    for (old, new) in document.cells().zip(after.cells()) {
+        let text = texts.next_if(|(cell, _)| *cell == old.at).map(|(_, text)| text);
+        let is_same_text = match text {
+            Some(text) => new.content() == text,
+            None => old.bytes(old.body()) == new.bytes(new.body()),
+        };
+        is_right &= old.kind() == new.kind() && old.level() == new.level() && is_same_text;
+    }
+    if is_right { Ok(after) } else { Err(would_change_others()) }
 }
 
 /// The error of a change that would not stay where it is made.
@@ -78,27 +143,26 @@ pub(super) fn would_change_others() -> ItemError {
     )
 }
 
-/// Whether all cells say what they said.
-fn reads_the_same(before: &Document, after: &Document) -> bool {
-    let says = |cell: Cell<'_>| (cell.kind(), cell.level(), cell.body().len());
-    before.cells().len() == after.cells().len()
-        && before.cells().zip(after.cells()).all(|(old, new)| {
-            says(old) == says(new)
-                && old.body().of(before.source()) == new.body().of(after.source())
-        })
-}
-
 /// Changes in a metadata line: a value that is there is replaced, a new one goes to the front, where
 /// nothing that stands behind it can make it part of something else.
-fn in_metadata(cell: Cell<'_>, changes: &[&Attribute]) -> Vec<Splice> {
+fn in_metadata(cell: Cell<'_>, edits: &[&CellEdit]) -> Vec<Splice> {
     let mut splices = Vec::new();
     let mut new = String::new();
-    for change in changes {
+    for edit in edits {
+        let Edit::Attribute(key, value) = &edit.edit else { continue };
         let mut text = String::new();
-        write_attribute(&mut text, change.key, &change.value);
-        match cell.attribute_named(change.key).map(AttributeRef::span) {
-            Some(at) => splices.push(Splice { at, bytes: text.as_bytes()[1..].to_vec() }),
-            None => new.push_str(&text),
+        if let Some(value) = value {
+            write_attribute(&mut text, key.as_str(), value);
+        }
+        let found = cell.attribute_refs().filter(|attribute| attribute.key() == Some(*key));
+        let spans: Vec<Span> = found.map(AttributeRef::span).collect();
+        match (spans.as_slice(), value) {
+            ([], _) => new.push_str(&text),
+            // Of a repeated one, the last counts.
+            ([.., last], Some(_)) => {
+                splices.push(Splice { at: *last, bytes: text.as_bytes()[1..].to_vec() });
+            }
+            (all, None) => splices.extend(all.iter().map(|span| without_attribute(cell, *span))),
         }
     }
     if !new.is_empty() {
@@ -110,6 +174,13 @@ fn in_metadata(cell: Cell<'_>, changes: &[&Attribute]) -> Vec<Splice> {
     splices
 }
 
+/// Takes an attribute out of its line, with the blank before it.
+fn without_attribute(cell: Cell<'_>, span: Span) -> Splice {
+    let before = &cell.document.source()[..span.start];
+    let start = if before.ends_with(b" ") { span.start - 1 } else { span.start };
+    Splice { at: Span::new(start, span.end), bytes: Vec::new() }
+}
+
 /// Whether something follows right at this place of a line that must be kept apart from it.
 fn is_followed(cell: Cell<'_>, at: usize) -> bool {
     let rest = &cell.document.source()[at..];
@@ -117,7 +188,7 @@ fn is_followed(cell: Cell<'_>, at: usize) -> bool {
 }
 
 /// Gives a cell without metadata this id, if it has none, and metadata.
-fn sealing(cell: Cell<'_>, changes: &[&Attribute], id: &str) -> Vec<Splice> {
+fn sealing(cell: Cell<'_>, edits: &[&CellEdit], id: &str) -> Vec<Splice> {
     let (source, head) = (cell.document.source(), cell.head());
     let line_end = cell.document.line_end();
     let text_end = head.start + line_text(head.of(source)).len();
@@ -133,8 +204,8 @@ fn sealing(cell: Cell<'_>, changes: &[&Attribute], id: &str) -> Vec<Splice> {
         text.push_str(line_end);
     }
     text.push_str(&format!("{line_end}[^{id}]: [markdown]"));
-    for change in changes {
-        write_attribute(&mut text, change.key, &change.value);
+    for (key, value) in edits.iter().filter_map(|edit| edit.set_value()) {
+        write_attribute(&mut text, key.as_str(), value);
     }
     text.push_str(line_end);
     // An indented line right below would be taken for more attributes.
@@ -158,28 +229,13 @@ fn own_id(cell: Cell<'_>, next_id: &mut u64) -> String {
     (*next_id - 1).to_string()
 }
 
-/// The source with an id for a cell that may have none, and the id.
-pub(super) fn with_id(document: &Document, at: usize) -> Result<(Vec<u8>, String), ItemError> {
-    let after = with_ids(document, [at])?;
-    let id = after.cell_at(at).and_then(Cell::id).unwrap_or_default().to_string();
-    Ok((after.into_source(), id))
-}
-
-/// The document with an id for each of these cells, which are in the order of the file.
+/// The document with an id for each of these cells.
 pub(super) fn with_ids(
     document: &Document,
     places: impl IntoIterator<Item = usize>,
 ) -> Result<Document, ItemError> {
-    let mut next_id = leading_number(&document.next_id()).unwrap_or(1);
-    let mut splices = Vec::new();
-    for at in places {
-        let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
-        let cell = document.cell_at(at).ok_or_else(missing)?;
-        if cell.id().is_none() {
-            splices.extend(sealing(cell, &[], &own_id(cell, &mut next_id)));
-        }
-    }
-    checked(document, Splice::apply_all(&splices, document.source()))
+    let edits = places.into_iter().map(|cell| CellEdit { cell, edit: Edit::Id });
+    edit_cells(document, &edits.collect::<Vec<_>>())
 }
 
 /// The document with a number for each of these cells that has no id: one more than all that there are, or its
@@ -201,7 +257,7 @@ pub(super) fn with_numbers(document: &Document, places: &[usize]) -> Result<Docu
         }
         splices.extend(sealing(cell, &[], &id));
     }
-    checked(document, Splice::apply_all(&splices, document.source()))
+    checked(document, &[], Splice::apply_all(&splices, document.source()))
 }
 
 /// The length of a head's line without the blanks at its end.
@@ -216,15 +272,14 @@ mod tests {
     use super::*;
     use crate::msgfile::{decode, decode_named};
 
-    fn set(source: &str, cell: usize, key: &'static str, value: &str) -> String {
-        let change = Attribute { cell, key, value: value.to_string() };
-        let document = decode(source);
-        String::from_utf8(set_attributes(&document, &[change]).unwrap()).unwrap()
+    fn edited(source: &str, edit: CellEdit) -> String {
+        let after = edit_cells(&decode(source), &[edit]).unwrap();
+        String::from_utf8(after.into_source()).unwrap()
     }
 
     #[track_caller]
     fn check(source: &str, expected: &str) {
-        let set = set(source, 0, "history", "none");
+        let set = edited(source, CellEdit::set(0, MetaKey::History, "none"));
         assert_eq!(set, expected);
         let cell_says = decode(set.as_str());
         assert_eq!(cell_says.cells().next().unwrap().attribute("history"), Some("none"));
@@ -270,9 +325,8 @@ mod tests {
     fn several_cells_change_at_once_and_get_ids_of_their_own() {
         let document =
             decode_named("# %%\n\none\n\n# %%\n\ntwo\n\n# %% [^9]\n\nthree\n", "x.msg.md");
-        let hide = |cell| Attribute { cell, key: "history", value: "none".into() };
-        let source = set_attributes(&document, &[hide(2), hide(0), hide(1)]).unwrap();
-        let after = document.with_source_within_section(source);
+        let hide = |cell| CellEdit::set(cell, MetaKey::History, "none");
+        let after = edit_cells(&document, &[hide(2), hide(0), hide(1)]).unwrap();
         let names: Vec<_> = after.cells().map(|cell| cell.name().into_owned()).collect();
         assert_eq!(names, ["1", "2", "9"]);
         assert!(after.cells().all(|cell| cell.attribute("history") == Some("none")));
@@ -281,8 +335,29 @@ mod tests {
 
     #[test]
     fn an_unknown_cell_is_an_error() {
-        let change = Attribute { cell: 3, key: "history", value: "none".into() };
-        let error = set_attributes(&decode("# %%\n\nhi\n"), &[change]).unwrap_err();
+        let hide = CellEdit::set(3, MetaKey::History, "none");
+        let error = edit_cells(&decode("# %%\n\nhi\n"), &[hide]).unwrap_err();
         assert_eq!(error.kind(), ItemErrorKind::UnknownCell);
+    }
+
+    #[test]
+    fn an_attribute_goes_with_the_blank_before_it() {
+        let shown = |source: &str| edited(source, CellEdit::remove(0, MetaKey::History));
+        assert_eq!(
+            shown("# %% [^1]\n[^1]: [markdown] history=\"none\" a=1\nx"),
+            "# %% [^1]\n[^1]: [markdown] a=1\nx"
+        );
+        assert_eq!(shown("# %% [^1]\n[^1]: history=1 a=1 history=2\nx"), "# %% [^1]\n[^1]: a=1\nx");
+        assert_eq!(shown("# %%\n\nx\n"), "# %%\n\nx\n");
+    }
+
+    #[test]
+    fn a_text_takes_the_place_of_another() {
+        let say = |source: &str, text: &str| edited(source, CellEdit::text(0, text));
+        assert_eq!(
+            say("# %% [^1]\n\n[^1]: [markdown] a=1\n\none\n\n# %%\n\ntwo\n", "# %% new"),
+            "# %% [^1]\n\n[^1]: [markdown] a=1\n\n\\# %% new\n\n# %%\n\ntwo\n"
+        );
+        assert_eq!(say("# %%\n\none\n", "two"), "# %% [^1]\n\n[^1]: [markdown]\n\ntwo\n");
     }
 }

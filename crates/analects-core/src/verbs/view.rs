@@ -1,0 +1,106 @@
+//! What the model reads of messages after changes of what they say, or of what is hidden.
+
+use std::collections::{HashMap, HashSet};
+
+use super::families::Families;
+use super::{Change, Target};
+use crate::{Assistant, Block, Body, Content, History, Message, Revision, User};
+
+/// The messages with the revisions among them applied: a target says what its last revision says. The revisions
+/// themselves stay where they are. A call that is hidden goes with its result.
+///
+/// ```
+/// use analects_core::verbs::revised;
+/// use analects_core::{Body, Message, Revision};
+///
+/// let content = Some("Good morning".into());
+/// let revision = Revision { target: "1".into(), content, ..Revision::default() };
+/// let messages = vec![Message::user("1", "Hello"), Message::new("2", Body::Revision(revision))];
+/// assert_eq!(revised(messages)[0].text(), "Good morning");
+/// ```
+pub fn revised(mut messages: Vec<Message>) -> Vec<Message> {
+    if !messages.iter().any(|message| matches!(message.body, Body::Revision(_))) {
+        return messages;
+    }
+    let mut hidden_calls = HashSet::new();
+    let mut latest = HashMap::new();
+    for at in 0..messages.len() {
+        if let Body::Revision(revision) = &messages[at].body {
+            let revision = revision.clone();
+            if let Some(target) = latest.get(&revision.target).copied() {
+                revise(&mut messages[target], target, revision, &mut hidden_calls);
+            }
+        }
+        latest.insert(messages[at].id.clone(), at);
+    }
+    without_calls(messages, &hidden_calls)
+}
+
+/// The calls that are hidden, by the place of their message.
+type HiddenCalls = HashSet<(usize, String)>;
+
+fn revise(message: &mut Message, at: usize, revision: Revision, hidden_calls: &mut HiddenCalls) {
+    if let Some(content) = revision.content {
+        message.body.set_content(content);
+    }
+    match (revision.history, revision.call) {
+        (Some(history), None) => message.history = history,
+        (Some(History::Exclude), Some(call)) => _ = hidden_calls.insert((at, call)),
+        (Some(_), Some(call)) => _ = hidden_calls.remove(&(at, call)),
+        (None, _) => {}
+    }
+}
+
+/// The messages as they are seen after changes of what is hidden. A call that is hidden goes with its result.
+pub fn with_history(mut messages: Vec<Message>, changes: &[Change]) -> Vec<Message> {
+    let families = Families::of(&messages);
+    let mut hidden_calls = HashSet::new();
+    for change in changes {
+        let Change::SetHistory { target: Target { message, call }, history } = change else {
+            continue;
+        };
+        for at in families.places_of(message) {
+            match call {
+                Some(call) => _ = hidden_calls.insert((*at, call.clone())),
+                None => messages[*at].history = *history,
+            }
+        }
+    }
+    without_calls(messages, &hidden_calls)
+}
+
+/// The messages without calls that are hidden, and without the results of calls whose message is hidden.
+fn without_calls(mut messages: Vec<Message>, hidden_calls: &HiddenCalls) -> Vec<Message> {
+    let families = Families::of(&messages);
+    let is_hidden: Vec<bool> =
+        messages.iter().map(|message| message.history == History::Exclude).collect();
+    for (at, message) in messages.iter_mut().enumerate() {
+        let is_call_hidden = |call: &str| hidden_calls.contains(&(at, call.to_string()));
+        let is_result_hidden = |call: &str| {
+            let caller = families.caller(at, call);
+            caller.is_some_and(|caller| {
+                is_hidden[caller] || hidden_calls.contains(&(caller, call.to_string()))
+            })
+        };
+        match &mut message.body {
+            Body::User(User { content: Content::Blocks(blocks), .. })
+            | Body::Assistant(Assistant { content: Content::Blocks(blocks), .. }) => {
+                let before = blocks.len();
+                blocks.retain(|block| match block {
+                    Block::ToolUse(call) => !is_call_hidden(&call.id),
+                    Block::ToolResult(result) => !is_result_hidden(&result.tool_use_id),
+                    _ => true,
+                });
+                if blocks.is_empty() && before > 0 {
+                    message.history = History::Exclude;
+                }
+            }
+            Body::ToolUse(call) if is_call_hidden(&call.id) => message.history = History::Exclude,
+            Body::ToolResult(result) if is_result_hidden(&result.tool_use_id) => {
+                message.history = History::Exclude;
+            }
+            _ => {}
+        }
+    }
+    messages
+}

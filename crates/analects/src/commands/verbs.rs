@@ -1,0 +1,477 @@
+//! What the verbs `drop`, `restore`, `edit`, `rewind`, `fork` and `compact --undo` have in common: they change a
+//! conversation in a message file or in a session, by the same rules. The session at a terminal uses these, too.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use analects_core::verbs::{self, Change, Target, VerbError, step_end};
+use analects_core::{Message, MessageId, SessionId, Tree, Unseen, unseen};
+use analects_formats::msgfile::item::{ItemError, ItemErrorKind};
+use analects_formats::msgfile::{
+    self, Cell, CellMessages, Document, Kind, Splice, find_cells, find_one,
+};
+use analects_store::vfs::Disk;
+use analects_store::{
+    ChainName, Journal, OsIds, PictureConsent, Session, StoreError, create_file, real_path,
+};
+use jiff::Timestamp;
+
+use super::chat::CallArgs;
+use super::reading;
+use crate::failure::Failure;
+use crate::sessions::Sessions;
+use crate::surroundings::Surroundings;
+use crate::{shell, ui, writing};
+
+/// So many cells are not named one by one.
+const NAMED: usize = 6;
+
+/// A verb on a conversation, and what a person named.
+#[derive(Debug, Clone, Copy)]
+pub enum Verb<'a> {
+    Drop(&'a str),
+    Restore(&'a str),
+    Edit {
+        message: &'a str,
+        text: &'a str,
+    },
+    /// Without a message, to the beginning.
+    Rewind(Option<&'a str>),
+    UndoCompaction,
+}
+
+impl<'a> Verb<'a> {
+    /// The cell or message that the person named.
+    fn named(self) -> Option<&'a str> {
+        match self {
+            Verb::Drop(name) | Verb::Restore(name) | Verb::Edit { message: name, .. } => Some(name),
+            Verb::Rewind(name) => name,
+            Verb::UndoCompaction => None,
+        }
+    }
+
+    /// What it changes.
+    fn changes(
+        self,
+        messages: &[Message],
+        target: Option<&Target>,
+    ) -> Result<Vec<Change>, VerbError> {
+        match (self, target) {
+            (Verb::Drop(_), Some(target)) => verbs::drop(messages, target),
+            (Verb::Restore(_), Some(target)) => verbs::restore(messages, target),
+            (Verb::Edit { text, .. }, Some(target)) => verbs::edit(messages, target, text),
+            (Verb::Rewind(_), target) => {
+                verbs::rewind(messages, target.map(|target| &*target.message))
+            }
+            (Verb::UndoCompaction, _) => verbs::undo_compaction(messages),
+            (Verb::Drop(_) | Verb::Restore(_) | Verb::Edit { .. }, None) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// A conversation that a verb changes.
+pub enum Place {
+    /// In a message file.
+    File(PathBuf),
+    /// In the transcript store.
+    Session { sessions: Sessions, name: ChainName },
+}
+
+/// What a verb did.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// What the person named: the name of its cell, or the id of its message.
+    pub target: String,
+    /// The cells or messages that changed.
+    pub changed: Vec<String>,
+    /// The last of the records that were written to a session.
+    pub record: Option<MessageId>,
+    /// The message that came last on the branch before.
+    pub last: Option<String>,
+    /// Why the model does not see what changed, if it does not.
+    unseen: Option<Unseen>,
+    /// The summary that counted before and does not count where the conversation goes on, and the one that counts there.
+    uncounted: Option<(String, Option<String>)>,
+}
+
+impl Place {
+    /// The file or the session that a person named.
+    pub fn named(word: &str, surroundings: &Surroundings) -> Result<Place, Failure> {
+        if let Some(path) = file(word) {
+            return Ok(Place::File(path.to_path_buf()));
+        }
+        let sessions = Sessions::of(surroundings);
+        let name = sessions.find(Some(word))?;
+        Ok(Place::Session { sessions, name })
+    }
+
+    /// How a command names it.
+    pub fn word(&self) -> String {
+        match self {
+            Place::File(path) => shell::path(path),
+            // By its id: the last session may be another one later.
+            Place::Session { name, .. } => name.session.to_string(),
+        }
+    }
+
+    /// Does what a verb says, and says what a person may not expect.
+    pub fn perform(&self, verb: Verb<'_>, surroundings: &Surroundings) -> Result<Outcome, Failure> {
+        let outcome = match self {
+            Place::File(path) => in_file(path, verb, surroundings),
+            Place::Session { sessions, name } => in_session(sessions, name, verb),
+        };
+        let outcome = outcome.map_err(|failure| surroundings.explain(failure))?;
+        self.remark(verb, &outcome);
+        Ok(outcome)
+    }
+
+    fn remark(&self, verb: Verb<'_>, outcome: &Outcome) {
+        let is_file = matches!(self, Place::File(_));
+        let thing = if is_file { "cell " } else { "" };
+        if let Some((summary, earlier)) = &outcome.uncounted {
+            let earlier = earlier.as_ref().map(|id| format!("{thing}{id}"));
+            remark_uncounted(&format!("{thing}{summary}"), earlier.as_deref());
+        }
+        let target = &outcome.target;
+        match outcome.unseen {
+            Some(Unseen::Compacted) => {
+                remark_summed_up(&self.word(), &[format!("{thing}{target}")]);
+            }
+            Some(Unseen::Hidden) if matches!(verb, Verb::Edit { .. }) => ui::remark(&format!(
+                "{thing}{target} is hidden from the model; analects restore {} {} shows it",
+                self.word(),
+                shell::word(target)
+            )),
+            _ => {}
+        }
+    }
+}
+
+/// The file that is meant, unless it is a session.
+pub fn file(target: &str) -> Option<&Path> {
+    let path = Path::new(target);
+    (target.ends_with(".md") || path.is_file()).then_some(path)
+}
+
+fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<Outcome, Failure> {
+    let mut outcome = Outcome::default();
+    change(path, surroundings, |document, journal| {
+        let read = CellMessages::of(document, &SessionId::default());
+        let place = verb.named().map(|name| find_one(document, name)).transpose()?;
+        let target = match place {
+            Some(at) => {
+                let target = read.target(at);
+                Some(target.ok_or_else(|| msgfile::not_a_message(document, at))?)
+            }
+            None => None,
+        };
+        let changes = verb.changes(&read.messages, target);
+        let changes = changes.map_err(|error| msgfile::verb_error(&read, document, error))?;
+        let after = match (verb, place) {
+            (Verb::Edit { text, .. }, Some(at)) => msgfile::edit_text(document, at, text)?,
+            _ => msgfile::apply(document, &read, &changes, &mut OsIds)?,
+        };
+        let name = |at: usize| {
+            after.cells().nth(at).map(|cell| cell.name().into_owned()).unwrap_or_default()
+        };
+        let id_name = |id: &MessageId| read.head(id).map(name).unwrap_or_default();
+        outcome = outcome_of(&read.messages, target, &changes, id_name);
+        outcome.target = place.map(name).unwrap_or_default();
+        outcome.changed = changed_cells(document, &after).into_iter().map(name).collect();
+        if let (Verb::Edit { text, .. }, Some(at)) = (verb, place)
+            && let Some(old) = document.cells().nth(at)
+        {
+            journal.keep_text(path, &name(at), &old.content(), text, Timestamp::now())?;
+        }
+        Ok(after)
+    })?;
+    Ok(outcome)
+}
+
+/// The places of the cells that say something else of themselves.
+fn changed_cells(before: &Document, after: &Document) -> Vec<usize> {
+    let cells = before.cells().zip(after.cells()).enumerate();
+    let is_changed = |old: Cell<'_>, new: Cell<'_>| {
+        old.history() != new.history() || old.content() != new.content()
+    };
+    cells.filter(|(_, (old, new))| is_changed(*old, *new)).map(|(at, _)| at).collect()
+}
+
+fn in_session(sessions: &Sessions, name: &ChainName, verb: Verb<'_>) -> Result<Outcome, Failure> {
+    let message = verb.named().map(|word| sessions.message(name, word)).transpose()?;
+    let target = message.clone().map(Target::message);
+    let mut session = Session::open(&*sessions.store, name.clone())?;
+    let mut outcome = Outcome::default();
+    let records = session.apply(
+        |messages| {
+            let changes = verb.changes(messages, target.as_ref())?;
+            outcome = outcome_of(messages, target.as_ref(), &changes, MessageId::to_string);
+            Ok(changes)
+        },
+        &mut OsIds,
+        Timestamp::now(),
+    )?;
+    outcome.target = message.map(|id| id.to_string()).unwrap_or_default();
+    outcome.record = records.last().map(|record| record.id.clone());
+    Ok(outcome)
+}
+
+/// What a person may not expect of changes.
+fn outcome_of(
+    messages: &[Message],
+    target: Option<&Target>,
+    changes: &[Change],
+    name: impl Fn(&MessageId) -> String,
+) -> Outcome {
+    let tree = Tree::of(messages);
+    let leaf = tree.leaf(None);
+    let is_said = |at: &usize| tree.link(*at).is_shown();
+    let last = leaf.and_then(|leaf| tree.ancestors(leaf).find(is_said));
+    let at = target.and_then(|target| tree.position(&target.message));
+    let mut outcome = Outcome {
+        last: last.map(|at| name(&messages[at].id)),
+        unseen: at.and_then(|at| unseen(messages)[at]),
+        ..Outcome::default()
+    };
+    for change in changes {
+        match change {
+            Change::ContinueFrom { parent } => {
+                outcome.unseen = None;
+                let end = parent.as_ref().and_then(|id| tree.position(id));
+                outcome.uncounted = uncounted(messages, &tree, end, &name);
+            }
+            Change::SetHistory { target, .. } | Change::Revise { target, .. } => {
+                outcome.changed.push(name(&target.message));
+            }
+            Change::Append(_) => {}
+        }
+    }
+    outcome.changed.dedup();
+    outcome
+}
+
+/// The summary that counts now and does not count where a conversation ends with another message, and the one that
+/// counts there.
+fn uncounted(
+    messages: &[Message],
+    tree: &Tree<'_>,
+    end: Option<usize>,
+    name: impl Fn(&MessageId) -> String,
+) -> Option<(String, Option<String>)> {
+    let summary = |leaf: Option<usize>| tree.summary_of(tree.effective(leaf?).boundary?);
+    let counted = summary(tree.leaf(None))?;
+    let counts = summary(end);
+    if counts == Some(counted) {
+        return None;
+    }
+    Some((name(&messages[counted].id), counts.map(|at| name(&messages[at].id))))
+}
+
+/// Says that a summary does not count where a conversation goes on, and whether an earlier one does.
+fn remark_uncounted(summary: &str, earlier: Option<&str>) {
+    let instead = match earlier {
+        Some(earlier) => {
+            format!("the earlier summary {earlier} does, and the model sees what came after it")
+        }
+        None => "the model sees everything before".to_string(),
+    };
+    ui::remark(&format!("the summary {summary} does not count there: {instead}"));
+}
+
+/// Says so if a summary stands for cells, so that nothing that is done with them is seen.
+fn remark_summed_up(place: &str, cells: &[String]) {
+    let cells = match cells {
+        [] => return,
+        [first, .., last] if cells.len() >= NAMED => format!("{first} to {last}"),
+        some => some.join(", "),
+    };
+    ui::remark(&format!(
+        "a summary stands for {cells}, and the model sees only that; \
+         analects compact {place} --undo brings it back"
+    ));
+}
+
+/// Says so if a summary stands for cells that are chosen for a call.
+pub fn remark_chosen(path: &Path, document: &Document, args: &CallArgs) {
+    let lists = args.include.iter().chain(&args.exclude);
+    let cells = lists.filter_map(|list| find_cells(document, list).ok()).flatten();
+    let cells: BTreeSet<usize> = cells.collect();
+    if cells.is_empty() {
+        return;
+    }
+    let unseen = msgfile::unseen_cells(document);
+    let summed_up = document
+        .cells()
+        .enumerate()
+        .filter(|(at, _)| cells.contains(at) && unseen[*at] == Some(Unseen::Compacted));
+    let names: Vec<String> = summed_up.map(|(_, cell)| format!("cell {}", cell.name())).collect();
+    remark_summed_up(&shell::path(path), &names);
+}
+
+/// Copies a file up to a cell, or all of it, into a new one, whose path comes back.
+pub fn fork_file(
+    path: &Path,
+    at: Option<&str>,
+    copy: Option<&Path>,
+    force: bool,
+    surroundings: &Surroundings,
+) -> Result<PathBuf, Failure> {
+    let document = reading::read(path)?;
+    if document.kind() == Kind::Plain {
+        return Err(StoreError::NotAMessageFile { path: path.to_path_buf() }.into());
+    }
+    let in_file = |error: ItemError| explain(path, &error);
+    let mut lost_summary = None;
+    let bytes = match at {
+        Some(name) => {
+            let at = find_one(&document, name).map_err(in_file)?;
+            lost_summary = uncounted_at(&document, at);
+            msgfile::fork(&document, at).map_err(in_file)?
+        }
+        None => document.source().to_vec(),
+    };
+    let copy = copy.map_or_else(|| free_name(path), Path::to_path_buf);
+    check_copy(path, &copy, &document)?;
+    write_copy(&copy, &bytes, force, surroundings)?;
+    if let Some((summary, earlier)) = lost_summary {
+        let earlier = earlier.map(|cell| format!("cell {cell}"));
+        remark_uncounted(&format!("cell {summary}"), earlier.as_deref());
+    }
+    // Pictures beside the one are beside the other.
+    if real_folder(&copy) == real_folder(path) {
+        let consent = PictureConsent::of(path, &surroundings.places);
+        PictureConsent::of(&copy, &surroundings.places).take_over(&consent)?;
+    }
+    Ok(copy)
+}
+
+/// The summary of a file that does not count in a copy up to a cell.
+fn uncounted_at(document: &Document, at: usize) -> Option<(String, Option<String>)> {
+    let read = CellMessages::of(document, &SessionId::default());
+    let tree = Tree::of(&read.messages);
+    let end = tree.position(&read.target(at)?.message).map(|at| step_end(&read.messages, at));
+    uncounted(&read.messages, &tree, end, |id| {
+        let cell = read.head(id).and_then(|at| document.cells().nth(at));
+        cell.map(|cell| cell.name().into_owned()).unwrap_or_default()
+    })
+}
+
+/// Copies a session up to a message, or all of it.
+pub fn fork_session(
+    sessions: &Sessions,
+    name: &ChainName,
+    at: Option<&str>,
+) -> Result<ChainName, Failure> {
+    // A copy belongs where the original does.
+    let copy = ChainName { project: name.project.clone(), ..sessions.new_name() };
+    let session = Session::open(&*sessions.store, name.clone())?;
+    session.fork(at, copy.clone(), &mut OsIds, Timestamp::now())?;
+    let (before, after) = (sessions.summary(name)?, sessions.summary(&copy)?);
+    if let Some(summary) = before.filter(|summary| after.as_ref() != Some(summary)) {
+        remark_uncounted(&summary, after.as_deref());
+    }
+    Ok(copy)
+}
+
+/// The folder that a file itself lies in, wherever links to it are.
+fn real_folder(path: &Path) -> Option<PathBuf> {
+    Some(real_path(&Disk, path).ok()?.parent()?.to_path_buf())
+}
+
+fn write_copy(
+    copy: &Path,
+    bytes: &[u8],
+    force: bool,
+    surroundings: &Surroundings,
+) -> Result<(), Failure> {
+    if create_file(copy, bytes)? {
+        return Ok(());
+    }
+    if !force {
+        let failure = Failure::input(format!("{}: there is a file already", copy.display()));
+        return Err(failure.or_hint("name another one with -o, or write over it with --force"));
+    }
+    let mut file = writing::open(copy, &surroundings.places)?;
+    Ok(file.edit(|document| Splice::whole(document.source(), bytes.to_vec()))?)
+}
+
+/// The copy must be another file, and be read like the original.
+fn check_copy(path: &Path, copy: &Path, document: &Document) -> Result<(), Failure> {
+    let real = |path: &Path| path.canonicalize().ok();
+    if real(path).is_some() && real(path) == real(copy) {
+        let message = format!("{}: this is the file itself", copy.display());
+        return Err(Failure::usage(message, "name another one with -o"));
+    }
+    let like = |path: &Path| msgfile::decode_named(document.source(), &path.to_string_lossy());
+    if like(copy).kind() != document.kind() || !copy.to_string_lossy().ends_with(".md") {
+        let ending = if document.kind() == msgfile::Kind::Whole { ".msg.md" } else { ".md" };
+        let message = format!("{}: a copy must end in {ending}, too", copy.display());
+        return Err(Failure::usage(message, "else it would not be read as this file is"));
+    }
+    Ok(())
+}
+
+/// A name for a copy: `talk.fork-1.msg.md`.
+fn free_name(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let (stem, ending) = match name.strip_suffix(".msg.md") {
+        Some(stem) => (stem, "msg.md"),
+        None => (name.strip_suffix(".md").unwrap_or(&name), "md"),
+    };
+    let names = (1..).map(|number| path.with_file_name(format!("{stem}.fork-{number}.{ending}")));
+    let mut free = names.filter(|name| name.symlink_metadata().is_err());
+    free.next().unwrap_or_else(|| path.with_extension("fork.msg.md"))
+}
+
+/// Changes a file that must be there.
+fn change(
+    path: &Path,
+    surroundings: &Surroundings,
+    mut make: impl FnMut(&Document, &Journal) -> Result<Document, NotChanged>,
+) -> Result<(), Failure> {
+    // Opening to write would take a file that is not there for a new one.
+    reading::check_is_there(path)?;
+    let mut file = writing::open(path, &surroundings.places)?;
+    let journal = file.journal().clone();
+    file.try_replace(|document| make(document, &journal).map_err(|error| error.explain(path)))
+}
+
+/// Why a file was not changed.
+enum NotChanged {
+    Item(ItemError),
+    Store(StoreError),
+}
+
+/// Says what cannot be done in a file.
+pub fn explain(path: &Path, error: &ItemError) -> Failure {
+    let message = format!("{}: {error}", path.display());
+    let failure = match error.kind() {
+        ItemErrorKind::UnknownCell => Failure::not_found(message),
+        _ => Failure::input(message),
+    };
+    match error.hint() {
+        Some(hint) => failure.or_hint(hint.replace("FILE", &shell::path(path))),
+        None => failure,
+    }
+}
+
+impl NotChanged {
+    fn explain(self, path: &Path) -> Failure {
+        match self {
+            NotChanged::Item(error) => explain(path, &error),
+            NotChanged::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ItemError> for NotChanged {
+    fn from(error: ItemError) -> NotChanged {
+        NotChanged::Item(error)
+    }
+}
+
+impl From<StoreError> for NotChanged {
+    fn from(error: StoreError) -> NotChanged {
+        NotChanged::Store(error)
+    }
+}
