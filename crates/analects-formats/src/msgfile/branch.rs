@@ -337,7 +337,7 @@ fn insert_before(document: &Document, at: usize, cell: &NewCell) -> Result<Vec<u
 fn check_can_be_edited(cell: Cell<'_>, role: &str, text: &str) -> Result<(), ItemError> {
     let refuse = |why: &str, hint: &str| {
         let text = format!("cell {} cannot be edited: {why}", cell.name());
-        Err(ItemError::new(ItemErrorKind::Invalid, text).hinting(hint))
+        Err(ItemError::new(ItemErrorKind::Invalid, text).hinting(hint.to_string()))
     };
     match role {
         "tool_call" => refuse("it is a call, which the model made", "edit its result, or rewind"),
@@ -375,7 +375,7 @@ fn check_is_the_one_that_counts(
     check_summary_counts(document, role, at)?;
     let refuse = |why: &str, hint: &str| {
         let text = format!("cell {} cannot be edited: {why}", cell_of(document, at).name());
-        Err(ItemError::new(ItemErrorKind::Invalid, text).hinting(hint))
+        Err(ItemError::new(ItemErrorKind::Invalid, text).hinting(hint.to_string()))
     };
     if is_taken_back(document, at) {
         return refuse("it was taken back", "edit a message or an answer");

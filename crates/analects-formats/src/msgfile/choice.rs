@@ -5,9 +5,10 @@ mod versions;
 
 pub(super) use versions::{Versions, original};
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use analects_core::{History, nearest};
+use analects_core::{Hint, History, nearest};
 
 use super::branch::rewinds_moved;
 use super::compaction::{Compaction, renamed};
@@ -24,7 +25,7 @@ pub(super) fn roles(document: &Document) -> Vec<&'static str> {
     document.cells().map(|cell| cell.role().as_str()).collect()
 }
 
-const NAME_ANOTHER: &str = "name a message or an answer";
+const NAME_ANOTHER: Hint = Hint::Note(Cow::Borrowed("name a message or an answer"));
 
 /// What the `history` of a hidden cell was, if it was seen in part.
 pub(super) const BEFORE: &str = "history_before";
@@ -70,7 +71,7 @@ impl Choice {
                 if cells.is_empty() {
                     let text = format!("{list}: the cell at the end of the file is empty");
                     let error = ItemError::new(ItemErrorKind::Invalid, text);
-                    return Err(error.hinting("analects show FILE shows the cells"));
+                    return Err(error.hinting(Hint::ShowCells));
                 }
                 names.extend(cells.into_iter().map(firm_name));
             }
@@ -183,20 +184,19 @@ pub(super) fn tops(document: &Document) -> Vec<usize> {
 /// not the model sees it, and so does a tombstone, and an agent's definition.
 pub fn check_can_be_hidden(document: &Document, at: usize) -> Result<(), ItemError> {
     let name = || document.cells().nth(at).map(|cell| cell.name().into_owned()).unwrap_or_default();
-    let refuse = |why: &str, hint: &str| {
+    let refuse = |why: &str, hint: Hint| {
         let text = format!("cell {} cannot be hidden: {why}", name());
         Err(ItemError::new(ItemErrorKind::Invalid, text).hinting(hint))
     };
     match roles(document).get(at).copied() {
-        Some("compact_boundary") => refuse(
-            "it is the boundary of a compaction",
-            "analects compact FILE --undo takes it back",
-        ),
+        Some("compact_boundary") => {
+            refuse("it is the boundary of a compaction", Hint::UndoCompaction)
+        }
         // Without it the model would know nothing of what it stands for.
         Some("summary") if Compaction::of(document).is_some_and(|it| it.summary == Some(at)) => {
             refuse(
                 "it is the summary of a compaction, and stands for what came before",
-                "analects compact FILE --undo takes it back",
+                Hint::UndoCompaction,
             )
         }
         Some("agent_definition") => refuse("it defines an agent", NAME_ANOTHER),
@@ -346,7 +346,7 @@ impl<'a> Names<'a> {
         let error = ItemError::new(ItemErrorKind::UnknownCell, format!("there is no cell {name}"));
         match nearest(name, self.ids.keys().copied()) {
             Some(near) => error.hinting(format!("did you mean {near}?")),
-            None => error.hinting("analects show FILE shows the cells"),
+            None => error.hinting(Hint::ShowCells),
         }
     }
 }

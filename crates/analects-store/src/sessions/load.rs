@@ -11,7 +11,7 @@ mod whole;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use analects_core::{Body, Message, MessageId, Problem, SessionState, Span};
+use analects_core::{Body, Hint, Message, MessageId, Problem, SessionState, Span};
 use analects_formats::msgfile::Unseen;
 
 use super::{ChainName, Overview, Row, TranscriptStore};
@@ -130,8 +130,8 @@ fn too_long(row: Row<'_>) -> Problem {
     let length = row.next - row.at;
     let text = format!("the record at byte {} has {length} bytes, more than may be read", row.at);
     let hint = match row.long_names() {
-        Some(_) => "it is left as it is, and the conversation goes on without it",
-        None => "it is left as it is; analects repair makes a file without it",
+        Some(_) => Hint::from("it is left as it is, and the conversation goes on without it"),
+        None => Hint::RepairTranscript,
     };
     place(Problem::error("long-line", text).hint(hint), row)
 }

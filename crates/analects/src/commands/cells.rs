@@ -14,6 +14,7 @@ use analects_store::{PictureConsent, StoreError, create_file, real_path};
 use super::chat::CallArgs;
 use super::reading;
 use crate::failure::Failure;
+use crate::hints::Advice;
 use crate::surroundings::Surroundings;
 use crate::{shell, ui, writing};
 
@@ -286,7 +287,7 @@ pub fn explain(path: &Path, error: &ItemError) -> Failure {
         _ => Failure::input(message),
     };
     match error.hint() {
-        Some(hint) => failure.or_hint(hint.replace("FILE", &shell::path(path))),
+        Some(hint) => failure.or_hint(Advice::about(path, hint.clone())),
         None => failure,
     }
 }

@@ -1,7 +1,7 @@
 //! What is done to a file that has a compaction: nothing that was seen is lost, and nobody is told otherwise.
 
 use analects_core::{
-    CompactBoundary, History, Message, SessionId, Summary, System, Tombstone, chain,
+    CompactBoundary, Hint, History, Message, SessionId, Summary, System, Tombstone, chain,
 };
 
 use super::*;
@@ -190,12 +190,18 @@ fn of_instructions_the_copy_that_counts_is_edited() {
     let copy = of_word(&file, "system");
     let error = edit_text(&decode(file.as_str()), 0, "Be long.").unwrap_err();
     assert!(error.to_string().contains("a copy counts"), "{error}");
-    assert_eq!(error.hint(), Some(&*format!("edit cell {copy}, its copy behind the compaction")));
+    assert_eq!(
+        error.hint(),
+        Some(&Hint::from(format!("edit cell {copy}, its copy behind the compaction")))
+    );
     let after = edited(&file, &copy, "Be long.");
     let shown = texts(after.as_bytes());
     assert!(shown.contains(&"Be long.".to_string()) && !shown.contains(&"Be brief.".to_string()));
     let error = edit_text(&decode(after.as_str()), 0, "Be loud.").unwrap_err();
-    assert!(!error.hint().unwrap().contains(&copy), "the copy was edited: {error:?}");
+    assert!(
+        !error.hint().unwrap().as_note().unwrap().contains(&copy),
+        "the copy was edited: {error:?}"
+    );
     // Without a compaction there is no copy.
     assert!(edit_text(&decode(talk(2, |_| false)), 0, "Be long.").is_ok());
 }
@@ -208,7 +214,7 @@ fn a_boundary_and_a_tombstone_are_not_hidden() {
         check_can_be_hidden(&decode(file), at).unwrap_err()
     };
     let error = check(&file, "compact_boundary");
-    assert_eq!(error.hint(), Some("analects compact FILE --undo takes it back"));
+    assert_eq!(error.hint(), Some(&Hint::UndoCompaction));
     check(&undone(&file), "tombstone");
     assert!(check_can_be_hidden(&decode(file.as_str()), 1).is_ok());
 }

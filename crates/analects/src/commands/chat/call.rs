@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use analects_core::Hint;
 use analects_local::Serving;
 use analects_runtime::{
     AnswerQueue, AskOptions, ChosenMessages, Conversation, PrepareError, Prepared, QueueReport,
@@ -13,6 +14,7 @@ use analects_runtime::{
 use super::options::CallArgs;
 use crate::config::{Config, check_model, no_such_agent, no_such_pointer};
 use crate::failure::Failure;
+use crate::hints::{Advice, Interface};
 use crate::local::{self, Vocabulary};
 use crate::surroundings::Surroundings;
 use crate::{ui, ways};
@@ -33,6 +35,8 @@ pub struct Call<'a> {
     pub turn: &'a TurnConfig,
     /// Whether the answer is recorded.
     pub records: bool,
+    /// Where the person reads hints.
+    pub interface: Interface,
 }
 
 /// What the person says.
@@ -134,10 +138,10 @@ pub fn explain(
         PrepareError::SummaryExcluded(name) => Failure::input(format!(
             "{name} cannot be hidden: it is the summary of a compaction, and stands for what came before"
         ))
-        .or_hint("analects compact FILE --undo takes it back"),
+        .or_hint(Hint::UndoCompaction),
         PrepareError::NoModel => ways::no_model(environment),
         PrepareError::NoModelOfAgent(_) => {
-            Failure::usage(error.to_string(), "name one, such as -m openai/gpt-5-mini")
+            Failure::usage(error.to_string(), Advice::NameModelOfAgent)
         }
         PrepareError::UnknownAgent { name, known } => no_such_agent(&name, &known),
         PrepareError::UnknownPointer(word) => no_such_pointer(&word),
