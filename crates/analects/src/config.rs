@@ -311,11 +311,14 @@ pub fn no_such_agent(name: &str, known: &[String]) -> Failure {
     Failure::not_found(format!("there is no agent {name}")).or_hint(advice)
 }
 
+/// Why no file may name a recording.
+pub const RECORDING_NAMED: &str = "a recording is named on the command line of chat only";
+
 /// Whether a model can be named in a file: by a name that this version understands, and no
 /// recording. Whether there is a key for it, asking will tell.
 pub fn check_model(name: &str) -> Result<(), Failure> {
     if is_recording(name) {
-        let message = format!("{name}: a recording is named on the command line of chat only");
+        let message = format!("{name}: {RECORDING_NAMED}");
         return Err(Failure::usage(message, "name a model, such as openai/gpt-5-mini"));
     }
     match resolve(name, &Models::default()) {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use analects_client::ClientError;
 use analects_core::Hint;
 use analects_local::Serving;
 use analects_runtime::{
@@ -12,7 +13,7 @@ use analects_runtime::{
 };
 
 use super::options::CallArgs;
-use crate::config::{Config, check_model, no_such_agent, no_such_pointer};
+use crate::config::{Config, RECORDING_NAMED, no_such_agent, no_such_pointer};
 use crate::failure::Failure;
 use crate::hints::{Advice, Interface};
 use crate::local::{self, Vocabulary};
@@ -170,12 +171,12 @@ pub fn tell_notes(notes: &[ResponderNote]) {
 fn note_in_words(note: &ResponderNote) -> String {
     match note {
         ResponderNote::PassedOver { agent, model, why, instead } => {
-            let why = match (check_model(model), why) {
-                (Err(failure), _) => failure.message,
-                (Ok(()), Some(error)) => error.to_string(),
-                (Ok(()), None) => String::new(),
+            let why = match why {
+                // The name stands before it already.
+                Some(ClientError::UnknownModel(_)) => "unknown model".to_string(),
+                Some(error) => error.to_string(),
+                None => RECORDING_NAMED.to_string(),
             };
-            let why = why.trim_end_matches(&format!(" \"{model}\"")).to_string();
             format!("warning: {agent}: {model} is passed over ({why}); {instead} answers")
         }
         ResponderNote::NotConfigured(name) => format!(
