@@ -14,6 +14,7 @@ pub mod sizes;
 #[cfg(test)]
 mod tests;
 mod tree;
+pub mod wording;
 
 pub use tree::{File, cargo_tree, read};
 
@@ -99,6 +100,7 @@ pub fn findings(root: &Path) -> Result<Vec<Finding>, String> {
     found.extend(modules::check(&files));
     found.extend(docs::check(&files));
     found.extend(paths::check(&files, paths::EXCEPTIONS));
+    found.extend(wording::check(&files, wording::EXCEPTIONS));
     found.extend(purity::check_deny_lines(&files));
     found.extend(purity::check_edges(&cargo_tree(root, purity::EDGES_ARGS)?));
     found.extend(purity::check_below(&cargo_tree(root, &purity::below_args())?));

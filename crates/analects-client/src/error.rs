@@ -80,13 +80,13 @@ pub enum ClientError {
     /// A key would travel over a connection that others can read.
     #[error("{0} is not on this machine, and http:// would send everything in the clear")]
     PlainHttp(String),
-    /// Several providers have a model of that name, or none is known to.
-    #[error("{message}")]
+    /// Several providers have a model of that name.
+    #[error("several providers have a model \"{name}\"")]
     Ambiguous {
-        /// What is unclear.
-        message: String,
-        /// What to say instead.
-        hint: String,
+        /// The name.
+        name: String,
+        /// The same model with each of its providers, as `provider/NAME`.
+        models: Vec<String>,
     },
     /// A recorded answer cannot be read.
     #[error("cannot read {}: {reason}", .path.display())]
@@ -232,41 +232,23 @@ impl ClientError {
         }
     }
 
-    /// What the person can do about it.
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            ClientError::UnknownModel(name) => {
-                if let Some(meant) = meant_model(name) {
-                    return Some(format!("did you mean {meant}?"));
-                }
-                "name a model as provider/NAME; analects model list has the providers"
-            }
-            ClientError::NoKey(variable) => {
-                let other = "without a key, -m local/smollm2 answers on this machine";
-                return Some(format!("set {variable}; {other}"));
-            }
-            ClientError::Ambiguous { hint, .. } => return Some(hint.clone()),
-            ClientError::PlainHttp(_) => "use https://, or allow it with --allow-http",
-            ClientError::BadAddress(_) => "give an address such as http://127.0.0.1:8080/v1",
-            ClientError::Redirected { .. } => "set the address to the one that it redirects to",
+    /// Whether a server that was asked for https seems to speak plain HTTP.
+    pub fn speaks_plain_http(&self) -> bool {
+        match self {
             // Whoever answers with something else than TLS speaks plain HTTP.
-            ClientError::Unreachable { url, reason }
-                if url.starts_with("https:") && reason.contains("InvalidContentType") =>
-            {
-                "this server does not speak https; if it is yours, give its address as http://"
+            ClientError::Unreachable { url, reason } => {
+                url.starts_with("https:") && reason.contains("InvalidContentType")
             }
-            ClientError::Unreachable { .. } => {
-                "check that the server runs, and its address: analects config show"
-            }
-            ClientError::BadHeader(_) => {
-                "check the key for line ends in it: analects config show has the names of the variables"
-            }
-            ClientError::Api { .. } if self.kind() == ApiErrorKind::Auth => {
-                "check the key: analects config show has the names of the variables"
-            }
-            _ => return None,
-        };
-        Some(hint.to_string())
+            _ => false,
+        }
+    }
+
+    /// The model that was probably meant, where only its provider is unknown.
+    pub fn meant_model(&self) -> Option<String> {
+        let ClientError::UnknownModel(name) = self else { return None };
+        let (provider, model) = name.split_once('/').filter(|(_, model)| !model.is_empty())?;
+        let known = analects_providers::vendors().iter().map(|vendor| vendor.name);
+        Some(format!("{}/{model}", analects_core::nearest(provider, known)?))
     }
 }
 
@@ -295,13 +277,6 @@ pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
     };
     let mut chars = text.chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
-}
-
-/// The model that somebody meant who mistyped its provider.
-fn meant_model(name: &str) -> Option<String> {
-    let (provider, model) = name.split_once('/').filter(|(_, model)| !model.is_empty())?;
-    let known = analects_providers::vendors().iter().map(|vendor| vendor.name);
-    Some(format!("{}/{model}", analects_core::nearest(provider, known)?))
 }
 
 #[cfg(test)]

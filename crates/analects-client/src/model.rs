@@ -173,10 +173,8 @@ fn bare(name: &str, catalogue: &Catalogue) -> Result<&'static Vendor, ClientErro
         [vendor] => Ok(vendor),
         [] => Err(ClientError::UnknownModel(name.to_string())),
         _ => {
-            let names: Vec<String> =
-                known.iter().map(|vendor| format!("{}/{name}", vendor.name)).collect();
-            let message = format!("several providers have a model \"{name}\"");
-            Err(ClientError::Ambiguous { message, hint: format!("say {}", names.join(" or ")) })
+            let models = known.iter().map(|vendor| format!("{}/{name}", vendor.name)).collect();
+            Err(ClientError::Ambiguous { name: name.to_string(), models })
         }
     }
 }

@@ -13,17 +13,11 @@ fn surroundings(base_url: Option<&str>, key: Option<&str>) -> Surroundings {
     })
 }
 
-fn shown(error: &ClientError) -> String {
-    format!("{error}; hint: {}", error.hint().unwrap_or_default())
-}
-
 #[test]
 fn openai_is_the_default_address_and_wants_a_key() {
     let error = resolve("openai/gpt", &surroundings(None, None)).unwrap_err();
     assert_eq!(error.kind(), ApiErrorKind::Auth);
-    let text = "no key for this model: OPENAI_API_KEY is not set; hint: set OPENAI_API_KEY; \
-                without a key, -m local/smollm2 answers on this machine";
-    assert_eq!(shown(&error), text);
+    assert_eq!(error.to_string(), "no key for this model: OPENAI_API_KEY is not set");
     assert!(
         resolve("openai/gpt", &surroundings(Some("https://api.openai.com/v1"), Some(" \n")))
             .is_err()
@@ -48,9 +42,11 @@ fn another_server_may_do_without_a_key() {
 fn other_names_are_answered_with_what_is_possible() {
     for name in ["no-such-model", "openai/", "openai", "replay:", "nobody/x", ""] {
         let error = resolve(name, &surroundings(None, Some("secret-key"))).unwrap_err();
-        let hint = "name a model as provider/NAME; analects model list has the providers";
-        assert_eq!(shown(&error), format!("unknown model \"{name}\"; hint: {hint}"));
+        assert_eq!(error.to_string(), format!("unknown model \"{name}\""));
+        assert_eq!(error.meant_model(), None, "{name}");
     }
+    let error = resolve("opnai/gpt-5", &surroundings(None, Some("secret-key"))).unwrap_err();
+    assert_eq!(error.meant_model().as_deref(), Some("openai/gpt-5"));
 }
 
 #[test]
@@ -59,7 +55,6 @@ fn an_address_has_to_be_one() {
         let error = resolve("openai/x", &surroundings(Some(address), None)).unwrap_err();
         assert_eq!(error.kind(), ApiErrorKind::BadRequest, "{address}");
         assert!(error.to_string().ends_with(" (OPENAI_BASE_URL)"), "{error}");
-        assert!(error.hint().is_some());
     }
 }
 
@@ -118,7 +113,6 @@ fn nothing_goes_to_other_machines_in_the_clear_unless_allowed() {
         let mut surroundings = with(&[("OPENAI_BASE_URL", address)]);
         let error = resolve("openai/x", &surroundings).unwrap_err();
         assert!(matches!(error, ClientError::PlainHttp(_)), "{address}: {error}");
-        assert_eq!(error.hint().unwrap(), "use https://, or allow it with --allow-http");
         surroundings.allow_http = true;
         assert!(resolve("openai/x", &surroundings).is_ok(), "{address}");
     }

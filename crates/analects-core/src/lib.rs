@@ -15,7 +15,7 @@
 //!    [`fold`](fold()) makes a message of them. [`ModelFacts`] are what is known about a model.
 //! 5. [`sendable`](sendable()) mends the turns of a request that every API would refuse.
 //! 6. [`verbs`] are what a person does to a conversation: rewind, drop, restore, edit, fork, compact.
-//! 7. [`Problem`] and [`Span`] say what is wrong and where; [`Ids`] gives names to new things.
+//! 7. [`Problem`] and [`Span`] say what is wrong and where, a [`Hint`] what to do about it; [`Ids`] gives names to new things.
 //!
 //! ```
 //! use analects_core::{Body, Json, Message};
@@ -46,6 +46,7 @@ mod error;
 mod event;
 mod facts;
 mod fold;
+mod hint;
 mod ids;
 mod json;
 mod message;
@@ -77,6 +78,7 @@ pub use error::{ApiError, ApiErrorKind};
 pub use event::{BlockStart, Delta, StreamEvent};
 pub use facts::{ModelFacts, Prices, PricesAbove, Rates};
 pub use fold::{Fold, Folded, fold};
+pub use hint::Hint;
 pub use ids::{CountingIds, Ids};
 pub use json::{Json, JsonError};
 pub use message::{Message, MessageId, SessionId};

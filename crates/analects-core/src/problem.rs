@@ -6,6 +6,8 @@ use std::cell::{Cell, OnceCell};
 
 use serde::{Deserialize, Serialize};
 
+use crate::Hint;
+
 /// A range of bytes, `start` included, `end` not.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord, Serialize, Deserialize,
@@ -51,15 +53,14 @@ pub enum Severity {
     Error,
 }
 
-/// A finding about an input.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A finding about an input. It has no JSON of its own: whoever prints it puts the hint into words first.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// A stable name, such as `duplicate-id`.
     pub code: Cow<'static, str>,
     /// How bad it is.
     pub severity: Severity,
     /// The bytes it is about, where there are any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span: Option<Span>,
     /// The line, from 1; 0 where there is none.
     pub line: usize,
@@ -68,8 +69,7 @@ pub struct Problem {
     /// What is wrong: lower case, no full stop.
     pub message: String,
     /// What to do about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
 }
 
 impl Problem {
@@ -102,7 +102,7 @@ impl Problem {
     }
 
     /// Says what to do.
-    pub fn hint(mut self, hint: impl Into<String>) -> Problem {
+    pub fn hint(mut self, hint: impl Into<Hint>) -> Problem {
         self.hint = Some(hint.into());
         self
     }

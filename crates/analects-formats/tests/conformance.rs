@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use analects_core::Json;
-use analects_formats::msgfile;
+use analects_formats::msgfile::{self, ShowProblem};
 use serde_json::{Value, json};
 
 const AT_LEAST: usize = 80;
@@ -31,7 +31,12 @@ fn input(folder: &Path) -> (String, Vec<u8>) {
 fn shown(name: &str, bytes: &[u8]) -> Value {
     let document = msgfile::decode_named(bytes, name);
     assert_eq!(document.to_bytes(), bytes, "reading must lose no byte");
-    serde_json::to_value(msgfile::show(&document, name)).unwrap()
+    let problems = document.problems();
+    let problems = problems.iter().map(|problem| {
+        let hint = problem.hint.as_ref().map(|hint| hint.as_note().unwrap().to_string());
+        ShowProblem::new(problem, hint)
+    });
+    serde_json::to_value(msgfile::show(&document, name).with_problems(problems.collect())).unwrap()
 }
 
 /// The messages of a file of that name, and what was odd about turning its cells into them.

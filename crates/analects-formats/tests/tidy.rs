@@ -4,12 +4,15 @@
 use std::fs;
 use std::path::Path;
 
-use analects_formats::msgfile::{self, Document, Splice};
+use analects_formats::msgfile::{self, Document, ShowProblem, Splice};
 use serde_json::Value;
 
 /// What is shown of a file, without places.
 fn shown(document: &Document, name: &str) -> Value {
-    let mut shown = serde_json::to_value(msgfile::show(document, name)).unwrap();
+    let problems = document.problems();
+    let problems = problems.iter().map(|problem| ShowProblem::new(problem, None)).collect();
+    let shown = msgfile::show(document, name).with_problems(problems);
+    let mut shown = serde_json::to_value(shown).unwrap();
     for cell in shown["cells"].as_array_mut().unwrap() {
         cell.as_object_mut().unwrap().retain(|key, _| key != "line" && key != "end_line");
     }

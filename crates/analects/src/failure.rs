@@ -9,6 +9,7 @@ use analects_local::LocalError;
 use analects_runtime::{AskError, NotAttached};
 use analects_store::StoreError;
 
+use crate::hints::{self, Advice, ConversationName, Interface};
 use crate::interrupt;
 
 /// Why a command failed, in the classes that exit codes tell apart.
@@ -34,19 +35,20 @@ pub struct Failure {
     /// What went wrong: lower case, no full stop.
     pub message: String,
     /// What to do about it.
-    pub hint: Option<String>,
+    advice: Vec<Advice>,
     /// The file or folder that could not be used.
     path: Option<PathBuf>,
 }
 
 impl Failure {
-    fn new(kind: Kind, message: impl Into<String>, hint: Option<String>) -> Failure {
-        Failure { kind, message: message.into(), hint, path: None }
+    fn new(kind: Kind, message: impl Into<String>, advice: Option<Advice>) -> Failure {
+        let advice = advice.into_iter().collect();
+        Failure { kind, message: message.into(), advice, path: None }
     }
 
     /// The command was called in a way that makes no sense.
-    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Failure {
-        Failure::new(Kind::Usage, message, Some(hint.into()))
+    pub fn usage(message: impl Into<String>, advice: impl Into<Advice>) -> Failure {
+        Failure::new(Kind::Usage, message, Some(advice.into()))
     }
 
     /// What was given to the command is at fault.
@@ -60,20 +62,35 @@ impl Failure {
     }
 
     /// Adds what to do about it, unless that is said already.
-    pub fn or_hint(mut self, hint: impl Into<String>) -> Failure {
-        self.hint.get_or_insert_with(|| hint.into());
-        self
+    pub fn or_hint(self, advice: impl Into<Advice>) -> Failure {
+        if self.advice.is_empty() { self.and_hint(advice) } else { self }
     }
 
     /// Adds one more thing to do about it.
-    pub fn and_hint(mut self, more: &str) -> Failure {
-        self.hint = Some(match self.hint {
-            // What follows a list is no part of its last row.
-            Some(hint) if hint.contains('\n') => format!("{hint}\n{more}"),
-            Some(hint) => format!("{hint}; {more}"),
-            None => more.to_string(),
-        });
+    pub fn and_hint(mut self, more: impl Into<Advice>) -> Failure {
+        self.advice.push(more.into());
         self
+    }
+
+    /// Takes away what to do about it.
+    pub fn without_hint(mut self) -> Failure {
+        self.advice.clear();
+        self
+    }
+
+    /// What to do about it, in words.
+    pub fn hint(&self, interface: Interface) -> Option<String> {
+        let parts = self.advice.iter().map(|advice| advice.in_words(interface));
+        parts.reduce(|hint, more| {
+            // What follows a list is no part of its last row.
+            let between = if hint.contains('\n') { "\n" } else { "; " };
+            hint + between + &more
+        })
+    }
+
+    /// Whether it says how to get an answer to a question that is in the conversation.
+    pub fn tells_how_to_ask(&self) -> bool {
+        self.advice.iter().any(Advice::tells_how_to_ask)
     }
 
     /// The program is at fault.
@@ -103,9 +120,9 @@ impl Failure {
     }
 
     /// Says how to ask again what was stopped before anything came.
-    pub fn ask_again_with(mut self, way: impl Into<String>) -> Failure {
+    pub fn ask_again_in(self, conversation: ConversationName) -> Failure {
         if self.kind == Kind::Unanswered {
-            self.hint = Some(way.into());
+            return self.without_hint().and_hint(Advice::AskAgain(conversation));
         }
         self
     }
@@ -214,15 +231,10 @@ impl From<NotAttached> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
-        let hint = error.hint();
-        if let StoreError::AnswerNotWritten { error, .. } = error {
-            // It was shown before anybody tried to write it.
-            let mut failure = Failure { hint, ..Failure::from(*error) };
-            if failure.is_busy() {
-                failure.kind = Kind::Locked;
-            }
-            return failure;
+        if let StoreError::AnswerNotWritten { error, is_kept } = error {
+            return answer_not_written(*error, is_kept);
         }
+        let advice = hints::of_store(&error);
         let kind = match &error {
             StoreError::NotFound { .. }
             | StoreError::NoSession { .. }
@@ -246,7 +258,21 @@ impl From<StoreError> for Failure {
             StoreError::Io { path, .. } | StoreError::NotFound { path } => Some(path.clone()),
             _ => None,
         };
-        Failure { path, ..Failure::new(kind, message, hint) }
+        Failure { path, ..Failure::new(kind, message, advice) }
+    }
+}
+
+/// Says why an answer is not in its file, and where it is.
+fn answer_not_written(error: StoreError, is_kept: bool) -> Failure {
+    let mut failure = Failure::from(error);
+    if failure.is_busy() {
+        // It was shown before anybody tried to write it.
+        failure.kind = Kind::Locked;
+    }
+    if is_kept {
+        failure.and_hint("the answer is kept, and comes into the file with its next change")
+    } else {
+        failure.and_hint("the answer is not in the file")
     }
 }
 
@@ -258,7 +284,7 @@ impl From<ClientError> for Failure {
             ClientError::Replay { .. } => Kind::Input,
             _ => Kind::Model,
         };
-        Failure::new(kind, error.to_string(), error.hint())
+        Failure::new(kind, error.to_string(), hints::of_client(&error))
     }
 }
 
@@ -270,7 +296,8 @@ impl From<LocalError> for Failure {
             _ => Kind::Model,
         };
         let path = error.path().map(Path::to_path_buf);
-        Failure { path, ..Failure::new(kind, error.to_string(), error.hint()) }
+        let failure = Failure::new(kind, error.to_string(), hints::of_local(&error));
+        Failure { path, ..failure }
     }
 }
 

@@ -11,6 +11,7 @@ mod connection;
 mod ending;
 mod failure;
 mod help;
+mod hints;
 mod interrupt;
 mod journal;
 mod local;

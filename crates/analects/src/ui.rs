@@ -26,19 +26,25 @@ pub use diagnostic::count;
 use safe::{escape_json, safe, safe_lines};
 
 use crate::failure::{Failure, words};
-use crate::ways;
+use crate::hints::Interface;
 
-/// Prints an error: one line, and a hint.
+/// Prints an error: one line, and a hint for a call.
 pub fn report(failure: &Failure, as_json: bool) {
     if as_json {
+        let hint = failure.hint(Interface::Call);
         let error = serde_json::json!({
-            "kind": failure.kind(), "message": failure.message, "hint": failure.hint,
+            "kind": failure.kind(), "message": failure.message, "hint": hint,
         });
         let json = serde_json::json!({ "error": error }).to_string();
         return say(&escape_json(&json));
     }
+    report_in(Interface::Call, failure);
+}
+
+/// Prints an error: one line, and a hint for somebody who is there.
+pub fn report_in(interface: Interface, failure: &Failure) {
     say(&safe(&format!("analects: {}", failure.message)));
-    if let Some(hint) = &failure.hint {
+    if let Some(hint) = failure.hint(interface) {
         // Lines to type stay lines.
         say(&safe_lines(&format!("hint: {hint}")));
     }
@@ -47,15 +53,18 @@ pub fn report(failure: &Failure, as_json: bool) {
 /// How wide lines of a file are shown where there is no terminal to ask.
 const WIDTH: usize = 100;
 
-/// Prints problems of a file, each with its place and its line. `source` is what they were found in.
+/// Prints problems of a file, each with its place, its line, and a hint for a call. `source` is what they were found
+/// in.
 pub fn report_problems(path: &str, source: &[u8], problems: &[Problem]) {
+    report_problems_in(Interface::Call, path, source, problems);
+}
+
+/// The same with hints for somebody who is there.
+pub fn report_problems_in(interface: Interface, path: &str, source: &[u8], problems: &[Problem]) {
     let stderr = io::stderr();
     let width = columns(terminal_size_of(&stderr)).unwrap_or(WIDTH);
-    let mut problems = problems.to_vec();
-    for hint in problems.iter_mut().filter_map(|problem| problem.hint.as_mut()) {
-        *hint = ways::here(hint);
-    }
-    let text = diagnostic::render_all(path, source, &problems, width, Colour::of(&stderr));
+    let colour = Colour::of(&stderr);
+    let text = diagnostic::Renderer { path, source, width, colour, interface }.render_all(problems);
     let _ = stderr.lock().write_all(text.as_bytes());
 }
 

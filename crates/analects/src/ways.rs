@@ -1,7 +1,6 @@
 //! What to do when nobody said which model to ask: the ways out, in one message.
 
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use analects_client::Surroundings;
@@ -9,6 +8,7 @@ use analects_local::models_at;
 use analects_providers::{Vendor, vendor, vendors};
 
 use crate::failure::Failure;
+use crate::hints::{Advice, Interface};
 
 /// How long an Ollama on this machine has to say that it is there.
 const BRIEFLY: Duration = Duration::from_millis(300);
@@ -20,87 +20,69 @@ const EXAMPLES: [(&str, &str); 3] = [
     ("gemini", "gemini/gemini-2.5-flash"),
 ];
 
+/// A way to a model, for somebody who has named none.
+#[derive(Debug)]
+pub enum ModelChoice {
+    /// With a key that is set.
+    WithKey(&'static Vendor),
+    /// With the Ollama that runs here, and a model that it has.
+    Ollama(String),
+    /// On this machine, without a key.
+    Local,
+    /// With a key that is not set yet.
+    SetKey,
+    /// With a model that is configured for every call.
+    Configure,
+}
+
 /// Says that no model was named, and which ones could be asked.
 pub fn no_model(models: &Surroundings) -> Failure {
     let with_key: Vec<&Vendor> = with_key(models).collect();
-    let message = match with_key.is_empty() {
-        true => "no model to ask: none was named, and no provider's key is set",
-        false => "no model to ask: none was named",
+    let has_key = !with_key.is_empty();
+    let mut ways: Vec<ModelChoice> = with_key.into_iter().map(ModelChoice::WithKey).collect();
+    ways.extend(ollama(models).map(ModelChoice::Ollama));
+    ways.push(ModelChoice::Local);
+    let message = if has_key {
+        "no model to ask: none was named"
+    } else {
+        ways.push(ModelChoice::SetKey);
+        "no model to ask: none was named, and no provider's key is set"
     };
-    let mut ways: Vec<String> = with_key.iter().map(|vendor| by_key(vendor)).collect();
-    ways.extend(ollama(models).map(|name| format!("the Ollama that runs here: -m ollama/{name}")));
-    ways.push(
-        "on this machine, without a key: -m local/smollm2 (a tiny model for trying things out; the first time, \
-         it is fetched)"
-            .to_string(),
-    );
-    if with_key.is_empty() {
-        let names = EXAMPLES.iter().filter_map(|(name, _)| vendor(name)?.key_variables.first());
-        let names: Vec<&str> = names.copied().collect();
-        ways.push(format!(
-            "with a key: set {}, and name a model, such as -m {}",
-            names.join(" or "),
-            EXAMPLES[1].1
-        ));
-    }
-    ways.push("for good: set ANALECTS_MODEL, or default under [models] in config.toml".to_string());
-    Failure::usage(message, format!("there are these ways:\n  {}", ways.join("\n  ")))
+    ways.push(ModelChoice::Configure);
+    Failure::usage(message, Advice::NameModel(ways))
 }
 
-/// Whether this is a session at the terminal.
-static IS_SESSION: AtomicBool = AtomicBool::new(false);
-
-/// From now on, this is a session at the terminal.
-pub fn begin_session() {
-    IS_SESSION.store(true, Ordering::SeqCst);
+/// These ways, in words.
+pub fn in_words(ways: &[ModelChoice], interface: Interface) -> String {
+    let ways: Vec<String> = ways.iter().map(|way| way.in_words(interface)).collect();
+    format!("there are these ways:\n  {}", ways.join("\n  "))
 }
 
-/// A hint as it is said here: in a session, or in a call.
-pub fn here(hint: &str) -> String {
-    match IS_SESSION.load(Ordering::SeqCst) {
-        true => in_session(hint),
-        false => hint.to_string(),
+impl ModelChoice {
+    fn in_words(&self, interface: Interface) -> String {
+        let model = interface.model_option();
+        match self {
+            ModelChoice::WithKey(vendor) => by_key(vendor, interface),
+            ModelChoice::Ollama(name) => {
+                format!("the Ollama that runs here: {model} ollama/{name}")
+            }
+            ModelChoice::Local => format!(
+                "on this machine, without a key: {model} local/smollm2 (a tiny model for trying things out; the \
+                 first time, it is fetched)"
+            ),
+            ModelChoice::SetKey => {
+                let variables =
+                    EXAMPLES.iter().filter_map(|(name, _)| vendor(name)?.key_variables.first());
+                let variables: Vec<&str> = variables.copied().collect();
+                let variables = variables.join(" or ");
+                let example = EXAMPLES[1].1;
+                format!("with a key: set {variables}, and name a model, such as {model} {example}")
+            }
+            ModelChoice::Configure => {
+                "for good: set ANALECTS_MODEL, or default under [models] in config.toml".to_string()
+            }
+        }
     }
-}
-
-/// A hint as it is said in a session at the terminal, where a command names the model and not an option.
-pub fn in_session(hint: &str) -> String {
-    /// Python has an option of that name.
-    const PYTHON: &str = "python3 -m";
-    let mut hint = hint.to_string();
-    for (elsewhere, here) in
-        [("compact the conversation", "/compact"), ("without --agent, ", ""), ("--agent", "/agent")]
-    {
-        hint = hint.replace(elsewhere, here);
-    }
-    if let Some(kept) = hint.find(PROMPT_IS_KEPT) {
-        hint.replace_range(kept.., "your prompt is kept: /model NAME, then /retry, asks it");
-    }
-    if let Some(hide) = hint.find(HIDE_TO_ASK) {
-        hint.replace_range(hide.., RETRY_BROKEN);
-    }
-    let parts = hint.split(PYTHON).map(|part| {
-        let words = part.split(' ').map(|word| if word == "-m" { "/model" } else { word });
-        words.collect::<Vec<&str>>().join(" ")
-    });
-    parts.collect::<Vec<String>>().join(PYTHON)
-}
-
-/// How a hint begins which says that the prompt is in the file, after which nothing else comes.
-pub const PROMPT_IS_KEPT: &str = "your prompt is kept in ";
-
-/// How a hint begins which says how to ask again what broke off, after which nothing else comes.
-pub const HIDE_TO_ASK: &str = "hide what came to ask again: ";
-
-/// What can be done in a session about a question without an answer.
-pub const RETRY: &str = "/retry asks it again, /undo takes it back";
-/// The same where the half of an answer came.
-pub const RETRY_BROKEN: &str =
-    "/retry asks it again; what came stays, and the model does not see it then";
-
-/// Whether a hint says how to ask again, or will in a session.
-pub fn tells_how_to_retry(hint: &str) -> bool {
-    ["/retry", PROMPT_IS_KEPT, HIDE_TO_ASK].iter().any(|words| hint.contains(words))
 }
 
 /// The providers whose keys are set.
@@ -119,14 +101,14 @@ fn with_key(models: &Surroundings) -> impl Iterator<Item = &'static Vendor> {
     })
 }
 
-fn by_key(vendor: &Vendor) -> String {
-    let example = EXAMPLES.iter().find(|(name, _)| *name == vendor.name);
-    match example {
-        Some((_, model)) => format!("with your key for {}: -m {model}", vendor.title),
+fn by_key(vendor: &Vendor, interface: Interface) -> String {
+    let model = interface.model_option();
+    let title = vendor.title;
+    let name = vendor.name;
+    match EXAMPLES.iter().find(|(known, _)| *known == name) {
+        Some((_, example)) => format!("with your key for {title}: {model} {example}"),
         None => format!(
-            "with your key for {}: -m {name}/NAME; analects model list {name} has the names",
-            vendor.title,
-            name = vendor.name
+            "with your key for {title}: {model} {name}/NAME; analects model list {name} has the names"
         ),
     }
 }
@@ -153,43 +135,16 @@ fn ollama(models: &Surroundings) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    //! The ways in the words of a call and of a session.
+
     use super::*;
 
     #[test]
     fn in_a_session_a_command_names_the_model() {
-        let said = [
-            (
-                "name one, such as -m openai/gpt-5-mini",
-                "name one, such as /model openai/gpt-5-mini",
-            ),
-            ("or name a model with -m", "or name a model with /model"),
-            (
-                "a key: -m a/b\n  here: -m local/smollm2 (tiny)",
-                "a key: /model a/b\n  here: /model local/smollm2 (tiny)",
-            ),
-            ("try python3 -m pip, or -m x/y", "try python3 -m pip, or /model x/y"),
-            (
-                "-m a/b; your prompt is kept in a b.msg.md: analects chat 'a b.msg.md' -m MODEL asks it",
-                "/model a/b; your prompt is kept: /model NAME, then /retry, asks it",
-            ),
-            ("wait -more", "wait -more"),
-            (
-                "there are a; without --agent, -m MODEL makes a new one",
-                "there are a; /model MODEL makes a new one",
-            ),
-            ("or name an agent with --agent", "or name an agent with /agent"),
-            ("raise --max-cost, or compact the conversation", "raise --max-cost, or /compact"),
-            (
-                "check the net; hide what came to ask again: analects drop a.msg.md 3",
-                "check the net; /retry asks it again; what came stays, and the model does not see it then",
-            ),
-        ];
-        for (hint, expected) in said {
-            assert_eq!(in_session(hint), expected);
-        }
-        let models = Surroundings::default();
-        let hint = no_model(&models).hint.unwrap();
-        assert!(in_session(&hint).contains("/model local/smollm2 (a tiny"), "{hint}");
-        assert!(!in_session(&hint).contains("-m "), "{hint}");
+        let failure = no_model(&Surroundings::default());
+        let in_call = failure.hint(Interface::Call).unwrap();
+        assert!(in_call.contains("-m local/smollm2 (a tiny"), "{in_call}");
+        let in_session = failure.hint(Interface::Session).unwrap();
+        assert_eq!(in_session, in_call.replace("-m ", "/model "));
     }
 }

@@ -1,6 +1,8 @@
 //! Just enough of Rust's lexical rules to count braces and find words: comments and literals become
 //! blanks, everything else stays where it is.
 
+use std::ops::RangeInclusive;
+
 /// The text with comments, strings and characters blanked out; line ends stay.
 pub fn blank(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -35,6 +37,50 @@ pub fn tokens(blanked: &str) -> Vec<&str> {
         rest = left.trim_start();
     }
     found
+}
+
+/// A string of a source file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Literal<'a> {
+    /// The line on which it starts, from 1.
+    pub line: usize,
+    /// What stands in the source, quotes and escapes included.
+    pub text: &'a str,
+}
+
+/// Every string that is not below a `#[cfg(test)]`.
+pub fn strings_outside_tests(text: &str) -> Vec<Literal<'_>> {
+    let tests = lines_of_tests(&blank(text));
+    let mut found = Vec::new();
+    let mut line = 1;
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let follows_word = text[..at].chars().next_back().is_some_and(is_word);
+        let skip = skipped(&text[at..], follows_word);
+        let end = at + skip.max(c.len_utf8());
+        let taken = &text[at..end];
+        if skip > 0 && is_string(taken) && !tests.iter().any(|lines| lines.contains(&line)) {
+            found.push(Literal { line, text: taken });
+        }
+        line += taken.matches('\n').count();
+        at = end;
+    }
+    found
+}
+
+/// Whether what is skipped is a string, and neither a comment nor a character.
+fn is_string(skipped: &str) -> bool {
+    !skipped.starts_with(['/', '\''])
+}
+
+/// The lines of items that only tests have, in blanked text.
+fn lines_of_tests(blanked: &str) -> Vec<RangeInclusive<usize>> {
+    let starts = blanked.match_indices("#[cfg(test)]");
+    let items = starts.filter_map(|(at, _)| {
+        let end = at + body_end(&blanked[at..])?;
+        Some(line_of(blanked, at)..=line_of(blanked, end))
+    });
+    items.collect()
 }
 
 /// How many bytes at the start of `rest` are a comment or a literal.

@@ -1,6 +1,6 @@
 //! Tests of the checks: each passes on a good tree and fails on a bad one.
 
-use super::{File, Finding, Level, code, docs, files, modules, paths, purity, sizes};
+use super::{File, Finding, Level, code, docs, files, modules, paths, purity, sizes, wording};
 
 /// The findings in the form `path:line: message`, without hints.
 fn shown(found: &[Finding]) -> Vec<String> {
@@ -241,6 +241,60 @@ fn an_example_of_a_path_can_be_excepted() {
     check(
         paths::check(&tree(&[("a.md", "")]), exceptions),
         &["xtask/src/tidy/paths.rs:1: the exception \"a.md\" is not needed any more"],
+    );
+}
+
+/// A library with this line in its source, and a command with the verb `show`.
+fn library(line: &str) -> Vec<File> {
+    let source = format!("//! Names `analects show` and `--full`.\n{line}\n");
+    tree(&[("crates/analects/src/commands/show.rs", ""), ("crates/core/src/a.rs", &source)])
+}
+
+#[test]
+fn a_library_that_names_a_verb_or_an_option_is_found() {
+    let named = |line: &str| wording::check(&library(line), &[]);
+    for (line, name) in [
+        ("const A: &str = \"see analects show FILE\";", "analects show"),
+        ("const A: &str = r#\"use `analects show`\"#;", "analects show"),
+        ("const A: &str = \"use --full to keep them\";", "--full"),
+        ("const A: &str = \"é: allow it (--allow-http)\";", "--allow-http"),
+    ] {
+        check(named(line), &[&format!("crates/core/src/a.rs:2: a library names `{name}`")]);
+    }
+    for line in [
+        "const A: &str = \"another analects is writing\"; // analects show --full",
+        "const A: &str = \"analects-show shows\";",
+        "const A: &str = \"---\\na: b\\n--- x -- y\";",
+        "#[cfg(test)]\nmod tests {\n    const A: &str = \"é --full\";\n}",
+    ] {
+        check(named(line), &[]);
+    }
+    let after_tests = "#[cfg(test)]\nmod tests;\nconst A: &str = \"--full\";";
+    check(named(after_tests), &["crates/core/src/a.rs:4: a library names `--full`"]);
+}
+
+#[test]
+fn the_command_and_tests_name_verbs_and_options() {
+    let line = "const A: &str = \"analects show --full\";";
+    for path in ["crates/analects/src/a.rs", "crates/core/src/tests.rs", "crates/core/tests/a.rs"] {
+        check(wording::check(&tree(&[(path, line)]), &[]), &[]);
+    }
+}
+
+#[test]
+fn arguments_of_other_programs_are_excepted() {
+    let exceptions = &[("crates/core/src/a.rs", "arguments of pip")];
+    check(wording::check(&library("const A: &str = \"--quiet\";"), exceptions), &[]);
+    let both = "const A: &str = \"--quiet\";\nconst B: &str = \"analects show\";";
+    check(
+        wording::check(&library(both), exceptions),
+        &["crates/core/src/a.rs:3: a library names `analects show`"],
+    );
+    check(
+        wording::check(&library(""), exceptions),
+        &[
+            "xtask/src/tidy/wording.rs:1: the exception \"crates/core/src/a.rs\" is not needed any more",
+        ],
     );
 }
 

@@ -1,6 +1,6 @@
 //! What became of each message.
 
-use analects_core::{Chain, MessageId, Problem, Role};
+use analects_core::{Chain, Hint, MessageId, Problem, Role};
 
 use crate::tokens::Count;
 
@@ -79,6 +79,5 @@ pub(super) fn note(rows: &[Row]) -> Option<Problem> {
             "{dropped} earlier messages are not sent and {shortened} are sent in part: all of them do not fit"
         ),
     };
-    let hint = "compact the conversation, or choose a model with a larger window";
-    Some(Problem::warning("sent-in-part", text).hint(hint))
+    Some(Problem::warning("sent-in-part", text).hint(Hint::CompactOrLargerModel))
 }

@@ -223,8 +223,6 @@ fn plain_data_types_round_trip() {
     }
     let lines = LineIndex::new(b"a\nb");
     check(Span::new(3, 5));
-    check(Problem::error("code", "message").hint("hint").at(Span::new(2, 3), &lines));
-    check(Problem::warning("code", "message"));
     check(Agent { system_prompt: Some("p".into()), ..Agent::of_model("a", "m") });
     check(ModelFacts { tools: Some(true), ..ModelFacts::default() });
     check(ApiError { status: Some(429), ..ApiError::new(ApiErrorKind::RateLimit, "slow") });

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use analects_core::{Block, Body, Content, Message, Problem, Severity};
+use analects_core::{Block, Body, Content, Hint, Message, Problem, Severity};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -130,10 +130,7 @@ impl Records {
     /// JSON that is no record.
     fn other(&mut self, raw: &RawValue, out: &mut Read) {
         let text = "this line is JSON, and no record";
-        self.report(
-            Problem::warning("not-a-record", text).hint("it is kept with --full only"),
-            out,
-        );
+        self.report(Problem::warning("not-a-record", text).hint(Hint::ConvertInFull), out);
         self.leave("no record");
         if self.full {
             let id = self.derived_id();
@@ -374,10 +371,10 @@ impl Records {
 
     fn report_left(&mut self, out: &mut Read) {
         if self.repeated > 0 {
-            let text = format!("{} records are there more than once", self.repeated);
-            let hint = "each is read once; with --full, all are kept";
+            let text =
+                format!("{} records are there more than once; each is read once", self.repeated);
             let problem = Problem::warning("repeated-records", text).with(Severity::Hint);
-            out.problems.push(problem.hint(hint));
+            out.problems.push(problem.hint(Hint::ConvertInFull));
         }
         if self.full || self.left.is_empty() {
             return;
@@ -386,7 +383,7 @@ impl Records {
             self.left.iter().map(|(name, count)| format!("{count} {name}")).collect();
         let text = format!("records that are no conversation were left out: {}", counts.join(", "));
         let problem = Problem::warning("left-out", text).with(Severity::Hint);
-        out.problems.push(problem.hint("use --full to keep them"));
+        out.problems.push(problem.hint(Hint::ConvertInFull));
     }
 }
 

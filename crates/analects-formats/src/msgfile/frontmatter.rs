@@ -10,7 +10,7 @@ pub(crate) mod scalar;
 pub(crate) mod yaml;
 
 use super::line::{head, heading};
-use analects_core::{Agent, LineIndex, Problem, Severity, Span};
+use analects_core::{Agent, Hint, LineIndex, Problem, Severity, Span};
 
 use yaml::{Entry, Yaml, YamlError};
 
@@ -58,7 +58,7 @@ impl FrontProblem {
         let span = Span::new(start + self.span.start, start + self.span.end);
         let mut problem = Problem::error(self.code, self.message).at(span, lines);
         problem.severity = self.severity;
-        problem.hint = self.hint;
+        problem.hint = self.hint.map(Hint::from);
         problem
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use analects_core::verbs::Target;
-use analects_core::{SessionId, nearest};
+use analects_core::{Hint, SessionId, nearest};
 
 use super::item::{ItemError, ItemErrorKind};
 use super::{Cell, CellMessages, Document, place_in};
@@ -76,7 +76,7 @@ pub fn chosen_cells(
             places.filter_map(|at| document.cell_at(at)).filter(|cell| !cell.is_ready()).peekable();
         if cells.peek().is_none() {
             let text = format!("{list}: the cell at the end of the file is empty");
-            return Err(ItemError::new(ItemErrorKind::Invalid, text));
+            return Err(ItemError::new(ItemErrorKind::Invalid, text).hinting(Hint::ShowCells));
         }
         for cell in cells {
             if let Some(target) = read.target(cell.at) {
@@ -159,7 +159,7 @@ impl<'a> Names<'a> {
         let error = ItemError::new(ItemErrorKind::UnknownCell, format!("there is no cell {name}"));
         match nearest(name, self.ids.keys().copied()) {
             Some(near) => error.hinting(format!("did you mean {near}?")),
-            None => error,
+            None => error.hinting(Hint::ShowCells),
         }
     }
 }

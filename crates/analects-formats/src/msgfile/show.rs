@@ -108,16 +108,16 @@ impl Show {
         Show { default_agent, ..self }
     }
 
-    /// Adds problems that are not about the file's text, each at its place.
+    /// Adds problems of the file or of its messages, each at its place.
     #[must_use]
-    pub fn with_problems(mut self, more: &[Problem]) -> Show {
-        self.problems.extend(more.iter().map(ShowProblem::from));
+    pub fn with_problems(mut self, more: Vec<ShowProblem>) -> Show {
+        self.problems.extend(more);
         self.problems.sort_by_key(|problem| (problem.line, problem.column));
         self
     }
 }
 
-/// Describes a document for other programs.
+/// Describes a document for other programs, without its problems: whoever prints them words their hints.
 pub fn show(document: &Document, path: &str) -> Show {
     let front = document.frontmatter_span().map(|span| span.of(document.source()));
     Show {
@@ -132,7 +132,7 @@ pub fn show(document: &Document, path: &str) -> Show {
         default_agent: document.default_agent().map(|agent| agent.name),
         agents: document.agents(),
         cells: cells(document),
-        problems: document.problems().iter().map(ShowProblem::from).collect(),
+        problems: Vec::new(),
     }
 }
 
@@ -318,15 +318,16 @@ pub fn binary_content(cell: Cell<'_>) -> Option<Vec<u8>> {
     bytes.filter(|bytes| !bytes.is_empty())
 }
 
-impl From<&Problem> for ShowProblem {
-    fn from(problem: &Problem) -> ShowProblem {
+impl ShowProblem {
+    /// A problem with its hint in the words of the program that prints it.
+    pub fn new(problem: &Problem, hint: Option<String>) -> ShowProblem {
         ShowProblem {
             code: problem.code.to_string(),
             severity: problem.severity,
             line: problem.line,
             column: problem.column,
             message: problem.message.clone(),
-            hint: problem.hint.clone(),
+            hint,
         }
     }
 }

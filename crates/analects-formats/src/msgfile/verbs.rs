@@ -2,7 +2,7 @@
 //! takes out of the file is gone from it; whoever makes the change keeps that elsewhere.
 
 use analects_core::verbs::{Change, NotEditable, Target, VerbError, fork as fork_positions};
-use analects_core::{Body, History, Ids, MessageId, Raw, RawMap, SessionId};
+use analects_core::{Body, Hint, History, Ids, MessageId, Raw, RawMap, SessionId};
 
 use super::cell_edits::{CellEdit, Edit, edit_cells, would_change_others};
 use super::code::code;
@@ -187,13 +187,22 @@ pub fn not_a_message(document: &Document, at: usize) -> ItemError {
 
 /// The error of a verb, which names messages by their cells.
 pub fn verb_error(read: &CellMessages, document: &Document, error: VerbError) -> ItemError {
+    let name = |id: &MessageId| match read.head(id).and_then(|at| document.cell_at(at)) {
+        Some(cell) => cell.name().into_owned(),
+        None => id.to_string(),
+    };
+    let hint = match &error {
+        VerbError::AlreadyHidden(id) => Some(Hint::Restore(name(id))),
+        _ => None,
+    };
     let is_unknown = matches!(error, VerbError::UnknownMessage(_));
-    let error = error.naming(|id| match read.head(id).and_then(|at| document.cell_at(at)) {
-        Some(cell) => format!("cell {}", cell.name()).into(),
-        None => id.clone(),
-    });
     let kind = if is_unknown { ItemErrorKind::UnknownCell } else { ItemErrorKind::Invalid };
-    ItemError::new(kind, error.to_string())
+    let text = error.naming(|id| format!("cell {}", name(id)).into()).to_string();
+    let error = ItemError::new(kind, text);
+    match hint {
+        Some(hint) => error.hinting(hint),
+        None => error,
+    }
 }
 
 /// Writes another text into a cell that holds one. What a model called, thought or printed is not a person's to change.

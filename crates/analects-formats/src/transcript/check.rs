@@ -1,7 +1,7 @@
 //! What is wrong with a transcript, found line by line: memory is needed for the names of its records,
 //! not for what they say.
 
-use analects_core::{Finding, Message, Pairs, Problem, Said, SessionId, Span, Tree};
+use analects_core::{Finding, Hint, Message, Pairs, Problem, Said, SessionId, Span, Tree};
 
 use super::envelope::{Envelope, Names};
 use super::line::read_line;
@@ -113,8 +113,8 @@ impl Checker {
         let at = span.start;
         let text =
             format!("this line, at byte {at}, has {length} bytes, more than a record may have");
-        let hint = "it is left as it is, and not read; analects repair makes a file without it";
-        self.problems.add(Problem::error("long-line", text).hint(hint), span, self.line);
+        let problem = Problem::error("long-line", text).hint(Hint::RepairTranscript);
+        self.problems.add(problem, span, self.line);
         if let Some(names) = Envelope::read_beginning(beginning).names_alone() {
             let (said, line) = (Said::default(), self.line);
             self.notes.push(Note { names, said, line, nth: 0, print: None, is_long: true, span });

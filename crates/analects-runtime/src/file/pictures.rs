@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use analects_core::{Block, Body, Content, Image, Message, Problem, Raw, SessionId, Source, User};
+use analects_core::{
+    Block, Body, Content, Hint, Image, Message, Problem, Raw, SessionId, Source, User,
+};
 use analects_formats::Decoded;
 use analects_formats::msgfile::{self, Document, KnownMessages};
 use analects_store::{AllowedPictures, read_picture};
@@ -45,8 +47,7 @@ fn not_allowed(names: &[String]) -> Problem {
         [name] => format!("the picture {name} is not sent: {NOT_ALLOWED}"),
         names => format!("the pictures {} are not sent: {NOT_ALLOWED}", names.join(", ")),
     };
-    let hint = "--pictures sends the pictures of a file; on a terminal, chat asks";
-    Problem::warning("picture-not-allowed", text).hint(hint)
+    Problem::warning("picture-not-allowed", text).hint(Hint::AllowPictures)
 }
 
 /// The pictures that the model would get, and those that it would not, in the order of the file.

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use analects_core::verbs::revised;
-use analects_core::{Body, Message, MessageId, Problem, SessionState, Span, Unseen};
+use analects_core::{Body, Hint, Message, MessageId, Problem, SessionState, Span, Unseen};
 
 use super::{ChainName, Overview, Row, TranscriptStore};
 use crate::StoreError;
@@ -163,8 +163,8 @@ fn too_long(row: Row<'_>) -> Problem {
     let length = row.next - row.at;
     let text = format!("the record at byte {} has {length} bytes, more than may be read", row.at);
     let hint = match row.long_names() {
-        Some(_) => "it is left as it is, and the conversation goes on without it",
-        None => "it is left as it is; analects repair makes a file without it",
+        Some(_) => Hint::from("it is left as it is, and the conversation goes on without it"),
+        None => Hint::RepairTranscript,
     };
     place(Problem::error("long-line", text).hint(hint), row)
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use analects_client::{ClientError, EventStream, Model, ModelAdapter, cost, is_content, resolve};
 use analects_core::{
-    ApiError, Block, Content, Delta, Fold, Folded, Json, Message, Problem, Request, Role,
-    StreamEvent, Turn,
+    ApiError, Block, Content, Delta, Fold, Folded, Json, Message, Problem, Request, Role, Severity,
+    Span, StreamEvent, Turn,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::connection::{Connection, block_on};
 use crate::ending::what_is_odd;
 use crate::failure::Failure;
+use crate::hints::{self, Interface};
 use crate::piped::piped;
 use crate::surroundings::Surroundings;
 use crate::{interrupt, local, outgoing, ui, ways};
@@ -313,7 +314,7 @@ fn print_json(
         complete: folded.complete,
         first_token_ms: first_token.map(|time| time.as_millis() as u64),
         message: outgoing::raw(folded.message.to_json())?,
-        problems: problems.iter().chain(&folded.problems).collect(),
+        problems: problems.iter().chain(&folded.problems).map(KnownProblem::of).collect(),
         text: folded.message.text(),
     })
 }
@@ -325,8 +326,37 @@ struct Known<'a> {
     first_token_ms: Option<u64>,
     /// As it is kept elsewhere: numbers of any size and nesting of any depth stay what they are.
     message: Box<RawValue>,
-    problems: Vec<&'a Problem>,
+    problems: Vec<KnownProblem<'a>>,
     text: String,
+}
+
+/// A problem of an answer, as JSON.
+#[derive(Serialize)]
+struct KnownProblem<'a> {
+    code: &'a str,
+    severity: Severity,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    span: Option<Span>,
+    line: usize,
+    column: usize,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+impl KnownProblem<'_> {
+    fn of(problem: &Problem) -> KnownProblem<'_> {
+        let hint = problem.hint.as_ref();
+        KnownProblem {
+            code: &problem.code,
+            severity: problem.severity,
+            span: problem.span,
+            line: problem.line,
+            column: problem.column,
+            message: &problem.message,
+            hint: hint.map(|hint| hints::in_words(hint, None, Interface::Call)),
+        }
+    }
 }
 
 /// What an answer took, in one line.

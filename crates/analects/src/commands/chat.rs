@@ -18,13 +18,14 @@ use analects_formats::msgfile;
 use crate::config::Config;
 use crate::connection::{Connection, seconds};
 use crate::failure::Failure;
+use crate::hints::Interface;
+pub use crate::hints::to_ask_in_session;
 use crate::pictures;
 use crate::piped::{is_terminal, piped};
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::turn_options::{LimitArgs, turn_config};
 pub use asking::in_words;
-pub use broken::to_ask_in_session;
 pub use call::{Call, Said, explain, tell_notes};
 use in_file::{chat_in_file, still_waits};
 use in_store::chat_in_store;
@@ -143,6 +144,7 @@ fn run_in(mut args: Args, surroundings: &Surroundings) -> Result<(), Failure> {
         args: &args.call,
         turn: &turn,
         records,
+        interface: Interface::Call,
     };
     if args.watch {
         return watch::watch(call, file.as_deref(), &words, args.settle);

@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::reading;
 use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
-use crate::{journal, ui};
+use crate::{hints, journal, ui};
 
 /// Folders that hold what programs made.
 const SKIPPED: [&str; 2] = ["node_modules", "target"];
@@ -133,7 +133,7 @@ impl Findings {
         self.files += 1;
         self.bad_files += usize::from(problems.iter().any(reading::is_serious));
         if self.as_json {
-            let problems_shown = problems.iter().map(ShowProblem::from).collect();
+            let problems_shown = hints::shown_problems(&problems, Path::new(&path));
             ui::print_json_line(&Line { path: &path, format, problems: problems_shown })?;
         } else {
             ui::report_problems(&path, &source, &problems);

@@ -16,6 +16,7 @@ use super::verbs::{Place, Verb};
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::hints::Advice;
 use crate::surroundings::Surroundings;
 use crate::turn_options::turn_config;
 use crate::{interrupt, local, ui, writing};
@@ -209,7 +210,7 @@ fn failure(not: NotCompacted) -> Failure {
         NotCompacted::Failed(error) => Failure::from(*error),
         NotCompacted::Useless(why) => {
             let failure = Failure::of_model(format!("nothing was changed: {why}"));
-            failure.or_hint("try again, or name another model with -m")
+            failure.or_hint(Advice::NameAnotherModel)
         }
         NotCompacted::Store(error) => Failure::from(error),
     }

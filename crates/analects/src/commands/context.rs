@@ -17,6 +17,7 @@ use serde::Serialize;
 use super::chat::{self, Call, CallArgs, Said};
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::hints::{self, Interface};
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::{journal, local, outgoing, pictures, ui};
@@ -69,10 +70,14 @@ pub struct Args {
     /// Print the plan as JSON
     #[arg(long)]
     pub json: bool,
+
+    /// Where the person reads hints.
+    #[arg(skip)]
+    interface: Interface,
 }
 
 impl Args {
-    /// To look at a conversation whose next answer somebody is wanted for.
+    /// To look at a conversation in a session, where this model or agent answers next.
     pub fn of(target: String, model: Option<&str>, agent: Option<&str>) -> Args {
         Args {
             target,
@@ -83,6 +88,7 @@ impl Args {
             pictures: false,
             request: false,
             json: false,
+            interface: Interface::Session,
         }
     }
 }
@@ -177,6 +183,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         args: &chosen,
         turn: &TurnConfig { grants, ..TurnConfig::default() },
         records: false,
+        interface: args.interface,
     };
     if args.target.ends_with(".md") || path.is_file() {
         return of_file(args, call, path);
@@ -236,7 +243,7 @@ fn show<C: Conversation>(
         return outgoing::print(&prepared.agent().model, ready?);
     }
     if args.json {
-        return ui::print_json(&as_json(prepared.agent(), &planned, names, pictures));
+        return ui::print_json(&as_json(&args.target, prepared.agent(), &planned, names, pictures));
     }
     let problems: Vec<Problem> = planned
         .problems
@@ -245,13 +252,14 @@ fn show<C: Conversation>(
         .filter(|it| super::reading::is_serious(it))
         .cloned()
         .collect();
-    ui::report_problems(&args.target, b"", &problems);
+    ui::report_problems_in(args.interface, &args.target, b"", &problems);
     print_table(prepared.agent(), &planned, names)?;
     print_pictures(pictures)?;
     ready.map(drop)
 }
 
 fn as_json<'a>(
+    target: &str,
     responder: &'a ResolvedAgent,
     planned: &'a TurnPlan,
     names: &'a HashMap<MessageId, String>,
@@ -281,7 +289,7 @@ fn as_json<'a>(
         needs_summary: plan.needs_summary.iter().map(|id| (**id).to_string()).collect(),
         messages: plan.rows.iter().map(row).collect(),
         pictures: pictures.iter().map(ShownPicture::of).collect(),
-        notes: plan.notes.iter().map(ShowProblem::from).collect(),
+        notes: hints::shown_problems(&plan.notes, Path::new(target)),
     }
 }
 

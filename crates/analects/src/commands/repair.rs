@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::failure::{Failure, words};
 use crate::piped::open_regular;
-use crate::{shell, ui};
+use crate::{hints, shell, ui};
 
 /// Mend a damaged transcript into a new file
 ///
@@ -113,7 +113,7 @@ fn print_json(args: &Args, new: &Path, repaired: &Repaired) -> Result<(), Failur
         path: &args.path.to_string_lossy(),
         output: &new.to_string_lossy(),
         rest: repaired.rest.as_ref().map(|rest| rest.to_string_lossy().into_owned()),
-        problems: repaired.problems.iter().map(ShowProblem::from).collect(),
+        problems: hints::shown_problems(&repaired.problems, &args.path),
     })
 }
 

@@ -6,7 +6,7 @@ use analects_formats::msgfile;
 
 use super::reading;
 use crate::failure::Failure;
-use crate::ui;
+use crate::{hints, ui};
 
 /// Show the cells of a message file, and what is odd about it
 ///
@@ -35,8 +35,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let document = reading::read(&args.file)?;
     let path = args.file.to_string_lossy();
     if args.json {
-        let more = reading::problems_of_messages(&document, &path);
-        let shown = msgfile::show(&document, &path).with_problems(&more);
+        let problems = hints::shown_problems(&reading::problems(&document, &path), &args.file);
+        let shown = msgfile::show(&document, &path).with_problems(problems);
         let default = reading::default_agent(&document);
         return ui::print_json(&shown.with_default_agent(default));
     }

@@ -19,6 +19,7 @@ use jiff::Timestamp;
 use super::chat::CallArgs;
 use super::reading;
 use crate::failure::Failure;
+use crate::hints::Advice;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::{shell, ui, writing};
@@ -450,7 +451,7 @@ pub fn explain(path: &Path, error: &ItemError) -> Failure {
         _ => Failure::input(message),
     };
     match error.hint() {
-        Some(hint) => failure.or_hint(hint.replace("FILE", &shell::path(path))),
+        Some(hint) => failure.or_hint(Advice::about(path, hint.clone())),
         None => failure,
     }
 }

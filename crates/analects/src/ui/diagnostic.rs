@@ -3,11 +3,14 @@
 //! Only a few hundred bytes around the spot are looked at, so a line may have any length. Whatever
 //! they are, what is shown is harmless, and the marks stand below what they mark.
 
+use std::path::Path;
+
 use analects_core::{Problem, Severity};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::colour::{Colour, Ink};
 use super::safe::{safe, safe_lines};
+use crate::hints::{self, Interface};
 
 /// How many problems are shown of a file.
 const MOST: usize = 50;
@@ -24,24 +27,66 @@ const LONGEST: usize = 400;
 /// A tab takes this many columns.
 const TAB: &str = "    ";
 
-/// Problems of a file, each with its place: `source` is what they were found in, and lines of it are
-/// shown in at most `width` columns.
-pub fn render_all(
-    path: &str,
-    source: &[u8],
-    problems: &[Problem],
-    width: usize,
-    colour: Colour,
-) -> String {
-    let shown = problems.iter().take(MOST);
-    let mut out: String =
-        shown.map(|problem| render(path, source, problem, width, colour)).collect();
-    if let Some(rest) = problems.get(MOST..).filter(|rest| !rest.is_empty()) {
-        let rest = format!("{}: and {} more", safe(path), count(rest));
-        out.push_str(&colour.paint(Ink::Faint, &rest));
-        out.push('\n');
+/// How problems of a file are shown.
+pub struct Renderer<'a> {
+    pub path: &'a str,
+    /// What the problems were found in.
+    pub source: &'a [u8],
+    /// In how many columns its lines are shown, at most.
+    pub width: usize,
+    pub colour: Colour,
+    /// Where the hints are read.
+    pub interface: Interface,
+}
+
+impl Renderer<'_> {
+    /// Problems of the file, each with its place.
+    pub fn render_all(&self, problems: &[Problem]) -> String {
+        let shown = problems.iter().take(MOST);
+        let mut out: String = shown.map(|problem| self.render(problem)).collect();
+        if let Some(rest) = problems.get(MOST..).filter(|rest| !rest.is_empty()) {
+            let rest = format!("{}: and {} more", safe(self.path), count(rest));
+            out.push_str(&self.colour.paint(Ink::Faint, &rest));
+            out.push('\n');
+        }
+        out
     }
-    out
+
+    fn render(&self, problem: &Problem) -> String {
+        let colour = self.colour;
+        let ink = match problem.severity {
+            Severity::Hint => Ink::Hint,
+            Severity::Warning => Ink::Warning,
+            Severity::Error => Ink::Error,
+        };
+        let place = match (self.path, problem.line) {
+            ("", _) => String::new(),
+            (path, 0) => format!("{path}: "),
+            (path, line) => format!("{path}:{line}:{}: ", problem.column),
+        };
+        let message = safe(&shortened(&problem.message));
+        let mut out = format!(
+            "{}{}: {message} {}\n",
+            colour.paint(Ink::Place, &safe(&place)),
+            colour.paint(ink, word(problem.severity)),
+            colour.paint(Ink::Faint, &format!("[{}]", safe(&problem.code))),
+        );
+        let number = problem.line.to_string();
+        let gutter = number.len() + 5;
+        if let Some(line) = Line::around(self.source, problem) {
+            let line = line.cut(self.width.saturating_sub(gutter).clamp(20, WIDEST));
+            let number = colour.paint(Ink::Faint, &format!("  {number} |"));
+            let below = colour.paint(Ink::Faint, &format!("{}|", " ".repeat(gutter - 2)));
+            let marks = colour.paint(ink, &"^".repeat(line.marked.width().max(1)));
+            let text = [&*line.before, &*line.marked, &*line.after].concat();
+            out.push_str(format!("{number} {text}").trim_end_matches(' '));
+            out.push_str(&format!("\n{below} {}{marks}\n", " ".repeat(line.before.width())));
+        }
+        if let Some(hint) = hints::of_problem(problem, Path::new(self.path), self.interface) {
+            out.push_str(&format!("  {}: {}\n", colour.paint(Ink::Hint, "hint"), safe(&hint)));
+        }
+        out
+    }
 }
 
 /// How many problems of each severity, such as `2 errors, 1 hint`.
@@ -61,41 +106,6 @@ fn word(severity: Severity) -> &'static str {
         Severity::Warning => "warning",
         Severity::Error => "error",
     }
-}
-
-fn render(path: &str, source: &[u8], problem: &Problem, width: usize, colour: Colour) -> String {
-    let ink = match problem.severity {
-        Severity::Hint => Ink::Hint,
-        Severity::Warning => Ink::Warning,
-        Severity::Error => Ink::Error,
-    };
-    let place = match (path, problem.line) {
-        ("", _) => String::new(),
-        (path, 0) => format!("{path}: "),
-        (path, line) => format!("{path}:{line}:{}: ", problem.column),
-    };
-    let message = safe(&shortened(&problem.message));
-    let mut out = format!(
-        "{}{}: {message} {}\n",
-        colour.paint(Ink::Place, &safe(&place)),
-        colour.paint(ink, word(problem.severity)),
-        colour.paint(Ink::Faint, &format!("[{}]", safe(&problem.code))),
-    );
-    let number = problem.line.to_string();
-    let gutter = number.len() + 5;
-    if let Some(line) = Line::around(source, problem) {
-        let line = line.cut(width.saturating_sub(gutter).clamp(20, WIDEST));
-        let number = colour.paint(Ink::Faint, &format!("  {number} |"));
-        let below = colour.paint(Ink::Faint, &format!("{}|", " ".repeat(gutter - 2)));
-        let marks = colour.paint(ink, &"^".repeat(line.marked.width().max(1)));
-        let text = [&*line.before, &*line.marked, &*line.after].concat();
-        out.push_str(format!("{number} {text}").trim_end_matches(' '));
-        out.push_str(&format!("\n{below} {}{marks}\n", " ".repeat(line.before.width())));
-    }
-    if let Some(hint) = &problem.hint {
-        out.push_str(&format!("  {}: {}\n", colour.paint(Ink::Hint, "hint"), safe(hint)));
-    }
-    out
 }
 
 fn shortened(message: &str) -> String {

@@ -214,7 +214,7 @@ impl Draft {
 fn why_not_writable(document: &Document) -> Result<(), ItemError> {
     if let Some(problem) = document.why_not_writable() {
         let error = ItemError::new(ItemErrorKind::Refused, problem.message);
-        return Err(error.hinting(problem.hint.unwrap_or_default()));
+        return Err(problem.hint.into_iter().fold(error, ItemError::hinting));
     }
     if document.kind() == Kind::Plain {
         let error = ItemError::new(ItemErrorKind::Refused, "this is not a message file");

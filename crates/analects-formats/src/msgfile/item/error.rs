@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use analects_core::Hint;
+
 /// Why something cannot be done with an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemError {
     kind: ItemErrorKind,
     message: String,
-    hint: Option<String>,
+    hint: Option<Hint>,
 }
 
 /// The kinds of [`ItemError`].
@@ -43,7 +45,7 @@ impl ItemError {
         ItemError::new(ItemErrorKind::Invalid, message)
     }
 
-    pub(in crate::msgfile) fn hinting(mut self, hint: impl Into<String>) -> ItemError {
+    pub(in crate::msgfile) fn hinting(mut self, hint: impl Into<Hint>) -> ItemError {
         self.hint = Some(hint.into());
         self
     }
@@ -54,8 +56,8 @@ impl ItemError {
     }
 
     /// What to do about it, where that is known.
-    pub fn hint(&self) -> Option<&str> {
-        self.hint.as_deref()
+    pub fn hint(&self) -> Option<&Hint> {
+        self.hint.as_ref()
     }
 }
 

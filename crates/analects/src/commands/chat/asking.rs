@@ -7,6 +7,7 @@ use analects_runtime::{
 
 use crate::ending::what_is_odd;
 use crate::failure::Failure;
+use crate::hints::{Advice, Interface};
 use crate::{interrupt, ui};
 
 /// What a conversation is called when something is odd about it, and the text in which that stands.
@@ -15,6 +16,8 @@ use crate::{interrupt, ui};
 pub struct ProblemSource {
     pub name: String,
     pub text: Vec<u8>,
+    /// Where the person reads what is odd.
+    pub interface: Interface,
 }
 
 /// Asks, prints the answer, and says what was odd.
@@ -90,7 +93,7 @@ pub fn report_problems(problems: Vec<Problem>, source: &ProblemSource) {
         problem.severity > Severity::Hint && problem.code != "interrupted-answer"
     };
     let problems: Vec<Problem> = problems.into_iter().filter(worth_it).collect();
-    ui::report_problems(&source.name, &source.text, &problems);
+    ui::report_problems_in(source.interface, &source.name, &source.text, &problems);
 }
 
 fn conclude(outcome: Outcome, source: &ProblemSource) -> Result<(), Failure> {
@@ -112,29 +115,30 @@ fn conclude(outcome: Outcome, source: &ProblemSource) -> Result<(), Failure> {
 
 /// Says why a question was not asked.
 fn not_sent(end: TurnEnd) -> Failure {
-    let (why, hint) = match end {
-        TurnEnd::TooLarge(too_large) => (too_large.to_string(), too_large.hint()),
+    let (why, hint): (String, Advice) = match end {
+        TurnEnd::TooLarge(too_large) => (too_large.to_string(), too_large.hint().into()),
         TurnEnd::ChoiceGone => (
             "a chosen cell was changed or removed before it was sent".to_string(),
-            "choose the cells again, as they are now",
+            "choose the cells again, as they are now".into(),
         ),
         TurnEnd::NoSummary { name, why } => (
             no_summary(&name, why.as_deref()),
-            "write one as summary=\"…\" on the cell, or set its history to include or none",
+            "write one as summary=\"…\" on the cell, or set its history to include or none".into(),
         ),
         TurnEnd::TooManyQuestions(asked) => (
             format!("the model was asked {asked} times, which is the limit, and is not done"),
-            "raise --max-turns, and go on with the conversation",
+            "raise --max-turns, and go on with the conversation".into(),
         ),
         TurnEnd::TooCostly { spent, next, limit } => (
             format!(
                 "the next answer costs ${next:.6} at least, and ${spent:.6} are spent, of ${limit:.6} allowed"
             ),
-            "raise --max-cost, or compact the conversation",
+            Advice::RaiseCostLimit,
         ),
         TurnEnd::PriceUnknown => (
             "there is a limit for the cost, and what this model costs is not known".to_string(),
-            "leave out --max-cost, or ask a model with a known price: analects model info NAME",
+            "leave out --max-cost, or ask a model with a known price: analects model info NAME"
+                .into(),
         ),
         TurnEnd::QuestionGone
         | TurnEnd::Done
@@ -142,7 +146,7 @@ fn not_sent(end: TurnEnd) -> Failure {
         | TurnEnd::Stopped
         | TurnEnd::Failed(_) => (
             "the question was taken away before it was asked".to_string(),
-            "if it is to be asked, write it again",
+            "if it is to be asked, write it again".into(),
         ),
     };
     Failure::of_model(format!("not sent: {why}")).or_hint(hint)

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use analects_client::ClientError;
+use analects_core::Hint;
 use analects_local::Serving;
 use analects_runtime::{
     AnswerQueue, AskOptions, ChosenMessages, Conversation, PrepareError, Prepared, QueueReport,
@@ -11,8 +13,9 @@ use analects_runtime::{
 };
 
 use super::options::CallArgs;
-use crate::config::{Config, check_model, no_such_agent, no_such_pointer};
+use crate::config::{Config, RECORDING_NAMED, no_such_agent, no_such_pointer};
 use crate::failure::Failure;
+use crate::hints::{Advice, Interface};
 use crate::local::{self, Vocabulary};
 use crate::surroundings::Surroundings;
 use crate::{ui, ways};
@@ -33,6 +36,8 @@ pub struct Call<'a> {
     pub turn: &'a TurnConfig,
     /// Whether the answer is recorded.
     pub records: bool,
+    /// Where the person reads hints.
+    pub interface: Interface,
 }
 
 /// What the person says.
@@ -134,10 +139,10 @@ pub fn explain(
         PrepareError::SummaryExcluded(name) => Failure::input(format!(
             "{name} cannot be hidden: it is the summary of a compaction, and stands for what came before"
         ))
-        .or_hint("analects compact FILE --undo takes it back"),
+        .or_hint(Hint::UndoCompaction),
         PrepareError::NoModel => ways::no_model(environment),
         PrepareError::NoModelOfAgent(_) => {
-            Failure::usage(error.to_string(), "name one, such as -m openai/gpt-5-mini")
+            Failure::usage(error.to_string(), Advice::NameModelOfAgent)
         }
         PrepareError::UnknownAgent { name, known } => no_such_agent(&name, &known),
         PrepareError::UnknownPointer(word) => no_such_pointer(&word),
@@ -166,12 +171,12 @@ pub fn tell_notes(notes: &[ResponderNote]) {
 fn note_in_words(note: &ResponderNote) -> String {
     match note {
         ResponderNote::PassedOver { agent, model, why, instead } => {
-            let why = match (check_model(model), why) {
-                (Err(failure), _) => failure.message,
-                (Ok(()), Some(error)) => error.to_string(),
-                (Ok(()), None) => String::new(),
+            let why = match why {
+                // The name stands before it already.
+                Some(ClientError::UnknownModel(_)) => "unknown model".to_string(),
+                Some(error) => error.to_string(),
+                None => RECORDING_NAMED.to_string(),
             };
-            let why = why.trim_end_matches(&format!(" \"{model}\"")).to_string();
             format!("warning: {agent}: {model} is passed over ({why}); {instead} answers")
         }
         ResponderNote::NotConfigured(name) => format!(

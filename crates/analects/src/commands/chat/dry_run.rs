@@ -39,7 +39,8 @@ pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> 
     prepared.write()?;
     call.tell_of_queue(&prepared);
     let text = prepared.conversation().document().source().to_vec();
-    let source = ProblemSource { name: path.to_string_lossy().into_owned(), text };
+    let name = path.to_string_lossy().into_owned();
+    let source = ProblemSource { name, text, interface: call.interface };
     print(&mut prepared, &source)
 }
 
@@ -66,7 +67,7 @@ pub fn of_session(
         Err(error) => return Err(in_store::nobody_answers(error, call, &conversation)),
     };
     let name = prepared.conversation().name().session.to_string();
-    print(&mut prepared, &ProblemSource { name, text: Vec::new() })
+    print(&mut prepared, &ProblemSource { name, text: Vec::new(), interface: call.interface })
 }
 
 fn print<C: Conversation>(

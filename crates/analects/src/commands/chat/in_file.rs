@@ -12,13 +12,13 @@ use analects_store::{AnswerPlace, Places, StoreError, read_message_file};
 use jiff::Timestamp;
 
 use super::asking::{ProblemSource, ask};
-use super::broken::{broken_cell, if_it_broke_off, to_ask_again};
+use super::broken::{broken_cell, if_it_broke_off};
 use super::call::{Call, Said, left_waiting};
 use super::dry_run;
 use crate::commands::{set, verbs};
 use crate::failure::Failure;
+use crate::hints::{Advice, BrokenAnswer, ConversationName};
 use crate::surroundings::Surroundings;
-use crate::ways::PROMPT_IS_KEPT;
 use crate::{journal, local, pictures, shell, ui, writing};
 
 /// Gets the answers to all that waits in a file: one after the other, where it is meant for several agents.
@@ -66,18 +66,19 @@ fn take_turn_of(
     written?;
     call.tell_of_queue(&prepared);
     let text = prepared.conversation().document().source().to_vec();
-    let source = ProblemSource { name: path.to_string_lossy().into_owned(), text };
+    let name = path.to_string_lossy().into_owned();
+    let source = ProblemSource { name, text, interface: call.interface };
     let done = ask(&mut prepared, !call.args.no_stream, &source);
     if prepared.conversation().answer_place() == Some(&AnswerPlace::Journal) {
         ui::remark(&journal::kept_answer(path));
     }
     done.map_err(|failure| {
-        let again = format!("analects chat {} asks it again", shell::path(path));
-        let failure = local::explain(failure.ask_again_with(again), serving.as_deref());
+        let failure = failure.ask_again_in(ConversationName::File(path.to_path_buf()));
+        let failure = local::explain(failure, serving.as_deref());
         if_it_broke_off(failure, &prepared, |conversation, broken| {
             // Nothing can be hidden in a file that nobody can write to.
             let cell = conversation.cell_of(&MessageId::from(broken))?;
-            conversation.document().is_utf8().then(|| to_ask_again(path, &cell))
+            conversation.document().is_utf8().then(|| broken_in(path, cell))
         })
     })?;
     Ok(true)
@@ -144,9 +145,7 @@ fn nobody_answers(
     let message = Box::new(Message::user("", prompt));
     conversation.apply(vec![Change::Append(message)], &[], Timestamp::now())?;
     said.written.has_prompt = true;
-    let (path, file) = (path.display(), shell::path(path));
-    let kept = format!("{PROMPT_IS_KEPT}{path}: analects chat {file} -m MODEL asks it");
-    Ok(failure.and_hint(&kept))
+    Ok(failure.and_hint(Advice::NameModelForKept(path.to_path_buf())))
 }
 
 /// Makes a plain file one for messages, unless what is wanted cannot be done in it anyway.
@@ -207,11 +206,15 @@ pub fn still_waits(failure: Failure, path: &Path, said: &Said, places: &Places) 
         return failure;
     };
     let waits = document.unanswered().last().is_some_and(|cell| cell.content() == prompt.as_str());
-    let is_told = failure.hint.as_ref().is_some_and(|hint| hint.contains("analects chat "));
-    if !waits || is_told || journal::has_answer(path, &document, places) {
+    if !waits || failure.tells_how_to_ask() || journal::has_answer(path, &document, places) {
         return failure;
     }
-    failure.and_hint(&format!("your prompt is kept: analects chat {} asks it", shell::path(path)))
+    failure.and_hint(Advice::AskKept(path.to_path_buf()))
+}
+
+/// An answer of a file that broke off.
+fn broken_in(path: &Path, cell: String) -> BrokenAnswer {
+    BrokenAnswer { conversation: ConversationName::File(path.to_path_buf()), name: cell }
 }
 
 /// Says that there is nothing to ask, and why that may be.
@@ -226,7 +229,7 @@ pub fn nothing_to_ask(path: &Path, conversation: &FileConversation) -> Failure {
     }
     if let Some(cell) = broken_cell(conversation) {
         let message = format!("nothing to ask: cell {cell} is an answer that broke off");
-        return Failure::usage(message, format!("add a prompt, or {}", to_ask_again(path, &cell)));
+        return Failure::usage(message, Advice::PromptOrHideBroken(broken_in(path, cell)));
     }
     let message = "nothing to ask: there is no prompt, and no cell waits for an answer";
     let file = shell::path(path);

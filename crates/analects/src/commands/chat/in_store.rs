@@ -7,10 +7,11 @@ use analects_runtime::{
 use analects_store::ChainName;
 
 use super::asking::{ProblemSource, ask};
-use super::broken::{if_it_broke_off, to_ask_again_in_session};
+use super::broken::if_it_broke_off;
 use super::call::{Call, Said};
 use super::dry_run;
 use crate::failure::Failure;
+use crate::hints::{Advice, BrokenAnswer, ConversationName};
 use crate::local;
 use crate::sessions::Sessions;
 use crate::{shell, ui};
@@ -50,15 +51,13 @@ pub fn go_on(
     said.written = prepared.written();
     written?;
     let name = prepared.conversation().name().session.to_string();
-    let source = ProblemSource { name: name.clone(), text: Vec::new() };
+    let source = ProblemSource { name: name.clone(), text: Vec::new(), interface: call.interface };
     let done = ask(&mut prepared, !call.args.no_stream, &source);
     let told_of_branches = tell_of_branches(prepared.conversation());
     done.map_err(|failure| {
-        let again = format!("analects session resume {name}, then /retry, asks it again");
-        let failure = local::explain(failure.ask_again_with(again), serving.as_deref());
-        if_it_broke_off(failure, &prepared, |_, broken| {
-            Some(to_ask_again_in_session(&name, broken))
-        })
+        let failure = failure.ask_again_in(ConversationName::Session(name.clone()));
+        let failure = local::explain(failure, serving.as_deref());
+        if_it_broke_off(failure, &prepared, |_, broken| Some(broken_in(&name, broken)))
     })?;
     told_of_branches
 }
@@ -93,6 +92,14 @@ pub fn nobody_answers(
     let broken = broken_answer(&conversation.snapshot()).filter(|_| is_idle);
     let Some(broken) = broken else { return call.explain(error) };
     let message = format!("nothing to ask: the last answer, {}, broke off", &*broken);
-    let again = to_ask_again_in_session(&conversation.name().session, &broken);
-    Failure::usage(message, format!("add a prompt, or {again}"))
+    let broken = broken_in(&conversation.name().session, &broken);
+    Failure::usage(message, Advice::PromptOrHideBroken(broken))
+}
+
+/// An answer of a session that broke off.
+fn broken_in(session: &str, message: &str) -> BrokenAnswer {
+    BrokenAnswer {
+        conversation: ConversationName::Session(session.to_string()),
+        name: message.to_string(),
+    }
 }

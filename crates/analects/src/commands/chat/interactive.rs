@@ -17,10 +17,11 @@ use super::call::{Call, Said};
 use super::options::CallArgs;
 use crate::config::{Config, POINTERS};
 use crate::failure::Failure;
+use crate::hints::{Interface, RETRY, RETRY_BROKEN};
 use crate::surroundings::Surroundings;
 use crate::turn_options::configure;
 use crate::ui::prompt::{Draft, Edited, Heard, History, Input, Names, Offers, command, edit};
-use crate::{interrupt, pictures, ui, ways, writing};
+use crate::{interrupt, pictures, ui, writing};
 pub use place::Place;
 use slash::{COMMANDS, Slash, Typed};
 
@@ -86,7 +87,6 @@ impl Running<'_> {
         let (place, model) = (self.session.place.title(), model_name(&self.responder()?));
         ui::remark(&format!("{place}, with {model}; /help for help, Ctrl-D to end"));
         self.was_there = self.session.place.is_begun();
-        ways::begin_session();
         interrupt::rest();
         let _hushed = ui::keys::Hushed::new();
         interrupt::keep_terminal();
@@ -146,7 +146,7 @@ impl Running<'_> {
             Ok(Typed::Command(Slash::Edit(text))) => return self.edit(&text),
             Ok(Typed::Command(command)) => self.act(command),
             Err(failure) => {
-                ui::report(&failure, false);
+                ui::report_in(Interface::Session, &failure);
                 return Next::Prompt(text.to_string());
             }
         };
@@ -170,7 +170,7 @@ impl Running<'_> {
                 ui::remark("nothing was written, so nothing is sent");
                 return Next::Prompt(String::new());
             }
-            Err(failure) => ui::report(&failure, false),
+            Err(failure) => ui::report_in(Interface::Session, &failure),
         }
         Next::Prompt(as_line(text))
     }
@@ -234,9 +234,7 @@ impl Running<'_> {
 
     /// Says what failed, with hints for somebody who is in a session.
     fn report(&self, failure: Failure) {
-        let mut failure = self.surroundings.explain(failure);
-        failure.hint = failure.hint.as_deref().map(ways::here);
-        ui::report(&failure, false);
+        ui::report_in(Interface::Session, &self.surroundings.explain(failure));
     }
 
     fn ask(&self, said: &mut Said) -> Result<(), Failure> {
@@ -247,17 +245,16 @@ impl Running<'_> {
 
     /// Adds what can be done about a question that is in the conversation and has no answer, or the half of one.
     fn with_way_on(&self, failure: Failure) -> Failure {
-        let failure = failure.ask_again_with(ways::RETRY);
-        if failure.hint.as_deref().is_some_and(ways::tells_how_to_retry) {
+        if failure.tells_how_to_ask() {
             return failure;
         }
         let (place, surroundings) = (&self.session.place, self.surroundings);
         // The half of an answer may be that to an earlier question.
         if place.is_unanswered(surroundings).unwrap_or(false) {
-            return failure.and_hint(&format!("your prompt is kept: {}", ways::RETRY));
+            return failure.and_hint(format!("your prompt is kept: {RETRY}"));
         }
         match place.has_broken_answer(surroundings) {
-            Ok(true) => failure.and_hint(ways::RETRY_BROKEN),
+            Ok(true) => failure.and_hint(RETRY_BROKEN),
             _ => failure,
         }
     }
@@ -307,6 +304,7 @@ impl Running<'_> {
             args: &self.session.call,
             turn: &self.session.turn,
             records: false,
+            interface: Interface::Session,
         }
     }
 

@@ -239,14 +239,13 @@ impl Watch<'_> {
     }
 
     /// Tells what went wrong with these questions, and the watch goes on; the person may mend the file.
-    fn failed(&mut self, mut failure: Failure, asked: &Questions) -> Result<Looked, Failure> {
+    fn failed(&mut self, failure: Failure, asked: &Questions) -> Result<Looked, Failure> {
         if failure.is_interrupted() {
             return Err(failure);
         }
         if failure.is_busy() {
             // To try again is what we do.
-            failure.hint = None;
-            self.tell(failure);
+            self.tell(failure.without_hint());
             return Ok(Looked::Locked);
         }
         // Somebody else may have answered it while we waited for them.

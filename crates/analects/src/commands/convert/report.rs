@@ -1,5 +1,7 @@
 //! What a conversion came to: what was lost, what could not be read, and whether it was written.
 
+use std::path::Path;
+
 use analects_core::Problem;
 use analects_formats::Loss;
 use analects_formats::frame::{Conversion, Format};
@@ -8,7 +10,7 @@ use serde::Serialize;
 
 use crate::commands::reading;
 use crate::failure::Failure;
-use crate::ui;
+use crate::{hints, ui};
 
 /// How many losses are listed for people.
 const SHOWN: usize = 50;
@@ -101,7 +103,7 @@ impl Report {
                 left_out: self.left_out,
                 losses: &self.losses,
                 left_behind: self.left_behind,
-                problems: self.problems.iter().map(ShowProblem::from).collect(),
+                problems: hints::shown_problems(&self.problems, Path::new(&self.path)),
             });
         }
         let serious = |problem: &&Problem| reading::is_serious(problem);

@@ -4,6 +4,7 @@ use crate::commands::chat::{self, Call, CallArgs, Place, Said, Session};
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::hints::Interface;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::turn_options::{LimitArgs, turn_config};
@@ -71,6 +72,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
             args: &call,
             turn: &turn,
             records,
+            interface: Interface::Call,
         };
         chat::go_on(call, conversation, &mut Said { prompt, ..Said::default() })
     };

@@ -1,8 +1,17 @@
 //! Every line that a problem can be on, and that the marks stand where they should.
 
-use analects_core::{LineIndex, Span};
+use analects_core::{Hint, LineIndex, Span};
 
 use super::*;
+
+fn render(path: &str, source: &[u8], problem: &Problem, width: usize, colour: Colour) -> String {
+    Renderer { path, source, width, colour, interface: Interface::Call }.render(problem)
+}
+
+fn render_all(source: &str, problems: &[Problem]) -> String {
+    let (source, colour, interface) = (source.as_bytes(), Colour::OFF, Interface::Call);
+    Renderer { path: "f", source, width: 60, colour, interface }.render_all(problems)
+}
 
 fn problem(source: &[u8], start: usize, end: usize) -> Problem {
     Problem::error("some-code", "something is wrong")
@@ -36,6 +45,23 @@ fn a_problem_is_told_with_its_line() {
     let text = render("f", source, &problem, 60, Colour::ON);
     assert!(text.contains("\u{1b}[1;31merror\u{1b}[0m: something"), "{text}");
     assert!(text.contains("    \u{1b}[1;31m^^^^^\u{1b}[0m\n"), "{text}");
+}
+
+#[test]
+fn a_hint_names_the_file_and_what_can_be_typed_there() {
+    let problem = Problem::warning("a-b", "odd");
+    let show = problem.clone().hint(Hint::ShowCells);
+    let text = render("a b.md", b"", &show, 60, Colour::OFF);
+    assert!(text.ends_with("hint: analects show 'a b.md' shows the cells\n"), "{text}");
+    let long = problem.hint(Hint::CompactOrLargerModel);
+    let (path, source, width, colour) = ("f", &b""[..], 60, Colour::OFF);
+    for (interface, start) in [
+        (Interface::Call, "hint: compact the conversation, or"),
+        (Interface::Session, "hint: /compact, or"),
+    ] {
+        let text = Renderer { path, source, width, colour, interface }.render(&long);
+        assert!(text.contains(start), "{text}");
+    }
 }
 
 #[test]
@@ -116,10 +142,10 @@ fn many_problems_are_counted() {
         .map(|at| problem(source.as_bytes(), 2 * at, 2 * at + 1))
         .map(|problem| if problem.line > 998 { problem.with(Severity::Hint) } else { problem })
         .collect();
-    let text = render_all("f", source.as_bytes(), &problems, 60, Colour::OFF);
+    let text = render_all(&source, &problems);
     assert_eq!(text.matches("some-code").count(), 50);
     assert!(text.ends_with("\nf: and 948 errors, 2 hints more\n"), "{text}");
-    assert!(!render_all("f", source.as_bytes(), &problems[..50], 60, Colour::OFF).contains("more"));
+    assert!(!render_all(&source, &problems[..50]).contains("more"));
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub fn edit(text: &str, surroundings: &Surroundings) -> Result<Edited, Failure> 
         return used;
     };
     if is_lost(text, &written) {
-        return Err(failure.and_hint(&format!("what you wrote is kept in {}", path.display())));
+        return Err(failure.and_hint(format!("what you wrote is kept in {}", path.display())));
     }
     let _ = std::fs::remove_file(&path);
     Err(failure)

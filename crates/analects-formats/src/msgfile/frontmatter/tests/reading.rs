@@ -245,5 +245,5 @@ fn a_problem_in_its_file() {
     let problem = problem.in_file(4, &LineIndex::new(file));
     assert_eq!((problem.line, problem.column), (3, 1));
     assert_eq!(problem.span.map(|span| span.of(file)), Some(&b"title: 5\n"[..]));
-    assert_eq!(problem.hint.as_deref(), Some("put it in quotes: title: \"5\""));
+    assert_eq!(problem.hint, Some("put it in quotes: title: \"5\"".into()));
 }

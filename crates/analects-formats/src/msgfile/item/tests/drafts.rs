@@ -1,5 +1,7 @@
 //! What drafts add, and where.
 
+use analects_core::Hint;
+
 use super::*;
 
 const TWO: &str =
@@ -132,7 +134,7 @@ fn files_that_nothing_is_written_to() {
     let broken = [FRONT.as_bytes(), b"# %%\n\n\xff\n"].concat();
     let error = Draft::new(decode(broken)).add_message(&text("x"), ids).unwrap_err();
     assert_eq!(error.kind(), ItemErrorKind::Refused);
-    assert!(error.hint().is_some_and(|hint| hint.contains("UTF-8")));
+    assert!(error.hint().and_then(Hint::as_note).is_some_and(|hint| hint.contains("UTF-8")));
     let plain = decode_named(format!("{FRONT}# %%\n"), "notes.md");
     assert_eq!(kind(Draft::new(plain).add_message(&text("x"), ids)), ItemErrorKind::Refused);
     let odd = decode("---\nagents: {a: {models: x}}\n---\n# %% [^1]\n\nx\n");
@@ -187,7 +189,7 @@ fn cells_known_by_their_place_are_not_moved() {
     let mut draft = draft(cells);
     let error = draft.add_output("a", &reply("x")).unwrap_err();
     assert_eq!(error.kind(), ItemErrorKind::Refused);
-    assert_eq!(error.hint(), Some("give it an id: # %% [^2]"));
+    assert_eq!(error.hint(), Some(&Hint::from("give it an id: # %% [^2]")));
     assert!(!draft.has_changes());
 }
 

@@ -265,7 +265,7 @@ fn read(path: &Path) -> Result<Option<Document>, Failure> {
         Some(problem) => {
             let (line, column, message) = (problem.line, problem.column, problem.message);
             let failure = Failure::input(format!("{place}:{line}:{column}: {message}"));
-            failure.or_hint(problem.hint.unwrap_or_default())
+            problem.hint.into_iter().fold(failure, Failure::or_hint)
         }
         None => Failure::input(format!("{place}: not UTF-8")),
     })

@@ -174,7 +174,12 @@ mod tests {
     fn what_is_no_command_is_explained() {
         let failure = parse("/contxt").unwrap_err();
         assert_eq!(failure.message, "there is no command /contxt");
-        assert!(failure.hint.unwrap().starts_with("did you mean /context?"));
+        assert!(
+            failure
+                .hint(crate::hints::Interface::Session)
+                .unwrap()
+                .starts_with("did you mean /context?")
+        );
         assert_eq!(parse("/undo it").unwrap_err().message, "/undo takes nothing after it");
     }
 }
