@@ -54,7 +54,9 @@ fn compacted(messages: &mut Vec<Message>, window: u64, summary: &str) {
 }
 
 fn seen(messages: &[Message]) -> Vec<String> {
-    chain(messages).messages.iter().map(|message| message.id.to_string()).collect()
+    let chain = chain(messages);
+    let seen = chain.messages.iter().filter(|message| message.history != History::Exclude);
+    seen.map(|message| message.id.to_string()).collect()
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub fn put_messages(
     new: &[Message],
     ids: &mut dyn Ids,
 ) -> Result<AddedMessages, ItemError> {
-    let new = &with_through(document, session, new);
+    let new = &with_through(document, session, new)?;
     let (sealed, named) = with_mentions_sealed(document, session, new)?;
     let made = new_cells(&sealed, session, &named, ids);
     let after = placed(&sealed, &made.cells).apply(sealed.source());
@@ -62,7 +62,11 @@ pub fn put_messages(
 }
 
 /// The messages in which a compaction is its summary alone, which names the last message that it stands for.
-fn with_through(document: &Document, session: &SessionId, new: &[Message]) -> Vec<Message> {
+fn with_through(
+    document: &Document,
+    session: &SessionId,
+    new: &[Message],
+) -> Result<Vec<Message>, ItemError> {
     let boundaries = new.iter().filter_map(|message| match &message.body {
         Body::CompactBoundary(body) => Some((message, body)),
         _ => None,
@@ -73,9 +77,9 @@ fn with_through(document: &Document, session: &SessionId, new: &[Message]) -> Ve
             Some(&message.id) == body.summary_id.as_ref()
                 && matches!(message.body, Body::Summary(_))
         };
-        if let Some(summary) = new.iter().find(is_summary)
-            && let Some(through) = last_before(document, session, body.kept_from.as_ref())
-        {
+        if let Some(summary) = new.iter().find(is_summary) {
+            let through = last_before(document, session, body.kept_from.as_ref());
+            let through = through.ok_or_else(gone)?;
             compactions.insert(summary.id.clone(), (boundary.id.clone(), through));
         }
     }
@@ -89,7 +93,7 @@ fn with_through(document: &Document, session: &SessionId, new: &[Message]) -> Ve
         }
         messages.push(message);
     }
-    messages
+    Ok(messages)
 }
 
 /// The last message of the branch of a file that comes before another one, or the last of all.

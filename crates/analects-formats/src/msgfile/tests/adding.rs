@@ -80,8 +80,8 @@ fn compaction(file: &str) -> Vec<Message> {
 fn a_compaction_hides_what_it_stands_for_wherever_the_file_is() {
     let document = add(TALK, &compaction(TALK));
     let text = String::from_utf8(document.to_bytes()).unwrap();
-    assert!(text.contains("from=1 to=2 count=2"), "{text}");
-    assert!(text.contains("summary_id=\"s1\" kept_from=3"), "{text}");
+    assert!(text.contains("[^s1]: [summary] through=2\n"), "{text}");
+    assert!(!text.contains("compact_boundary"), "{text}");
     assert!(!text.contains("[details]"), "{text}");
     for name in ["talk.msg.md", "moved/elsewhere.msg.md"] {
         let read = messages(&document, &msgfile::session_of(name));
@@ -109,21 +109,6 @@ fn what_was_asked_stays_unanswered_behind_a_compaction_and_a_reminder() {
     // What the cell cannot say comes back all the same.
     let read = messages(&document, &session()).messages;
     assert_eq!(read[5].body, Body::Attachment(body));
-}
-
-#[test]
-fn a_compaction_can_be_undone_in_the_file() {
-    let document = add(TALK, &compaction(TALK));
-    let read = messages(&document, &session()).messages;
-    let hide = |target: usize| {
-        let target_parent = read[target].parent_id.clone();
-        Body::Tombstone(Tombstone { target: read[target].id.clone(), target_parent })
-    };
-    let text = String::from_utf8(document.to_bytes()).unwrap();
-    let undone = add(&text, &[Message::new("t", hide(4)), Message::new("u", hide(3))]);
-    let read = messages(&undone, &msgfile::session_of("moved.msg.md")).messages;
-    let seen: Vec<String> = chain(&read).messages.iter().map(|message| message.text()).collect();
-    assert_eq!(seen, ["What is a monad?", "A monoid.", "And in one word?"]);
 }
 
 #[test]
@@ -176,9 +161,8 @@ fn seen(source: &[u8]) -> Vec<String> {
     chain.messages.iter().map(|message| message.text()).collect()
 }
 
-/// The place of a cell without id is another one when a cell is typed above it.
 #[test]
-fn a_cell_that_a_compaction_names_gets_an_id() {
+fn a_compaction_names_the_last_cell_that_it_stands_for_and_no_other() {
     let loose = TALK
         .replace("# %%[^1]\n\n[^1]: [markdown]\n", "# %%\n")
         .replace("# %%[^3]\n\n[^3]: [markdown]\n", "# %% last \n");
@@ -186,27 +170,25 @@ fn a_cell_that_a_compaction_names_gets_an_id() {
     let splice =
         put_messages(&document, &session(), &compaction(&loose), &mut Numbers(0)).unwrap().splice;
     let text = String::from_utf8(splice.apply(document.source())).unwrap();
-    let sealed = loose
-        .replace("# %%\n", "# %% [^1]\n\n[^1]: [markdown]\n")
-        .replace("# %% last \n", "# %% last[^3]\n\n[^3]: [markdown]\n");
-    assert!(text.starts_with(&sealed), "{text}");
-    assert!(text.contains("from=1 to=2 count=2") && text.contains("kept_from=3"), "{text}");
+    assert!(text.starts_with(&loose) && text.contains("through=2"), "{text}");
     assert!(!text.contains("[details]"), "{text}");
     let typed = format!("# %%\n\nbefore all\n\n{text}");
     assert_eq!(seen(typed.as_bytes()), ["They spoke of monads.", "And in one word?"]);
 }
 
+/// The place of a cell without id is another one when a cell is typed above it.
 #[test]
-fn a_cell_whose_place_is_the_id_of_another_gets_one_of_its_own() {
-    let loose = TALK.replace("# %%[^3]\n\n[^3]: [markdown]\n", "# %%\n");
-    let loose = loose.replace("[^1]", "[^3]");
+fn a_cell_that_a_compaction_names_gets_an_id_of_its_own() {
+    // The second cell has no id, and its place is the id of another one.
+    let loose = TALK.replace("[^3]", "[^2]").replacen("# %%%[^2]\n\n[^2]: [quick]\n", "# %%\n", 1);
     let document = decode(loose.clone());
     let splice =
         put_messages(&document, &session(), &compaction(&loose), &mut Numbers(0)).unwrap().splice;
     let bytes = splice.apply(document.source());
     let text = String::from_utf8_lossy(&bytes);
-    assert!(text.contains("kept_from=4") && text.contains("# %% [^4]"), "{text}");
-    assert_eq!(seen(&bytes), ["They spoke of monads.", "And in one word?"]);
+    assert!(text.contains("through=3") && text.contains("# %% [^3]"), "{text}");
+    let typed = format!("# %%\n\nbefore all\n\n{text}");
+    assert_eq!(seen(typed.as_bytes()), ["They spoke of monads.", "And in one word?"]);
 }
 
 #[test]
@@ -223,7 +205,7 @@ fn what_no_cell_of_the_file_is_cannot_be_named() {
     let error = refused(&[Message::new("t", Body::Tombstone(lost))]);
     assert!(error.contains("is not there any more"), "{error}");
     // Of two cells of one id, nothing can name the second.
-    let twice = TALK.replace("[^3]", "[^1]");
+    let twice = TALK.replace("[^2]", "[^1]");
     let error =
         put_messages(&decode(twice.clone()), &session(), &compaction(&twice), &mut Numbers(0));
     assert!(error.unwrap_err().to_string().starts_with("two cells are called 1"));
