@@ -6,7 +6,7 @@ use super::attributes::would_change_others;
 use super::decode::{BOM, common_start};
 use super::ids::leading_number;
 use super::item::{ItemError, ItemErrorKind};
-use super::{Cell, CellKind, Document, Kind, MetaKey, NewCell, item};
+use super::{Cell, CellKind, Document, Kind, MetaKey, NewCell};
 
 /// Bytes to put in the place of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,13 +191,6 @@ pub fn append_answer(document: &Document, cells: &[NewCell]) -> Splice {
     splice
 }
 
-/// Adds an answer behind the cell that was asked, which others may follow that have no answer yet; else at the
-/// end of the file, as [`append_answer`] does.
-pub fn answer_behind(document: &Document, asked: Cell<'_>, cells: &[NewCell]) -> Splice {
-    let source = item::with_answer(document, asked.at, cells);
-    Splice::between(&document.source, &source)
-}
-
 /// Writes a cell in the place of another. Without a level of its own it keeps the other's.
 pub fn replace(document: &Document, old: Cell<'_>, cell: &NewCell) -> Splice {
     let mut text = joined(document, std::slice::from_ref(cell), old.level());
@@ -220,7 +213,8 @@ fn ends_with_output(cells: &[NewCell]) -> bool {
     cells.last().is_some_and(|cell| cell.kind == CellKind::Output)
 }
 
-fn joined(document: &Document, cells: &[NewCell], level: usize) -> String {
+/// Cells as text, with a blank line between them.
+pub(super) fn joined(document: &Document, cells: &[NewCell], level: usize) -> String {
     let line_end = document.line_end();
     let texts: Vec<String> = cells.iter().map(|cell| cell.to_text(level, line_end)).collect();
     texts.join(line_end)
@@ -243,14 +237,8 @@ pub fn replace_text(document: &Document, name: &str, text: &str) -> Result<Splic
     };
     let splice = replace(document, cell, &new);
     let after = document.with_source(splice.apply(&document.source));
-    let reads_alike = |at: usize, old: Cell<'_>, new: Cell<'_>| {
-        at == cell.at || (old.kind() == new.kind() && old.content() == new.content())
-    };
-    let is_same = document.cells().len() == after.cells().len()
-        && document
-            .cells()
-            .zip(after.cells())
-            .enumerate()
-            .all(|(at, (o, n))| reads_alike(at, o, n));
-    if is_same { Ok(splice) } else { Err(would_change_others()) }
+    if document.others_read_alike(cell.at..cell.at + 1, 1, &after) {
+        return Ok(splice);
+    }
+    Err(would_change_others())
 }

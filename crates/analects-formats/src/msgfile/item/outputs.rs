@@ -6,9 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{
-    CodeExecutionOutput, Content, ItemError, MessageOutput, check, seconds, why_not_a_path,
-};
+use super::{CodeExecutionOutput, Content, ItemError, MessageOutput, check, seconds};
 use crate::msgfile::output::{Piece, Stream, merge};
 
 /// An output of either kind.
@@ -21,57 +19,97 @@ pub enum Output {
     Answer(Answer),
 }
 
-/// A reply of an agent, or the result of a tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Answer {
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+/// What all outputs have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct OutputFields {
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) agent_name: Option<String>,
-    pub(super) content: Content,
-    #[serde(default = "text_plain")]
     pub(super) mime_type: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) nonce: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<String>,
-    #[serde(default, with = "seconds::json", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "seconds::json", skip_serializing_if = "Option::is_none")]
     pub(super) duration: Option<Duration>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) time: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) output_file: Option<String>,
 }
 
+/// A reply of an agent, or the result of a tool.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    #[serde(flatten)]
+    pub(super) fields: OutputFields,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) agent_name: Option<String>,
+    pub(super) content: Content,
+}
+
 /// What one run of a code cell printed, or one picture that it made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "CodeForm", into = "CodeForm")]
 pub struct CodeOutput {
-    pub(super) name: String,
+    pub(super) fields: OutputFields,
     pub(super) lang: String,
     pub(super) pieces: Vec<Piece>,
     /// Bytes of another media type than text; then there are no pieces.
     pub(super) data: Option<Vec<u8>>,
-    pub(super) mime_type: String,
-    pub(super) nonce: Option<String>,
-    pub(super) status: Option<String>,
-    pub(super) duration: Option<Duration>,
-    pub(super) time: Option<String>,
-    pub(super) output_file: Option<String>,
 }
 
 pub(super) fn text_plain() -> String {
     check::TEXT.to_string()
 }
 
+impl Default for OutputFields {
+    fn default() -> OutputFields {
+        OutputFields {
+            name: String::new(),
+            mime_type: text_plain(),
+            nonce: None,
+            status: None,
+            duration: None,
+            time: None,
+            output_file: None,
+        }
+    }
+}
+
+impl OutputFields {
+    fn check(&self) -> Result<(), ItemError> {
+        check::name(&self.name)?;
+        check::mime_type(&self.mime_type)?;
+        self.nonce.as_deref().map_or(Ok(()), check::nonce)?;
+        self.status.as_deref().map_or(Ok(()), check::status)?;
+        self.time.as_deref().map_or(Ok(()), check::time)?;
+        self.output_file.as_deref().map_or(Ok(()), check::output_file)
+    }
+}
+
+/// The methods of [`MessageOutput`] that only look at what all outputs have.
+macro_rules! field_methods {
+    () => {
+        fn mime_type(&self) -> &str {
+            &self.fields().mime_type
+        }
+
+        fn nonce(&self) -> Option<&str> {
+            self.fields().nonce.as_deref()
+        }
+
+        fn to_dict(&self) -> Value {
+            serde_json::to_value(self).unwrap_or_default()
+        }
+    };
+}
+
 impl Output {
     /// The name of its cell; empty where no file has named it yet.
     pub fn name(&self) -> &str {
-        match self {
-            Output::Answer(answer) => &answer.name,
-            Output::Code(code) => &code.name,
-        }
+        &self.fields().name
     }
 
     /// What running code printed, if it is that.
@@ -92,11 +130,8 @@ impl Output {
 
     /// Whether it is a place kept for an output that has not come yet, and for which file.
     pub fn pending_file(&self) -> Option<&str> {
-        let (status, file) = match self {
-            Output::Answer(answer) => (&answer.status, &answer.output_file),
-            Output::Code(code) => (&code.status, &code.output_file),
-        };
-        file.as_deref().filter(|_| status.as_deref() == Some("pending"))
+        let is_pending = self.fields().status.as_deref() == Some("pending");
+        self.fields().output_file.as_deref().filter(|_| is_pending)
     }
 
     /// Reads what [`MessageOutput::to_dict`] writes.
@@ -115,10 +150,10 @@ impl Output {
         }
     }
 
-    fn inner(&self) -> &dyn MessageOutput {
+    fn fields(&self) -> &OutputFields {
         match self {
-            Output::Answer(answer) => answer,
-            Output::Code(code) => code,
+            Output::Answer(answer) => &answer.fields,
+            Output::Code(code) => &code.fields,
         }
     }
 }
@@ -137,24 +172,20 @@ impl From<CodeOutput> for Output {
 
 impl MessageOutput for Output {
     fn content(&self) -> Cow<'_, [u8]> {
-        self.inner().content()
+        match self {
+            Output::Answer(answer) => answer.content(),
+            Output::Code(code) => code.content(),
+        }
     }
 
     fn text(&self) -> Option<Cow<'_, str>> {
-        self.inner().text()
+        match self {
+            Output::Answer(answer) => answer.text(),
+            Output::Code(code) => code.text(),
+        }
     }
 
-    fn mime_type(&self) -> &str {
-        self.inner().mime_type()
-    }
-
-    fn nonce(&self) -> Option<&str> {
-        self.inner().nonce()
-    }
-
-    fn to_dict(&self) -> Value {
-        self.inner().to_dict()
-    }
+    field_methods!();
 }
 
 impl Answer {
@@ -165,22 +196,22 @@ impl Answer {
 
     /// How a tool's call ended.
     pub fn status(&self) -> Option<&str> {
-        self.status.as_deref()
+        self.fields.status.as_deref()
     }
 
     /// How long it took.
     pub fn duration(&self) -> Option<Duration> {
-        self.duration
+        self.fields.duration
     }
 
     /// When it came, in RFC 3339.
     pub fn time(&self) -> Option<&str> {
-        self.time.as_deref()
+        self.fields.time.as_deref()
     }
 
     /// The file that holds, or will hold, the content; relative to the message file.
     pub fn output_file(&self) -> Option<&str> {
-        self.output_file.as_deref()
+        self.fields.output_file.as_deref()
     }
 
     /// Reads what [`MessageOutput::to_dict`] writes.
@@ -191,12 +222,13 @@ impl Answer {
     }
 
     pub(super) fn check(&self) -> Result<(), ItemError> {
-        check::name(&self.name)?;
+        self.fields.check()?;
         self.agent_name.as_deref().map_or(Ok(()), check::agent_name)?;
-        check::mime_type(&self.mime_type)?;
-        check::content(&self.content, &self.mime_type)?;
-        self.nonce.as_deref().map_or(Ok(()), check::nonce)?;
-        check_shared(self.status.as_deref(), self.time.as_deref(), self.output_file.as_deref())
+        check::content(&self.content, &self.fields.mime_type)
+    }
+
+    fn fields(&self) -> &OutputFields {
+        &self.fields
     }
 }
 
@@ -209,28 +241,18 @@ impl MessageOutput for Answer {
         self.content.as_text().map(Cow::Borrowed)
     }
 
-    fn mime_type(&self) -> &str {
-        &self.mime_type
-    }
-
-    fn nonce(&self) -> Option<&str> {
-        self.nonce.as_deref()
-    }
-
-    fn to_dict(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
-    }
+    field_methods!();
 }
 
 impl CodeOutput {
     /// When it came, in RFC 3339.
     pub fn time(&self) -> Option<&str> {
-        self.time.as_deref()
+        self.fields.time.as_deref()
     }
 
     /// The file that holds, or will hold, the content; relative to the message file.
     pub fn output_file(&self) -> Option<&str> {
-        self.output_file.as_deref()
+        self.fields.output_file.as_deref()
     }
 
     /// Reads what [`MessageOutput::to_dict`] writes.
@@ -241,50 +263,31 @@ impl CodeOutput {
     }
 
     pub(super) fn check(&self) -> Result<(), ItemError> {
-        check::name(&self.name)?;
+        self.fields.check()?;
         check::language(&self.lang)?;
-        check::mime_type(&self.mime_type)?;
-        match &self.data {
-            Some(_) if !self.pieces.is_empty() => {
-                let error = ItemError::invalid("an output is what was printed or binary, not both");
-                return Err(
-                    error.hinting("build an output for each; add_outputs adds them as one run")
-                );
+        let mime_type = &self.fields.mime_type;
+        let Some(data) = &self.data else {
+            if mime_type == check::TEXT {
+                return Ok(());
             }
-            Some(data) => check::content(&Content::Binary(data.clone()), &self.mime_type)?,
-            None if self.mime_type != check::TEXT => {
-                let text = format!("what was printed is text/plain, not {}", self.mime_type);
-                return Err(ItemError::invalid(text).hinting("use with_binary_content"));
-            }
-            None => {}
+            let text = format!("what was printed is text/plain, not {mime_type}");
+            return Err(ItemError::invalid(text).hinting("use with_binary_content"));
+        };
+        if !self.pieces.is_empty() {
+            let error = ItemError::invalid("an output is what was printed or binary, not both");
+            return Err(error.hinting("build an output for each; add_outputs adds them as one run"));
         }
-        self.nonce.as_deref().map_or(Ok(()), check::nonce)?;
-        check_shared(self.status.as_deref(), self.time.as_deref(), self.output_file.as_deref())
+        check::bytes(data, mime_type)
+    }
+
+    fn fields(&self) -> &OutputFields {
+        &self.fields
     }
 
     fn stream(&self, stream: Stream) -> Vec<u8> {
         let pieces = self.pieces.iter().filter(|piece| piece.stream == stream);
         pieces.flat_map(|piece| piece.bytes.iter().copied()).collect()
     }
-}
-
-fn check_shared(
-    status: Option<&str>,
-    time: Option<&str>,
-    output_file: Option<&str>,
-) -> Result<(), ItemError> {
-    status.map_or(Ok(()), check::status)?;
-    if let Some(time) = time.filter(|time| time.parse::<jiff::Timestamp>().is_err()) {
-        return Err(ItemError::invalid(format!("{} is not a time", check::shown(time)))
-            .hinting("write it as in 2026-11-15T20:00:00+08:00"));
-    }
-    if let Some(path) = output_file
-        && let Some(why) = why_not_a_path(path)
-    {
-        let text = format!("{} cannot be an output file: {why}", check::shown(path));
-        return Err(ItemError::invalid(text).hinting("name a file beside the message file"));
-    }
-    Ok(())
 }
 
 pub(super) fn from_value<T: serde::de::DeserializeOwned>(
@@ -310,17 +313,7 @@ impl MessageOutput for CodeOutput {
         String::from_utf8(self.content().into_owned()).ok().map(Cow::Owned)
     }
 
-    fn mime_type(&self) -> &str {
-        &self.mime_type
-    }
-
-    fn nonce(&self) -> Option<&str> {
-        self.nonce.as_deref()
-    }
-
-    fn to_dict(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
-    }
+    field_methods!();
 }
 
 impl CodeExecutionOutput for CodeOutput {
@@ -337,11 +330,11 @@ impl CodeExecutionOutput for CodeOutput {
     }
 
     fn status(&self) -> Option<&str> {
-        self.status.as_deref()
+        self.fields.status.as_deref()
     }
 
     fn duration(&self) -> Option<Duration> {
-        self.duration
+        self.fields.duration
     }
 
     fn lang(&self) -> &str {
@@ -353,13 +346,11 @@ impl CodeExecutionOutput for CodeOutput {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CodeForm {
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    name: String,
+    #[serde(flatten)]
+    fields: OutputFields,
     lang: String,
     #[serde(default)]
     content: Option<Content>,
-    #[serde(default = "text_plain")]
-    mime_type: String,
     #[serde(default)]
     stdout_content: Option<Content>,
     #[serde(default)]
@@ -367,16 +358,6 @@ struct CodeForm {
     /// The two streams as they came; if it is there, it counts before the two above.
     #[serde(default)]
     pieces: Option<Vec<PieceForm>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    nonce: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    status: Option<String>,
-    #[serde(default, with = "seconds::json", skip_serializing_if = "Option::is_none")]
-    duration: Option<Duration>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    time: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    output_file: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -406,14 +387,8 @@ impl From<CodeOutput> for CodeForm {
             stdout_content: Some(text_or_bytes(code.stdout_content())),
             stderr_content: Some(text_or_bytes(code.stderr_content())),
             pieces: Some(code.pieces.iter().map(piece).collect()),
-            name: code.name,
             lang: code.lang,
-            mime_type: code.mime_type,
-            nonce: code.nonce,
-            status: code.status,
-            duration: code.duration,
-            time: code.time,
-            output_file: code.output_file,
+            fields: code.fields,
         }
     }
 }
@@ -423,9 +398,10 @@ impl TryFrom<CodeForm> for CodeOutput {
 
     fn try_from(form: CodeForm) -> Result<CodeOutput, &'static str> {
         let bytes = |content: Content| content.as_bytes().to_vec();
+        let is_text = form.fields.mime_type == check::TEXT;
         let data = match form.content {
-            Some(Content::Binary(data)) if form.mime_type != check::TEXT => Some(data),
-            Some(_) if form.mime_type != check::TEXT => {
+            Some(Content::Binary(data)) if !is_text => Some(data),
+            Some(_) if !is_text => {
                 return Err("content that is not text/plain must be {\"base64\": …}");
             }
             _ => None,
@@ -443,17 +419,7 @@ impl TryFrom<CodeForm> for CodeOutput {
                 Piece::stderr(form.stderr_content.map(bytes).unwrap_or_default()),
             ],
         };
-        Ok(CodeOutput {
-            name: form.name,
-            lang: form.lang,
-            pieces: merge(&pieces),
-            data,
-            mime_type: form.mime_type,
-            nonce: form.nonce,
-            status: form.status,
-            duration: form.duration,
-            time: form.time,
-            output_file: form.output_file,
-        })
+        let pieces = merge(&pieces);
+        Ok(CodeOutput { fields: form.fields, lang: form.lang, pieces, data })
     }
 }

@@ -307,14 +307,7 @@ fn without(document: &Document, names: &[&str]) -> Vec<String> {
 
 /// The names of the cells that a draft has added.
 fn added(draft: &Draft) -> Vec<&str> {
-    draft
-        .changes()
-        .iter()
-        .filter_map(|change| match change {
-            Change::AddCell(added) => Some(added.cell.id.as_str()),
-            _ => None,
-        })
-        .collect()
+    draft.changes().iter().flat_map(|change| &change.cells).map(String::as_str).collect()
 }
 
 /// A cell without its name and without what a later change of the draft gives it.
@@ -326,8 +319,8 @@ fn own_reading(draft: &Draft, name: &str) -> String {
 
 fn check_draft(draft: &Draft) {
     let names = added(draft);
-    let fills =
-        draft.changes().iter().filter(|change| matches!(change, Change::Fill { .. })).count();
+    let is_fill = |change: &&Change| matches!(change.operation, Operation::Fill { .. });
+    let fills = draft.changes().iter().filter(is_fill).count();
     let (before, after) = (without(draft.base(), &[]), without(draft.document(), &names));
     if fills == 0 {
         assert_eq!(after, before);
