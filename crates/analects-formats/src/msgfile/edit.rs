@@ -83,9 +83,20 @@ impl Document {
 
     /// The id of a new cell of a kind of event: its letter, and one more than all numbers behind that letter.
     pub(super) fn next_event_id(&self, letter: char) -> String {
-        let number = |cell: Cell<'_>| leading_number(cell.id()?.strip_prefix(letter)?);
-        let last = self.cells().filter_map(number).max().unwrap_or(0);
-        format!("{letter}{}", last + 1)
+        let letter = letter.to_string();
+        format!("{letter}{}", self.last_number(&letter) + 1)
+    }
+
+    /// The largest number that follows `prefix` in an id: 2 behind `1.` if there is `1.2`, or `1.2-3`.
+    pub(super) fn last_number(&self, prefix: &str) -> u64 {
+        let number = |cell: Cell<'_>| {
+            let rest = cell.id()?.strip_prefix(prefix)?;
+            let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            // A nonce may start with digits, and is no number.
+            let is_whole = behind.is_empty() || behind.starts_with(['-', '.']);
+            leading_number(rest).filter(|_| is_whole)
+        };
+        self.cells().filter_map(number).max().unwrap_or(0)
     }
 
     /// Whether a new cell cannot have that name. That of the empty cell whose place it takes is free.

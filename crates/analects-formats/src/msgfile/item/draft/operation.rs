@@ -5,9 +5,8 @@ use analects_core::Agent;
 
 use super::Draft;
 use crate::msgfile::insert::put_below;
-use crate::msgfile::item::check::shown;
+use crate::msgfile::item::check::{self, shown};
 use crate::msgfile::item::{Call, ItemError, ItemErrorKind, Output, Prompt};
-use crate::msgfile::line::is_id;
 use crate::msgfile::{Cell, Document, NewCell, append};
 
 /// An unsaved change.
@@ -138,27 +137,10 @@ pub(super) fn unknown_cell(name: &str) -> ItemError {
 
 /// Checks that a new cell can have that name.
 fn check_new_name(document: &Document, name: &str) -> Result<(), ItemError> {
-    if !is_id(name.as_bytes()) {
-        let error = ItemError::invalid(format!("{} cannot be a name", shown(name)));
-        return Err(
-            error.hinting("a name has at most 64 characters; give the message a shorter one")
-        );
-    }
+    check::name(name)?;
     if document.is_taken(name) {
         let text = format!("there is already a cell of the name {}", shown(name));
         return Err(ItemError::new(ItemErrorKind::Duplicate, text).hinting("choose another name"));
     }
     Ok(())
-}
-
-/// The largest number behind a name and a mark: 2 if there is `1.2`, or `1.2-3`, for `1` and a dot.
-pub(super) fn last_number(document: &Document, name: &str, mark: char) -> u64 {
-    let number = |id: &str| -> Option<u64> {
-        let rest = id.strip_prefix(name)?.strip_prefix(mark)?;
-        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        // A nonce may start with digits, and is no number.
-        let ends = rest[end..].chars().next().is_none_or(|next| "-.".contains(next));
-        ((1..=15).contains(&end) && ends).then(|| rest[..end].parse().ok()).flatten()
-    };
-    document.cells().filter_map(|cell| number(cell.id()?)).max().unwrap_or(0)
 }

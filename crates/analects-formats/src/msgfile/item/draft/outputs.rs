@@ -1,7 +1,7 @@
 //! Outputs of a draft: replies, results, what code printed, and places that are kept for them.
 
 use super::agents::{answerer, check_known};
-use super::operation::{last_number, the_cell, unknown_cell};
+use super::operation::{the_cell, unknown_cell};
 use super::{Draft, Operation};
 use crate::msgfile::homes::placed;
 use crate::msgfile::item::check::shown;
@@ -220,13 +220,13 @@ fn run_cell(
         let error = ItemError::invalid(format!("cell {} is not a code cell", shown(name)));
         return Err(error.hinting("only code cells have outputs of code"));
     }
-    let last = last_number(cell.document, name, '.');
+    let last = cell.document.last_number(&format!("{name}."));
     if !is_of_last_run {
         return Ok(code_cell(code, &format!("{name}.{}", last + 1)));
     }
     let run = format!("{name}.{last}");
     // The first cell of a run is its first without saying so.
-    let number = last_number(cell.document, &run, '-').max(1) + 1;
+    let number = cell.document.last_number(&format!("{run}-")).max(1) + 1;
     Ok(code_cell(code, &format!("{run}-{number}")))
 }
 
@@ -251,7 +251,7 @@ fn result_cell(call: Cell<'_>, name: &str, answer: &Answer) -> Result<NewCell, I
         // The id says it already.
         answer.fields.nonce = None;
     }
-    let number = last_number(call.document, name, '.') + 1;
+    let number = call.document.last_number(&format!("{name}.")) + 1;
     Ok(answer_cell(&answer, &format!("{name}.{number}"), "tool"))
 }
 

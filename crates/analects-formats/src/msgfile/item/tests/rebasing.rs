@@ -126,6 +126,17 @@ fn a_name_that_was_chosen_after_a_number_follows_it() {
 }
 
 #[test]
+fn a_reply_keeps_its_author_whoever_the_default_agent_is() {
+    let mut draft = draft(ONE);
+    draft.add_output("1", &reply("Ours")).unwrap();
+    assert_eq!(draft.document().cell("2").unwrap().type_word(), "coder");
+    let theirs = with(&format!("{ONE}\n# %%% [^2]\n\n[^2]: [quick]\n\nTheirs\n"));
+    assert_eq!(theirs.default_agent().unwrap().name, "quick");
+    let (rebased, _) = draft.rebase(theirs).unwrap();
+    assert_eq!(rebased.document().cell("3").unwrap().type_word(), "coder");
+}
+
+#[test]
 fn the_ready_cell_may_be_filled_by_either_side() {
     let mut draft = draft(&format!("{ONE}\n# %%\n"));
     draft.add_message(&text("Ours"), &mut CountingIds::default()).unwrap();
