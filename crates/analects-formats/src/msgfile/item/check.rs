@@ -58,16 +58,9 @@ pub(super) fn mime_type(mime_type: &str) -> Result<(), ItemError> {
     Err(error.hinting("write it as type/subtype, such as text/plain or image/png"))
 }
 
-/// Text may be anything.
-pub(super) fn content(content: &Content, mime_type: &str) -> Result<(), ItemError> {
-    match content {
-        Content::Text(_) => Ok(()),
-        Content::Binary(data) => bytes(data, mime_type),
-    }
-}
-
 /// Bytes must be some, and must say what they are.
-pub(super) fn bytes(bytes: &[u8], mime_type: &str) -> Result<(), ItemError> {
+pub(super) fn content(content: &Content, mime_type: &str) -> Result<(), ItemError> {
+    let Content::Binary(bytes) = content else { return Ok(()) };
     if bytes.is_empty() {
         return Err(ItemError::invalid("binary content must hold at least one byte"));
     }

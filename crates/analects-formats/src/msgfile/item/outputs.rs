@@ -19,12 +19,15 @@ pub enum Output {
     Answer(Answer),
 }
 
-/// What all outputs have.
+/// A reply of an agent, or the result of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct OutputFields {
+#[serde(default, deny_unknown_fields)]
+pub struct Answer {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) agent_name: Option<String>,
+    pub(super) content: Content,
     pub(super) mime_type: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) nonce: Option<String>,
@@ -38,36 +41,27 @@ pub(super) struct OutputFields {
     pub(super) output_file: Option<String>,
 }
 
-/// A reply of an agent, or the result of a tool.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Answer {
-    #[serde(flatten)]
-    pub(super) fields: OutputFields,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) agent_name: Option<String>,
-    pub(super) content: Content,
-}
-
 /// What one run of a code cell printed, or one picture that it made.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(try_from = "CodeForm", into = "CodeForm")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "CodeForm", into = "CodeForm")]
 pub struct CodeOutput {
-    pub(super) fields: OutputFields,
+    /// What it has in common with an answer. Its content is all that was printed, or the picture.
+    pub(super) answer: Answer,
     pub(super) lang: String,
+    /// What was printed; nothing for a picture.
     pub(super) pieces: Vec<Piece>,
-    /// Bytes of another media type than text; then there are no pieces.
-    pub(super) data: Option<Vec<u8>>,
 }
 
 pub(super) fn text_plain() -> String {
     check::TEXT.to_string()
 }
 
-impl Default for OutputFields {
-    fn default() -> OutputFields {
-        OutputFields {
+impl Default for Answer {
+    fn default() -> Answer {
+        Answer {
             name: String::new(),
+            agent_name: None,
+            content: Content::default(),
             mime_type: text_plain(),
             nonce: None,
             status: None,
@@ -78,38 +72,10 @@ impl Default for OutputFields {
     }
 }
 
-impl OutputFields {
-    fn check(&self) -> Result<(), ItemError> {
-        check::name(&self.name)?;
-        check::mime_type(&self.mime_type)?;
-        self.nonce.as_deref().map_or(Ok(()), check::nonce)?;
-        self.status.as_deref().map_or(Ok(()), check::status)?;
-        self.time.as_deref().map_or(Ok(()), check::time)?;
-        self.output_file.as_deref().map_or(Ok(()), check::output_file)
-    }
-}
-
-/// The methods of [`MessageOutput`] that only look at what all outputs have.
-macro_rules! field_methods {
-    () => {
-        fn mime_type(&self) -> &str {
-            &self.fields().mime_type
-        }
-
-        fn nonce(&self) -> Option<&str> {
-            self.fields().nonce.as_deref()
-        }
-
-        fn to_dict(&self) -> Value {
-            serde_json::to_value(self).unwrap_or_default()
-        }
-    };
-}
-
 impl Output {
     /// The name of its cell; empty where no file has named it yet.
     pub fn name(&self) -> &str {
-        &self.fields().name
+        &self.answer().name
     }
 
     /// What running code printed, if it is that.
@@ -130,8 +96,8 @@ impl Output {
 
     /// Whether it is a place kept for an output that has not come yet, and for which file.
     pub fn pending_file(&self) -> Option<&str> {
-        let is_pending = self.fields().status.as_deref() == Some("pending");
-        self.fields().output_file.as_deref().filter(|_| is_pending)
+        let answer = self.answer();
+        answer.output_file().filter(|_| answer.status() == Some("pending"))
     }
 
     /// Reads what [`MessageOutput::to_dict`] writes.
@@ -150,10 +116,11 @@ impl Output {
         }
     }
 
-    fn fields(&self) -> &OutputFields {
+    /// What both kinds have.
+    fn answer(&self) -> &Answer {
         match self {
-            Output::Answer(answer) => &answer.fields,
-            Output::Code(code) => &code.fields,
+            Output::Answer(answer) => answer,
+            Output::Code(code) => &code.answer,
         }
     }
 }
@@ -170,24 +137,6 @@ impl From<CodeOutput> for Output {
     }
 }
 
-impl MessageOutput for Output {
-    fn content(&self) -> Cow<'_, [u8]> {
-        match self {
-            Output::Answer(answer) => answer.content(),
-            Output::Code(code) => code.content(),
-        }
-    }
-
-    fn text(&self) -> Option<Cow<'_, str>> {
-        match self {
-            Output::Answer(answer) => answer.text(),
-            Output::Code(code) => code.text(),
-        }
-    }
-
-    field_methods!();
-}
-
 impl Answer {
     /// The agent that says it; `None` for the one that was asked, and for the result of a tool.
     pub fn agent_name(&self) -> Option<&str> {
@@ -196,22 +145,22 @@ impl Answer {
 
     /// How a tool's call ended.
     pub fn status(&self) -> Option<&str> {
-        self.fields.status.as_deref()
+        self.status.as_deref()
     }
 
     /// How long it took.
     pub fn duration(&self) -> Option<Duration> {
-        self.fields.duration
+        self.duration
     }
 
     /// When it came, in RFC 3339.
     pub fn time(&self) -> Option<&str> {
-        self.fields.time.as_deref()
+        self.time.as_deref()
     }
 
     /// The file that holds, or will hold, the content; relative to the message file.
     pub fn output_file(&self) -> Option<&str> {
-        self.fields.output_file.as_deref()
+        self.output_file.as_deref()
     }
 
     /// Reads what [`MessageOutput::to_dict`] writes.
@@ -222,13 +171,18 @@ impl Answer {
     }
 
     pub(super) fn check(&self) -> Result<(), ItemError> {
-        self.fields.check()?;
-        self.agent_name.as_deref().map_or(Ok(()), check::agent_name)?;
-        check::content(&self.content, &self.fields.mime_type)
+        self.check_all_but_content()?;
+        check::content(&self.content, &self.mime_type)
     }
 
-    fn fields(&self) -> &OutputFields {
-        &self.fields
+    fn check_all_but_content(&self) -> Result<(), ItemError> {
+        check::name(&self.name)?;
+        self.agent_name().map_or(Ok(()), check::agent_name)?;
+        check::mime_type(&self.mime_type)?;
+        self.nonce().map_or(Ok(()), check::nonce)?;
+        self.status().map_or(Ok(()), check::status)?;
+        self.time().map_or(Ok(()), check::time)?;
+        self.output_file().map_or(Ok(()), check::output_file)
     }
 }
 
@@ -241,18 +195,65 @@ impl MessageOutput for Answer {
         self.content.as_text().map(Cow::Borrowed)
     }
 
-    field_methods!();
+    fn mime_type(&self) -> &str {
+        &self.mime_type
+    }
+
+    fn nonce(&self) -> Option<&str> {
+        self.nonce.as_deref()
+    }
+
+    fn to_dict(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
 }
 
+/// Implements [`MessageOutput`] for what has an answer inside; `$answer` gives it.
+macro_rules! message_output {
+    ($type:ty, |$self:ident| $answer:expr) => {
+        impl MessageOutput for $type {
+            fn content(&$self) -> Cow<'_, [u8]> {
+                $answer.content()
+            }
+
+            fn text(&$self) -> Option<Cow<'_, str>> {
+                $answer.text()
+            }
+
+            fn mime_type(&$self) -> &str {
+                &$answer.mime_type
+            }
+
+            fn nonce(&$self) -> Option<&str> {
+                $answer.nonce.as_deref()
+            }
+
+            fn to_dict(&$self) -> Value {
+                serde_json::to_value($self).unwrap_or_default()
+            }
+        }
+    };
+}
+
+message_output!(Output, |self| self.answer());
+message_output!(CodeOutput, |self| self.answer);
+
 impl CodeOutput {
+    /// What code printed.
+    pub(super) fn printed(answer: Answer, lang: String, pieces: &[Piece]) -> CodeOutput {
+        let pieces = merge(pieces);
+        let bytes = pieces.iter().flat_map(|piece| piece.bytes.iter().copied()).collect();
+        CodeOutput { answer: Answer { content: Content::of_bytes(bytes), ..answer }, lang, pieces }
+    }
+
     /// When it came, in RFC 3339.
     pub fn time(&self) -> Option<&str> {
-        self.fields.time.as_deref()
+        self.answer.time()
     }
 
     /// The file that holds, or will hold, the content; relative to the message file.
     pub fn output_file(&self) -> Option<&str> {
-        self.fields.output_file.as_deref()
+        self.answer.output_file()
     }
 
     /// Reads what [`MessageOutput::to_dict`] writes.
@@ -263,57 +264,21 @@ impl CodeOutput {
     }
 
     pub(super) fn check(&self) -> Result<(), ItemError> {
-        self.fields.check()?;
         check::language(&self.lang)?;
-        let mime_type = &self.fields.mime_type;
-        let Some(data) = &self.data else {
-            if mime_type == check::TEXT {
-                return Ok(());
-            }
-            let text = format!("what was printed is text/plain, not {mime_type}");
-            return Err(ItemError::invalid(text).hinting("use with_binary_content"));
-        };
-        if !self.pieces.is_empty() {
-            let error = ItemError::invalid("an output is what was printed or binary, not both");
-            return Err(error.hinting("build an output for each; add_outputs adds them as one run"));
+        if self.pieces.is_empty() && self.answer.content.as_text().is_none() {
+            return self.answer.check();
         }
-        check::bytes(data, mime_type)
-    }
-
-    fn fields(&self) -> &OutputFields {
-        &self.fields
+        if self.answer.mime_type != check::TEXT {
+            let text = format!("what was printed is text/plain, not {}", self.answer.mime_type);
+            return Err(ItemError::invalid(text).hinting("use with_binary_content"));
+        }
+        self.answer.check_all_but_content()
     }
 
     fn stream(&self, stream: Stream) -> Vec<u8> {
         let pieces = self.pieces.iter().filter(|piece| piece.stream == stream);
         pieces.flat_map(|piece| piece.bytes.iter().copied()).collect()
     }
-}
-
-pub(super) fn from_value<T: serde::de::DeserializeOwned>(
-    dict: Value,
-    what: &str,
-) -> Result<T, ItemError> {
-    serde_json::from_value(dict)
-        .map_err(|error| ItemError::invalid(format!("this JSON is not {what}: {error}")))
-}
-
-impl MessageOutput for CodeOutput {
-    fn content(&self) -> Cow<'_, [u8]> {
-        match &self.data {
-            Some(data) => Cow::Borrowed(data),
-            None => self.pieces.iter().flat_map(|piece| piece.bytes.iter().copied()).collect(),
-        }
-    }
-
-    fn text(&self) -> Option<Cow<'_, str>> {
-        if self.data.is_some() {
-            return None;
-        }
-        String::from_utf8(self.content().into_owned()).ok().map(Cow::Owned)
-    }
-
-    field_methods!();
 }
 
 impl CodeExecutionOutput for CodeOutput {
@@ -330,11 +295,11 @@ impl CodeExecutionOutput for CodeOutput {
     }
 
     fn status(&self) -> Option<&str> {
-        self.fields.status.as_deref()
+        self.answer.status()
     }
 
     fn duration(&self) -> Option<Duration> {
-        self.fields.duration
+        self.answer.duration
     }
 
     fn lang(&self) -> &str {
@@ -342,19 +307,25 @@ impl CodeExecutionOutput for CodeOutput {
     }
 }
 
+pub(super) fn from_value<T: serde::de::DeserializeOwned>(
+    dict: Value,
+    what: &str,
+) -> Result<T, ItemError> {
+    serde_json::from_value(dict)
+        .map_err(|error| ItemError::invalid(format!("this JSON is not {what}: {error}")))
+}
+
 /// The output of code as JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CodeForm {
     #[serde(flatten)]
-    fields: OutputFields,
+    answer: Answer,
     lang: String,
     #[serde(default)]
-    content: Option<Content>,
+    stdout_content: Content,
     #[serde(default)]
-    stdout_content: Option<Content>,
-    #[serde(default)]
-    stderr_content: Option<Content>,
+    stderr_content: Content,
     /// The two streams as they came; if it is there, it counts before the two above.
     #[serde(default)]
     pieces: Option<Vec<PieceForm>>,
@@ -367,59 +338,47 @@ enum PieceForm {
     Stderr(Content),
 }
 
-/// Bytes as text where they are text.
-fn text_or_bytes(bytes: Vec<u8>) -> Content {
-    String::from_utf8(bytes).map_or_else(|error| error.into_bytes().into(), Content::Text)
-}
-
-impl From<CodeOutput> for CodeForm {
-    fn from(code: CodeOutput) -> CodeForm {
-        let piece = |piece: &Piece| match piece.stream {
-            Stream::Stdout => PieceForm::Stdout(text_or_bytes(piece.bytes.clone())),
-            Stream::Stderr => PieceForm::Stderr(text_or_bytes(piece.bytes.clone())),
-        };
-        let content = match &code.data {
-            Some(data) => Content::Binary(data.clone()),
-            None => text_or_bytes(code.content().into_owned()),
-        };
-        CodeForm {
-            content: Some(content),
-            stdout_content: Some(text_or_bytes(code.stdout_content())),
-            stderr_content: Some(text_or_bytes(code.stderr_content())),
-            pieces: Some(code.pieces.iter().map(piece).collect()),
-            lang: code.lang,
-            fields: code.fields,
+impl From<&Piece> for PieceForm {
+    fn from(piece: &Piece) -> PieceForm {
+        let content = Content::of_bytes(piece.bytes.clone());
+        match piece.stream {
+            Stream::Stdout => PieceForm::Stdout(content),
+            Stream::Stderr => PieceForm::Stderr(content),
         }
     }
 }
 
-impl TryFrom<CodeForm> for CodeOutput {
-    type Error = &'static str;
+impl From<&PieceForm> for Piece {
+    fn from(form: &PieceForm) -> Piece {
+        match form {
+            PieceForm::Stdout(content) => Piece::stdout(content.as_bytes()),
+            PieceForm::Stderr(content) => Piece::stderr(content.as_bytes()),
+        }
+    }
+}
 
-    fn try_from(form: CodeForm) -> Result<CodeOutput, &'static str> {
-        let bytes = |content: Content| content.as_bytes().to_vec();
-        let is_text = form.fields.mime_type == check::TEXT;
-        let data = match form.content {
-            Some(Content::Binary(data)) if !is_text => Some(data),
-            Some(_) if !is_text => {
-                return Err("content that is not text/plain must be {\"base64\": …}");
-            }
-            _ => None,
-        };
-        let pieces = match form.pieces {
-            Some(pieces) => pieces
-                .into_iter()
-                .map(|piece| match piece {
-                    PieceForm::Stdout(content) => Piece::stdout(bytes(content)),
-                    PieceForm::Stderr(content) => Piece::stderr(bytes(content)),
-                })
-                .collect(),
-            None => vec![
-                Piece::stdout(form.stdout_content.map(bytes).unwrap_or_default()),
-                Piece::stderr(form.stderr_content.map(bytes).unwrap_or_default()),
-            ],
-        };
-        let pieces = merge(&pieces);
-        Ok(CodeOutput { fields: form.fields, lang: form.lang, pieces, data })
+impl From<CodeOutput> for CodeForm {
+    fn from(code: CodeOutput) -> CodeForm {
+        CodeForm {
+            stdout_content: Content::of_bytes(code.stdout_content()),
+            stderr_content: Content::of_bytes(code.stderr_content()),
+            pieces: Some(code.pieces.iter().map(PieceForm::from).collect()),
+            answer: code.answer,
+            lang: code.lang,
+        }
+    }
+}
+
+impl From<CodeForm> for CodeOutput {
+    fn from(form: CodeForm) -> CodeOutput {
+        let streams =
+            [PieceForm::Stdout(form.stdout_content), PieceForm::Stderr(form.stderr_content)];
+        let forms = form.pieces.unwrap_or_else(|| Vec::from(streams));
+        let pieces: Vec<Piece> = merge(&forms.iter().map(Piece::from).collect::<Vec<_>>());
+        let is_picture = form.answer.mime_type != check::TEXT && pieces.is_empty();
+        if is_picture {
+            return CodeOutput { answer: form.answer, lang: form.lang, pieces };
+        }
+        CodeOutput::printed(form.answer, form.lang, &pieces)
     }
 }

@@ -1,7 +1,7 @@
 //! A document in, items out: messages and function calls in the order of the file, with everything
 //! that came back.
 
-use super::outputs::{OutputFields, text_plain};
+use super::outputs::text_plain;
 use super::prompts::ItemFields;
 use super::{Answer, Call, CodeOutput, Content, Item, MessageItem, Output, Prompt, check, seconds};
 use crate::msgfile::homes::{Placed, placed};
@@ -183,14 +183,14 @@ fn mime_type(cell: Cell<'_>) -> String {
     cell.get(MetaKey::MimeType).unwrap_or(check::TEXT).to_string()
 }
 
-fn is_base64(cell: Cell<'_>) -> bool {
-    cell.get(MetaKey::Encoding) == Some("base64")
-}
-
-fn output_fields(cell: Cell<'_>) -> OutputFields {
+/// What any output has.
+fn plain_answer(cell: Cell<'_>) -> Answer {
     let text = |key| cell.get(key).map(str::to_string);
-    OutputFields {
+    let is_author = |word: &&str| cell.role().is_reply() && names_author(word);
+    Answer {
         name: cell.name().into_owned(),
+        agent_name: cell.written_type().filter(is_author).map(str::to_string),
+        content: Content::of_cell(cell.content(), is_base64(cell)),
         mime_type: mime_type(cell),
         nonce: text(MetaKey::Nonce),
         status: text(MetaKey::Status),
@@ -200,25 +200,27 @@ fn output_fields(cell: Cell<'_>) -> OutputFields {
     }
 }
 
+fn is_base64(cell: Cell<'_>) -> bool {
+    cell.get(MetaKey::Encoding) == Some("base64")
+}
+
 fn answer(cell: Cell<'_>, nonce_of_call: Option<String>) -> Output {
-    let mut fields = output_fields(cell);
-    fields.nonce = fields.nonce.or(nonce_of_call);
-    let is_author = |word: &&str| cell.role().is_reply() && names_author(word);
-    let agent_name = cell.written_type().filter(is_author).map(str::to_string);
-    let content = Content::of_cell(cell.content(), is_base64(cell));
-    Output::Answer(Answer { fields, agent_name, content })
+    let mut answer = plain_answer(cell);
+    answer.nonce = answer.nonce.or(nonce_of_call);
+    Output::Answer(answer)
 }
 
 fn code_output(cell: Cell<'_>) -> Output {
-    let mut fields = output_fields(cell);
+    let mut answer = plain_answer(cell);
     let lang = cell.written_type().unwrap_or_default().to_string();
     let content = cell.content();
-    if fields.mime_type != check::TEXT
+    if answer.mime_type != check::TEXT
         && let Some(data) = base64::decode(&content).filter(|data| !data.is_empty())
     {
-        return Output::Code(CodeOutput { fields, lang, pieces: Vec::new(), data: Some(data) });
+        answer.content = Content::Binary(data);
+        return Output::Code(CodeOutput { answer, lang, pieces: Vec::new() });
     }
-    fields.mime_type = text_plain();
+    answer.mime_type = text_plain();
     let pieces = output::decode(&content, is_base64(cell)).0;
-    Output::Code(CodeOutput { fields, lang, pieces, data: None })
+    Output::Code(CodeOutput::printed(answer, lang, &pieces))
 }

@@ -3,10 +3,9 @@
 use analects_core::History;
 
 use super::check::TEXT;
-use super::outputs::OutputFields;
 use super::prompts::ItemFields;
 use super::{Answer, Call, CodeOutput, Prompt, seconds};
-use crate::msgfile::{CellKind, NewCell, base64, output};
+use crate::msgfile::{CellKind, NewCell, output};
 
 /// A message as a cell.
 pub(super) fn message_cell(message: &Prompt, id: &str) -> NewCell {
@@ -28,18 +27,21 @@ pub(super) fn call_cell(call: &Call, id: &str) -> NewCell {
 /// A reply or a result as a cell with this type word.
 pub(super) fn answer_cell(answer: &Answer, id: &str, word: &str) -> NewCell {
     let cell = NewCell::new(CellKind::Output, id, word, answer.content.to_cell());
-    with_output_fields(cell, &answer.fields, answer.content.as_text().is_none())
+    with_answer_fields(cell, answer, answer.content.as_text().is_none())
 }
 
 /// What code printed as a cell.
 pub(super) fn code_cell(code: &CodeOutput, id: &str) -> NewCell {
-    if let Some(data) = &code.data {
-        let cell = NewCell::new(CellKind::Output, id, &code.lang, base64::encode(data));
-        return with_output_fields(cell, &code.fields, false);
+    // The media type says that a picture is base64.
+    let mut content = code.answer.content.to_cell();
+    let mut is_base64 = false;
+    if code.answer.mime_type == TEXT {
+        let encoded = output::encode(&code.pieces);
+        content = encoded.text;
+        is_base64 = encoded.base64;
     }
-    let encoded = output::encode(&code.pieces);
-    let cell = NewCell::new(CellKind::Output, id, &code.lang, encoded.text);
-    with_output_fields(cell, &code.fields, encoded.base64)
+    let cell = NewCell::new(CellKind::Output, id, &code.lang, content);
+    with_answer_fields(cell, &code.answer, is_base64)
 }
 
 fn with_item_fields(cell: NewCell, fields: &ItemFields) -> NewCell {
@@ -49,14 +51,14 @@ fn with_item_fields(cell: NewCell, fields: &ItemFields) -> NewCell {
     NewCell { level: fields.heading_level, ..cell }
 }
 
-fn with_output_fields(cell: NewCell, fields: &OutputFields, is_base64: bool) -> NewCell {
-    let cell = with(cell, "time", fields.time.clone());
-    let cell = with(cell, "status", fields.status.clone());
-    let cell = with(cell, "duration", fields.duration.map(seconds::format));
-    let cell = with(cell, "nonce", fields.nonce.clone());
-    let cell = with_mime_type(cell, &fields.mime_type);
+fn with_answer_fields(cell: NewCell, answer: &Answer, is_base64: bool) -> NewCell {
+    let cell = with(cell, "time", answer.time.clone());
+    let cell = with(cell, "status", answer.status.clone());
+    let cell = with(cell, "duration", answer.duration.map(seconds::format));
+    let cell = with(cell, "nonce", answer.nonce.clone());
+    let cell = with_mime_type(cell, &answer.mime_type);
     let cell = if is_base64 { cell.with("encoding", "base64") } else { cell };
-    with(cell, "output_file", fields.output_file.clone())
+    with(cell, "output_file", answer.output_file.clone())
 }
 
 fn with_mime_type(cell: NewCell, mime_type: &str) -> NewCell {

@@ -3,21 +3,20 @@
 use jiff::Timestamp;
 
 use super::Given;
-use crate::msgfile::item::outputs::OutputFields;
-use crate::msgfile::item::{Answer, CodeOutput, ItemError, seconds};
-use crate::msgfile::output::{Piece, merge};
+use crate::msgfile::item::{Answer, CodeOutput, Content, ItemError, seconds};
+use crate::msgfile::output::Piece;
 
 /// What is said of any output.
 #[derive(Debug, Clone, Default)]
 struct Shared {
-    fields: OutputFields,
+    answer: Answer,
     duration: Option<f64>,
 }
 
 impl Shared {
-    fn build(self) -> Result<OutputFields, ItemError> {
+    fn build(self) -> Result<Answer, ItemError> {
         let duration = self.duration.map(|value| seconds::from_number(value, "the duration"));
-        Ok(OutputFields { duration: duration.transpose()?, ..self.fields })
+        Ok(Answer { duration: duration.transpose()?, ..self.answer })
     }
 }
 
@@ -26,21 +25,21 @@ macro_rules! shared_methods {
         /// The media type; else `text/plain`, which bytes cannot have.
         #[must_use]
         pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
-            self.shared.fields.mime_type = mime_type.into();
+            self.shared.answer.mime_type = mime_type.into();
             self
         }
 
         /// What tells this output from all others.
         #[must_use]
         pub fn with_nonce(mut self, nonce: impl Into<String>) -> Self {
-            self.shared.fields.nonce = Some(nonce.into());
+            self.shared.answer.nonce = Some(nonce.into());
             self
         }
 
         /// How the call or the run ended: `success`, `failed`, `pending` or `interrupted`.
         #[must_use]
         pub fn with_status(mut self, status: impl Into<String>) -> Self {
-            self.shared.fields.status = Some(status.into());
+            self.shared.answer.status = Some(status.into());
             self
         }
 
@@ -54,7 +53,7 @@ macro_rules! shared_methods {
         /// When it came.
         #[must_use]
         pub fn with_time(mut self, time: Timestamp) -> Self {
-            self.shared.fields.time = Some(time.to_string());
+            self.shared.answer.time = Some(time.to_string());
             self
         }
     };
@@ -83,7 +82,6 @@ macro_rules! shared_methods {
 pub struct MessageOutputBuilder {
     shared: Shared,
     given: Given,
-    agent_name: Option<String>,
 }
 
 impl MessageOutputBuilder {
@@ -98,15 +96,14 @@ impl MessageOutputBuilder {
     /// Whose reply it is; else that of the agent that was asked.
     #[must_use]
     pub fn with_agent_name(mut self, name: impl Into<String>) -> Self {
-        self.agent_name = Some(name.into());
+        self.shared.answer.agent_name = Some(name.into());
         self
     }
 
     /// The output, or what is missing or wrong.
     pub fn build(self) -> Result<Answer, ItemError> {
         let content = self.given.content()?;
-        let fields = self.shared.build()?;
-        let answer = Answer { fields, agent_name: self.agent_name, content };
+        let answer = Answer { content, ..self.shared.build()? };
         answer.check()?;
         Ok(answer)
     }
@@ -180,8 +177,20 @@ impl CodeExecutionOutputBuilder {
     /// The output, or what is missing or wrong.
     pub fn build(self) -> Result<CodeOutput, ItemError> {
         let lang = self.lang.ok_or_else(|| ItemError::missing("the language", "with_lang"))?;
-        let fields = self.shared.build()?;
-        let code = CodeOutput { fields, lang, pieces: merge(&self.pieces), data: self.data };
+        let answer = self.shared.build()?;
+        let code = match self.data {
+            None => CodeOutput::printed(answer, lang, &self.pieces),
+            Some(_) if !self.pieces.is_empty() => {
+                let error = ItemError::invalid("an output is what was printed or binary, not both");
+                return Err(
+                    error.hinting("build an output for each; add_outputs adds them as one run")
+                );
+            }
+            Some(data) => {
+                let answer = Answer { content: Content::Binary(data), ..answer };
+                CodeOutput { answer, lang, pieces: Vec::new() }
+            }
+        };
         code.check()?;
         Ok(code)
     }

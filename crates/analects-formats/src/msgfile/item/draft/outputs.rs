@@ -5,7 +5,6 @@ use super::operation::{the_cell, unknown_cell};
 use super::{Draft, Operation};
 use crate::msgfile::homes::placed;
 use crate::msgfile::item::check::shown;
-use crate::msgfile::item::outputs::OutputFields;
 use crate::msgfile::item::write::{answer_cell, code_cell};
 use crate::msgfile::item::{Answer, CodeOutput, ItemError, ItemErrorKind, MessageOutput, Output};
 use crate::msgfile::{Cell, CellRole, Document, MetaKey, NewCell, code, replace};
@@ -126,19 +125,17 @@ impl Draft {
         nonce: Option<&str>,
     ) -> Result<String, ItemError> {
         let (to, lang) = self.placeholder_target(message_name, author, nonce)?;
-        let fields = OutputFields {
+        let is_call = self.document().cell(&to).map(Cell::role) == Some(CellRole::ToolCall);
+        let answer = Answer {
+            agent_name: author.filter(|_| !is_call && lang.is_none()).map(str::to_string),
             nonce: nonce.map(str::to_string),
             status: Some("pending".to_string()),
             output_file: Some(placeholder_name.to_string()),
-            ..OutputFields::default()
+            ..Answer::default()
         };
-        let is_call = self.document().cell(&to).map(Cell::role) == Some(CellRole::ToolCall);
         let output = match lang {
-            Some(lang) => Output::Code(CodeOutput { fields, lang, ..CodeOutput::default() }),
-            None => {
-                let agent_name = author.filter(|_| !is_call).map(str::to_string);
-                Output::Answer(Answer { fields, agent_name, ..Answer::default() })
-            }
+            Some(lang) => Output::Code(CodeOutput::printed(answer, lang, &[])),
+            None => Output::Answer(answer),
         };
         self.add_output(&to, &output)
     }
@@ -249,7 +246,7 @@ fn result_cell(call: Cell<'_>, name: &str, answer: &Answer) -> Result<NewCell, I
     if let Some(nonce) = nonce_of(call) {
         check_nonce(&answer, &nonce, name)?;
         // The id says it already.
-        answer.fields.nonce = None;
+        answer.nonce = None;
     }
     let number = call.document.last_number(&format!("{name}.")) + 1;
     Ok(answer_cell(&answer, &format!("{name}.{number}"), "tool"))
