@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{CodeExecutionOutput, Content, ItemError, MessageOutput, check, seconds};
 use crate::msgfile::output::{Piece, Stream, merge};
@@ -21,29 +21,30 @@ pub enum Output {
 
 /// A reply of an agent, or the result of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Answer {
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) agent_name: Option<String>,
     pub(super) content: Content,
+    #[serde(default = "text_plain")]
     pub(super) mime_type: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) nonce: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<String>,
-    #[serde(with = "seconds::json", skip_serializing_if = "Option::is_none")]
+    #[serde(default, with = "seconds::json", skip_serializing_if = "Option::is_none")]
     pub(super) duration: Option<Duration>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) time: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) output_file: Option<String>,
 }
 
 /// What one run of a code cell printed, or one picture that it made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "CodeForm", into = "CodeForm")]
+#[serde(try_from = "Map<String, Value>", into = "CodeForm")]
 pub struct CodeOutput {
     /// What it has in common with an answer. Its content is all that was printed, or the picture.
     pub(super) answer: Answer,
@@ -369,16 +370,22 @@ impl From<CodeOutput> for CodeForm {
     }
 }
 
-impl From<CodeForm> for CodeOutput {
-    fn from(form: CodeForm) -> CodeOutput {
-        let streams =
-            [PieceForm::Stdout(form.stdout_content), PieceForm::Stderr(form.stderr_content)];
-        let forms = form.pieces.unwrap_or_else(|| Vec::from(streams));
-        let pieces: Vec<Piece> = merge(&forms.iter().map(Piece::from).collect::<Vec<_>>());
+impl TryFrom<Map<String, Value>> for CodeOutput {
+    type Error = serde_json::Error;
+
+    fn try_from(mut dict: Map<String, Value>) -> Result<CodeOutput, serde_json::Error> {
+        // The streams say what was printed.
+        dict.entry("content").or_insert_with(|| "".into());
+        let form: CodeForm = serde_json::from_value(dict.into())?;
+        let stdout = PieceForm::Stdout(form.stdout_content);
+        let stderr = PieceForm::Stderr(form.stderr_content);
+        let forms = form.pieces.unwrap_or_else(|| vec![stdout, stderr]);
+        let pieces: Vec<Piece> = forms.iter().map(Piece::from).collect();
+        let pieces = merge(&pieces);
         let is_picture = form.answer.mime_type != check::TEXT && pieces.is_empty();
         if is_picture {
-            return CodeOutput { answer: form.answer, lang: form.lang, pieces };
+            return Ok(CodeOutput { answer: form.answer, lang: form.lang, pieces });
         }
-        CodeOutput::printed(form.answer, form.lang, &pieces)
+        Ok(CodeOutput::printed(form.answer, form.lang, &pieces))
     }
 }

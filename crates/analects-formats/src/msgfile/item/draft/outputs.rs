@@ -52,6 +52,9 @@ impl Draft {
         name: &str,
         outputs: &[Output],
     ) -> Result<Vec<String>, ItemError> {
+        if outputs.is_empty() {
+            return Ok(Vec::new());
+        }
         outputs.iter().try_for_each(Output::check)?;
         self.push(Operation::AddOutputs { to: name.to_string(), outputs: outputs.to_vec() })
     }
