@@ -178,16 +178,9 @@ impl DerefMut for MessageFile {
     }
 }
 
-/// What is to be written: bytes at the end where that is enough, else everything.
+/// What is to be written.
 fn splice(draft: &Draft) -> Splice {
-    let base = draft.base().source();
-    match draft.appended() {
-        Some(bytes) => {
-            let end = analects_core::Span::new(base.len(), base.len());
-            Splice { at: end, bytes: bytes.to_vec() }
-        }
-        None => Splice::whole(base, draft.document().source().to_vec()),
-    }
+    Splice::between(draft.base().source(), draft.document().source())
 }
 
 fn read(vfs: &dyn Vfs, path: &Path) -> Result<(Document, bool), StoreError> {

@@ -4,7 +4,7 @@ use analects_core::Span;
 
 use super::decode::{BOM, common_start};
 use super::ids::leading_number;
-use super::{Cell, CellKind, CellRole, Document, Kind, MetaKey, NewCell, item};
+use super::{Cell, CellKind, CellRole, Document, Kind, MetaKey, NewCell};
 
 /// Bytes to put in the place of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +85,18 @@ impl Document {
             largest = ids.filter_map(leading_number).max().unwrap_or(0);
         }
         largest.max(loose.map_or(0, |at| at as u64 + 1)) + 1
+    }
+
+    /// The largest number that follows `prefix` in an id: 2 behind `1.` if there is `1.2`, or `1.2-3`.
+    pub(super) fn last_number(&self, prefix: &str) -> u64 {
+        let number = |cell: Cell<'_>| {
+            let rest = cell.id()?.strip_prefix(prefix)?;
+            let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            // A nonce may start with digits, and is no number.
+            let is_whole = behind.is_empty() || behind.starts_with(['-', '.']);
+            leading_number(rest).filter(|_| is_whole)
+        };
+        self.cells().filter_map(number).max().unwrap_or(0)
     }
 
     /// Whether a new cell cannot have that name. That of the empty cell whose place it takes is free.
@@ -216,13 +228,6 @@ pub fn append_answer(document: &Document, cells: &[NewCell]) -> Splice {
     splice
 }
 
-/// Adds an answer behind the cell that was asked, which others may follow that have no answer yet; else at the
-/// end of the file, as [`append_answer`] does.
-pub fn answer_behind(document: &Document, asked: Cell<'_>, cells: &[NewCell]) -> Splice {
-    let source = item::with_answer(document, asked.at, cells);
-    Splice::between(&document.source, &source)
-}
-
 /// Writes a cell in the place of another. Without a level of its own it keeps the other's.
 pub fn replace(document: &Document, old: Cell<'_>, cell: &NewCell) -> Splice {
     let mut text = joined(document, std::slice::from_ref(cell), old.level());
@@ -245,7 +250,8 @@ fn ends_with_output(cells: &[NewCell]) -> bool {
     cells.last().is_some_and(|cell| cell.kind == CellKind::Output)
 }
 
-fn joined(document: &Document, cells: &[NewCell], level: usize) -> String {
+/// Cells as text, with a blank line between them.
+pub(super) fn joined(document: &Document, cells: &[NewCell], level: usize) -> String {
     let line_end = document.line_end();
     let texts: Vec<String> = cells.iter().map(|cell| cell.to_text(level, line_end)).collect();
     texts.join(line_end)

@@ -40,22 +40,19 @@ mod check;
 mod content;
 mod draft;
 mod error;
-mod homes;
 mod outputs;
-mod paths;
 mod prompts;
 mod read;
 mod registry;
-mod seconds;
 mod tools;
 mod traits;
+mod write;
 
 pub use builders::{
     CodeExecutionOutputBuilder, FunctionCallBuilder, MessageBuilder, MessageOutputBuilder,
 };
 pub use content::Content;
-pub(super) use draft::with_answer;
-pub use draft::{AddedCell, Change, Conflict, Draft, Naming, Place, Renames};
+pub use draft::{Change, Conflict, Draft, Operation, Renames};
 pub use error::{ItemError, ItemErrorKind};
 pub use outputs::{Answer, CodeOutput, Output};
 pub use prompts::{Call, Item, Prompt};
@@ -64,8 +61,7 @@ pub use registry::AgentRegistry;
 pub use tools::{Tool, tools};
 pub use traits::{CodeExecutionOutput, FunctionCall, Message, MessageItem, MessageOutput};
 
-pub(super) use paths::why_not_a_path;
-pub(super) use seconds::parse as parse_seconds;
+use super::seconds;
 
 #[cfg(test)]
 mod tests;

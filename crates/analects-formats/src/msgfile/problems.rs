@@ -7,11 +7,11 @@ use analects_core::{LineIndex, Problem, Severity, Span};
 use super::agents::{agent, why_not_a_name};
 use super::code::code;
 use super::encode::closed_fences;
-use super::item::{parse_seconds, why_not_a_path};
 use super::line::is_nearly_head;
+use super::output_path::why_not_a_path;
 use super::role::is_fixed_word;
 use super::scan::{line_text, lines};
-use super::{Cell, CellKind, CellRole, Document, Kind, MetaKey, frontmatter};
+use super::{Cell, CellKind, CellRole, Document, Kind, MetaKey, frontmatter, seconds};
 
 impl Document {
     /// Everything that is odd about the file, in its order.
@@ -209,7 +209,7 @@ fn meta_problems(cell: Cell<'_>, found: &mut Found<'_>) {
         found.add(problem, span);
     }
     let timeout = cell.get(MetaKey::Timeout);
-    if let Some(value) = timeout.filter(|value| parse_seconds(value).is_none()) {
+    if let Some(value) = timeout.filter(|value| seconds::parse(value).is_none()) {
         let text = format!("cannot read the timeout {value:?}; expected seconds, such as 30s");
         found.add(Problem::warning("bad-timeout", text).hint("it counts as absent"), span);
     }

@@ -1,5 +1,24 @@
 //! Builders: every value is checked when it is built, and an error says what is missing or wrong.
 
+/// The methods of builders whose content is text or bytes.
+macro_rules! content_methods {
+    () => {
+        /// The text; it may be empty.
+        #[must_use]
+        pub fn with_content(mut self, text: impl Into<String>) -> Self {
+            self.given.text = Some(text.into());
+            self
+        }
+
+        /// The bytes, instead of text; they need a media type.
+        #[must_use]
+        pub fn with_binary_content(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+            self.given.bytes = Some(bytes.into());
+            self
+        }
+    };
+}
+
 mod outputs;
 mod prompts;
 

@@ -5,6 +5,7 @@ use crate::msgfile::agents::why_not_a_name;
 use crate::msgfile::encode::type_word;
 use crate::msgfile::is_fixed_word;
 use crate::msgfile::line::is_id;
+use crate::msgfile::output_path::why_not_a_path;
 
 /// The media type of what says nothing else.
 pub(super) const TEXT: &str = "text/plain";
@@ -100,6 +101,22 @@ pub(super) fn status(status: &str) -> Result<(), ItemError> {
     }
     let text = format!("unknown status {}; expected {}", shown(status), STATES.join(", "));
     Err(ItemError::invalid(text))
+}
+
+/// When something came.
+pub(super) fn time(time: &str) -> Result<(), ItemError> {
+    if time.parse::<jiff::Timestamp>().is_ok() {
+        return Ok(());
+    }
+    let error = ItemError::invalid(format!("{} is not a time", shown(time)));
+    Err(error.hinting("write it as in 2026-11-15T20:00:00+08:00"))
+}
+
+/// The file that an output is in.
+pub(super) fn output_file(path: &str) -> Result<(), ItemError> {
+    let Some(why) = why_not_a_path(path) else { return Ok(()) };
+    let text = format!("{} cannot be an output file: {why}", shown(path));
+    Err(ItemError::invalid(text).hinting("name a file beside the message file"))
 }
 
 /// The type word of a message.

@@ -48,6 +48,11 @@ impl Content {
         self.as_bytes().is_empty()
     }
 
+    /// Text where the bytes are such.
+    pub(super) fn of_bytes(bytes: Vec<u8>) -> Content {
+        String::from_utf8(bytes).map_or_else(|error| error.into_bytes().into(), Content::Text)
+    }
+
     /// The content that a cell's text stands for: bytes where the cell says base64 and it is such.
     pub(super) fn of_cell(text: Cow<'_, str>, is_base64: bool) -> Content {
         let bytes = if is_base64 { base64::decode(&text) } else { None };

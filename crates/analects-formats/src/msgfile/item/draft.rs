@@ -1,20 +1,18 @@
-//! A document with unsaved changes. Each change is kept as data, applied as a splice at once, and can
-//! be applied once more to a file that somebody else has changed meanwhile.
+//! A document with unsaved changes. Each change is an operation, made at once by the same splices as everywhere,
+//! and can be made once more on a file that somebody else has changed meanwhile.
 
 mod add;
 mod agents;
-mod apply;
-mod naming;
+mod operation;
 mod outputs;
 mod rebase;
 
 use analects_core::Agent;
 
-use super::homes::{Placed, find};
-use super::{IndexOrName, Item, ItemError, ItemErrorKind, Output, item, items};
-use crate::msgfile::{Document, Kind, NewCell};
+use super::{IndexOrName, Item, ItemError, ItemErrorKind, item, items};
+use crate::msgfile::{Document, Kind, Splice};
 
-pub(in crate::msgfile) use apply::with_answer;
+pub use operation::{Change, Operation};
 pub use rebase::{Conflict, Renames};
 
 /// A message file with changes that have not been saved yet. It touches no disk: who saves it takes
@@ -25,72 +23,6 @@ pub struct Draft {
     /// The document with the changes, if there are any.
     current: Option<Document>,
     changes: Vec<Change>,
-}
-
-/// An unsaved change.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Change {
-    /// An agent is added to the frontmatter.
-    AddAgent(Agent),
-    /// The frontmatter's `default_agent` is set.
-    SetDefaultAgent(String),
-    /// A cell is added.
-    AddCell(AddedCell),
-    /// A place that was kept for an output gets it.
-    Fill {
-        /// The cell's name.
-        name: String,
-        /// What it gets.
-        output: Output,
-    },
-}
-
-/// A cell that is added, with what is needed to add it again elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AddedCell {
-    /// The cell, under the name that it has in this draft.
-    pub cell: NewCell,
-    /// How it got its name.
-    pub naming: Naming,
-    /// Where it goes.
-    pub place: Place,
-}
-
-/// How a cell got its name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Naming {
-    /// Somebody chose it.
-    Given,
-    /// The next number.
-    Number,
-    /// The name of a message or a reply, a dot, and a nonce.
-    Call {
-        /// The message or the reply.
-        of: String,
-        /// The nonce.
-        nonce: String,
-    },
-    /// The name of a call or of a code cell, a dot, and the next number.
-    Next {
-        /// The call or the code cell.
-        of: String,
-    },
-    /// The name of a run's first cell, a hyphen, and the next number.
-    Further {
-        /// The first cell.
-        of: String,
-    },
-}
-
-/// Where a cell goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// At the end of the file.
-    End,
-    /// Behind everything that belongs to the message of this cell.
-    Message(String),
-    /// Behind this call and its results.
-    Call(String),
 }
 
 impl Draft {
@@ -184,29 +116,28 @@ impl Draft {
         self.document().agents()
     }
 
-    /// Makes a change, and keeps it.
-    fn push(&mut self, change: Change) -> Result<(), ItemError> {
-        let document = self.document();
-        why_not_writable(document)?;
-        let source = apply::source(document, &change)?;
-        self.current = Some(document.with_source(source));
-        self.changes.push(change);
-        Ok(())
+    /// Makes a change and keeps it, or changes nothing. Gives the names of the cells that it adds.
+    fn push(&mut self, mut operation: Operation) -> Result<Vec<String>, ItemError> {
+        why_not_writable(self.document())?;
+        let before = self.document().source().to_vec();
+        match self.make(&mut operation) {
+            Ok(cells) => {
+                self.changes.push(Change { operation, cells: cells.clone() });
+                Ok(cells)
+            }
+            Err(error) => {
+                if self.document().source() != before {
+                    self.current = Some(self.base.with_source(before));
+                }
+                Err(error)
+            }
+        }
     }
 
-    /// Makes several changes, or none of them.
-    fn together<T>(
-        &mut self,
-        work: impl FnOnce(&mut Draft) -> Result<T, ItemError>,
-    ) -> Result<T, ItemError> {
-        let before = self.document().source().to_vec();
-        let count = self.changes.len();
-        let result = work(self);
-        if result.is_err() && self.changes.len() > count {
-            self.current = Some(self.base.with_source(before));
-            self.changes.truncate(count);
-        }
-        result
+    /// Reads the document with a splice made.
+    fn apply(&mut self, splice: &Splice) {
+        let document = self.document();
+        self.current = Some(document.with_source(splice.apply(document.source())));
     }
 }
 
@@ -221,19 +152,4 @@ fn why_not_writable(document: &Document) -> Result<(), ItemError> {
         return Err(error.hinting("add message_section: Discussion to its frontmatter"));
     }
     Ok(())
-}
-
-/// Where the one cell of that name is. If several have the id, nobody can say which is meant.
-fn only(placed: &[Placed<'_>], name: &str) -> Result<usize, ItemError> {
-    if placed.iter().filter(|placed| placed.cell.id() == Some(name)).count() > 1 {
-        let text = format!("there are several cells {}", super::check::shown(name));
-        let error = ItemError::new(ItemErrorKind::UnknownCell, text);
-        return Err(error.hinting("give each of them an id of its own"));
-    }
-    find(placed, name).ok_or_else(|| unknown_cell(name))
-}
-
-fn unknown_cell(name: &str) -> ItemError {
-    let text = format!("there is no cell {}", super::check::shown(name));
-    ItemError::new(ItemErrorKind::UnknownCell, text)
 }

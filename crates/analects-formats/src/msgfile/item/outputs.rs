@@ -4,11 +4,9 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{
-    CodeExecutionOutput, Content, ItemError, MessageOutput, check, seconds, why_not_a_path,
-};
+use super::{CodeExecutionOutput, Content, ItemError, MessageOutput, check, seconds};
 use crate::msgfile::output::{Piece, Stream, merge};
 
 /// An output of either kind.
@@ -22,7 +20,7 @@ pub enum Output {
 }
 
 /// A reply of an agent, or the result of a tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -46,32 +44,39 @@ pub struct Answer {
 
 /// What one run of a code cell printed, or one picture that it made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "CodeForm", into = "CodeForm")]
+#[serde(try_from = "Map<String, Value>", into = "CodeForm")]
 pub struct CodeOutput {
-    pub(super) name: String,
+    /// What it has in common with an answer. Its content is all that was printed, or the picture.
+    pub(super) answer: Answer,
     pub(super) lang: String,
+    /// What was printed; nothing for a picture.
     pub(super) pieces: Vec<Piece>,
-    /// Bytes of another media type than text; then there are no pieces.
-    pub(super) data: Option<Vec<u8>>,
-    pub(super) mime_type: String,
-    pub(super) nonce: Option<String>,
-    pub(super) status: Option<String>,
-    pub(super) duration: Option<Duration>,
-    pub(super) time: Option<String>,
-    pub(super) output_file: Option<String>,
 }
 
 pub(super) fn text_plain() -> String {
     check::TEXT.to_string()
 }
 
+impl Default for Answer {
+    fn default() -> Answer {
+        Answer {
+            name: String::new(),
+            agent_name: None,
+            content: Content::default(),
+            mime_type: text_plain(),
+            nonce: None,
+            status: None,
+            duration: None,
+            time: None,
+            output_file: None,
+        }
+    }
+}
+
 impl Output {
     /// The name of its cell; empty where no file has named it yet.
     pub fn name(&self) -> &str {
-        match self {
-            Output::Answer(answer) => &answer.name,
-            Output::Code(code) => &code.name,
-        }
+        &self.answer().name
     }
 
     /// What running code printed, if it is that.
@@ -92,11 +97,8 @@ impl Output {
 
     /// Whether it is a place kept for an output that has not come yet, and for which file.
     pub fn pending_file(&self) -> Option<&str> {
-        let (status, file) = match self {
-            Output::Answer(answer) => (&answer.status, &answer.output_file),
-            Output::Code(code) => (&code.status, &code.output_file),
-        };
-        file.as_deref().filter(|_| status.as_deref() == Some("pending"))
+        let answer = self.answer();
+        answer.output_file().filter(|_| answer.status() == Some("pending"))
     }
 
     /// Reads what [`MessageOutput::to_dict`] writes.
@@ -115,10 +117,11 @@ impl Output {
         }
     }
 
-    fn inner(&self) -> &dyn MessageOutput {
+    /// What both kinds have.
+    fn answer(&self) -> &Answer {
         match self {
             Output::Answer(answer) => answer,
-            Output::Code(code) => code,
+            Output::Code(code) => &code.answer,
         }
     }
 }
@@ -132,28 +135,6 @@ impl From<Answer> for Output {
 impl From<CodeOutput> for Output {
     fn from(code: CodeOutput) -> Output {
         Output::Code(code)
-    }
-}
-
-impl MessageOutput for Output {
-    fn content(&self) -> Cow<'_, [u8]> {
-        self.inner().content()
-    }
-
-    fn text(&self) -> Option<Cow<'_, str>> {
-        self.inner().text()
-    }
-
-    fn mime_type(&self) -> &str {
-        self.inner().mime_type()
-    }
-
-    fn nonce(&self) -> Option<&str> {
-        self.inner().nonce()
-    }
-
-    fn to_dict(&self) -> Value {
-        self.inner().to_dict()
     }
 }
 
@@ -191,12 +172,18 @@ impl Answer {
     }
 
     pub(super) fn check(&self) -> Result<(), ItemError> {
+        self.check_all_but_content()?;
+        check::content(&self.content, &self.mime_type)
+    }
+
+    fn check_all_but_content(&self) -> Result<(), ItemError> {
         check::name(&self.name)?;
-        self.agent_name.as_deref().map_or(Ok(()), check::agent_name)?;
+        self.agent_name().map_or(Ok(()), check::agent_name)?;
         check::mime_type(&self.mime_type)?;
-        check::content(&self.content, &self.mime_type)?;
-        self.nonce.as_deref().map_or(Ok(()), check::nonce)?;
-        check_shared(self.status.as_deref(), self.time.as_deref(), self.output_file.as_deref())
+        self.nonce().map_or(Ok(()), check::nonce)?;
+        self.status().map_or(Ok(()), check::status)?;
+        self.time().map_or(Ok(()), check::time)?;
+        self.output_file().map_or(Ok(()), check::output_file)
     }
 }
 
@@ -222,15 +209,52 @@ impl MessageOutput for Answer {
     }
 }
 
+/// Implements [`MessageOutput`] for what has an answer inside; `$answer` gives it.
+macro_rules! message_output {
+    ($type:ty, |$self:ident| $answer:expr) => {
+        impl MessageOutput for $type {
+            fn content(&$self) -> Cow<'_, [u8]> {
+                $answer.content()
+            }
+
+            fn text(&$self) -> Option<Cow<'_, str>> {
+                $answer.text()
+            }
+
+            fn mime_type(&$self) -> &str {
+                &$answer.mime_type
+            }
+
+            fn nonce(&$self) -> Option<&str> {
+                $answer.nonce.as_deref()
+            }
+
+            fn to_dict(&$self) -> Value {
+                serde_json::to_value($self).unwrap_or_default()
+            }
+        }
+    };
+}
+
+message_output!(Output, |self| self.answer());
+message_output!(CodeOutput, |self| self.answer);
+
 impl CodeOutput {
+    /// What code printed.
+    pub(super) fn printed(answer: Answer, lang: String, pieces: &[Piece]) -> CodeOutput {
+        let pieces = merge(pieces);
+        let bytes = pieces.iter().flat_map(|piece| piece.bytes.iter().copied()).collect();
+        CodeOutput { answer: Answer { content: Content::of_bytes(bytes), ..answer }, lang, pieces }
+    }
+
     /// When it came, in RFC 3339.
     pub fn time(&self) -> Option<&str> {
-        self.time.as_deref()
+        self.answer.time()
     }
 
     /// The file that holds, or will hold, the content; relative to the message file.
     pub fn output_file(&self) -> Option<&str> {
-        self.output_file.as_deref()
+        self.answer.output_file()
     }
 
     /// Reads what [`MessageOutput::to_dict`] writes.
@@ -241,85 +265,20 @@ impl CodeOutput {
     }
 
     pub(super) fn check(&self) -> Result<(), ItemError> {
-        check::name(&self.name)?;
         check::language(&self.lang)?;
-        check::mime_type(&self.mime_type)?;
-        match &self.data {
-            Some(_) if !self.pieces.is_empty() => {
-                let error = ItemError::invalid("an output is what was printed or binary, not both");
-                return Err(
-                    error.hinting("build an output for each; add_outputs adds them as one run")
-                );
-            }
-            Some(data) => check::content(&Content::Binary(data.clone()), &self.mime_type)?,
-            None if self.mime_type != check::TEXT => {
-                let text = format!("what was printed is text/plain, not {}", self.mime_type);
-                return Err(ItemError::invalid(text).hinting("use with_binary_content"));
-            }
-            None => {}
+        if self.pieces.is_empty() && self.answer.content.as_text().is_none() {
+            return self.answer.check();
         }
-        self.nonce.as_deref().map_or(Ok(()), check::nonce)?;
-        check_shared(self.status.as_deref(), self.time.as_deref(), self.output_file.as_deref())
+        if self.answer.mime_type != check::TEXT {
+            let text = format!("what was printed is text/plain, not {}", self.answer.mime_type);
+            return Err(ItemError::invalid(text).hinting("use with_binary_content"));
+        }
+        self.answer.check_all_but_content()
     }
 
     fn stream(&self, stream: Stream) -> Vec<u8> {
         let pieces = self.pieces.iter().filter(|piece| piece.stream == stream);
         pieces.flat_map(|piece| piece.bytes.iter().copied()).collect()
-    }
-}
-
-fn check_shared(
-    status: Option<&str>,
-    time: Option<&str>,
-    output_file: Option<&str>,
-) -> Result<(), ItemError> {
-    status.map_or(Ok(()), check::status)?;
-    if let Some(time) = time.filter(|time| time.parse::<jiff::Timestamp>().is_err()) {
-        return Err(ItemError::invalid(format!("{} is not a time", check::shown(time)))
-            .hinting("write it as in 2026-11-15T20:00:00+08:00"));
-    }
-    if let Some(path) = output_file
-        && let Some(why) = why_not_a_path(path)
-    {
-        let text = format!("{} cannot be an output file: {why}", check::shown(path));
-        return Err(ItemError::invalid(text).hinting("name a file beside the message file"));
-    }
-    Ok(())
-}
-
-pub(super) fn from_value<T: serde::de::DeserializeOwned>(
-    dict: Value,
-    what: &str,
-) -> Result<T, ItemError> {
-    serde_json::from_value(dict)
-        .map_err(|error| ItemError::invalid(format!("this JSON is not {what}: {error}")))
-}
-
-impl MessageOutput for CodeOutput {
-    fn content(&self) -> Cow<'_, [u8]> {
-        match &self.data {
-            Some(data) => Cow::Borrowed(data),
-            None => self.pieces.iter().flat_map(|piece| piece.bytes.iter().copied()).collect(),
-        }
-    }
-
-    fn text(&self) -> Option<Cow<'_, str>> {
-        if self.data.is_some() {
-            return None;
-        }
-        String::from_utf8(self.content().into_owned()).ok().map(Cow::Owned)
-    }
-
-    fn mime_type(&self) -> &str {
-        &self.mime_type
-    }
-
-    fn nonce(&self) -> Option<&str> {
-        self.nonce.as_deref()
-    }
-
-    fn to_dict(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
     }
 }
 
@@ -337,11 +296,11 @@ impl CodeExecutionOutput for CodeOutput {
     }
 
     fn status(&self) -> Option<&str> {
-        self.status.as_deref()
+        self.answer.status()
     }
 
     fn duration(&self) -> Option<Duration> {
-        self.duration
+        self.answer.duration
     }
 
     fn lang(&self) -> &str {
@@ -349,34 +308,28 @@ impl CodeExecutionOutput for CodeOutput {
     }
 }
 
+pub(super) fn from_value<T: serde::de::DeserializeOwned>(
+    dict: Value,
+    what: &str,
+) -> Result<T, ItemError> {
+    serde_json::from_value(dict)
+        .map_err(|error| ItemError::invalid(format!("this JSON is not {what}: {error}")))
+}
+
 /// The output of code as JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CodeForm {
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    name: String,
+    #[serde(flatten)]
+    answer: Answer,
     lang: String,
     #[serde(default)]
-    content: Option<Content>,
-    #[serde(default = "text_plain")]
-    mime_type: String,
+    stdout_content: Content,
     #[serde(default)]
-    stdout_content: Option<Content>,
-    #[serde(default)]
-    stderr_content: Option<Content>,
+    stderr_content: Content,
     /// The two streams as they came; if it is there, it counts before the two above.
     #[serde(default)]
     pieces: Option<Vec<PieceForm>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    nonce: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    status: Option<String>,
-    #[serde(default, with = "seconds::json", skip_serializing_if = "Option::is_none")]
-    duration: Option<Duration>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    time: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    output_file: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -386,74 +339,53 @@ enum PieceForm {
     Stderr(Content),
 }
 
-/// Bytes as text where they are text.
-fn text_or_bytes(bytes: Vec<u8>) -> Content {
-    String::from_utf8(bytes).map_or_else(|error| error.into_bytes().into(), Content::Text)
-}
-
-impl From<CodeOutput> for CodeForm {
-    fn from(code: CodeOutput) -> CodeForm {
-        let piece = |piece: &Piece| match piece.stream {
-            Stream::Stdout => PieceForm::Stdout(text_or_bytes(piece.bytes.clone())),
-            Stream::Stderr => PieceForm::Stderr(text_or_bytes(piece.bytes.clone())),
-        };
-        let content = match &code.data {
-            Some(data) => Content::Binary(data.clone()),
-            None => text_or_bytes(code.content().into_owned()),
-        };
-        CodeForm {
-            content: Some(content),
-            stdout_content: Some(text_or_bytes(code.stdout_content())),
-            stderr_content: Some(text_or_bytes(code.stderr_content())),
-            pieces: Some(code.pieces.iter().map(piece).collect()),
-            name: code.name,
-            lang: code.lang,
-            mime_type: code.mime_type,
-            nonce: code.nonce,
-            status: code.status,
-            duration: code.duration,
-            time: code.time,
-            output_file: code.output_file,
+impl From<&Piece> for PieceForm {
+    fn from(piece: &Piece) -> PieceForm {
+        let content = Content::of_bytes(piece.bytes.clone());
+        match piece.stream {
+            Stream::Stdout => PieceForm::Stdout(content),
+            Stream::Stderr => PieceForm::Stderr(content),
         }
     }
 }
 
-impl TryFrom<CodeForm> for CodeOutput {
-    type Error = &'static str;
+impl From<&PieceForm> for Piece {
+    fn from(form: &PieceForm) -> Piece {
+        match form {
+            PieceForm::Stdout(content) => Piece::stdout(content.as_bytes()),
+            PieceForm::Stderr(content) => Piece::stderr(content.as_bytes()),
+        }
+    }
+}
 
-    fn try_from(form: CodeForm) -> Result<CodeOutput, &'static str> {
-        let bytes = |content: Content| content.as_bytes().to_vec();
-        let data = match form.content {
-            Some(Content::Binary(data)) if form.mime_type != check::TEXT => Some(data),
-            Some(_) if form.mime_type != check::TEXT => {
-                return Err("content that is not text/plain must be {\"base64\": …}");
-            }
-            _ => None,
-        };
-        let pieces = match form.pieces {
-            Some(pieces) => pieces
-                .into_iter()
-                .map(|piece| match piece {
-                    PieceForm::Stdout(content) => Piece::stdout(bytes(content)),
-                    PieceForm::Stderr(content) => Piece::stderr(bytes(content)),
-                })
-                .collect(),
-            None => vec![
-                Piece::stdout(form.stdout_content.map(bytes).unwrap_or_default()),
-                Piece::stderr(form.stderr_content.map(bytes).unwrap_or_default()),
-            ],
-        };
-        Ok(CodeOutput {
-            name: form.name,
-            lang: form.lang,
-            pieces: merge(&pieces),
-            data,
-            mime_type: form.mime_type,
-            nonce: form.nonce,
-            status: form.status,
-            duration: form.duration,
-            time: form.time,
-            output_file: form.output_file,
-        })
+impl From<CodeOutput> for CodeForm {
+    fn from(code: CodeOutput) -> CodeForm {
+        CodeForm {
+            stdout_content: Content::of_bytes(code.stdout_content()),
+            stderr_content: Content::of_bytes(code.stderr_content()),
+            pieces: Some(code.pieces.iter().map(PieceForm::from).collect()),
+            answer: code.answer,
+            lang: code.lang,
+        }
+    }
+}
+
+impl TryFrom<Map<String, Value>> for CodeOutput {
+    type Error = serde_json::Error;
+
+    fn try_from(mut dict: Map<String, Value>) -> Result<CodeOutput, serde_json::Error> {
+        // The streams say what was printed.
+        dict.entry("content").or_insert_with(|| "".into());
+        let form: CodeForm = serde_json::from_value(dict.into())?;
+        let stdout = PieceForm::Stdout(form.stdout_content);
+        let stderr = PieceForm::Stderr(form.stderr_content);
+        let forms = form.pieces.unwrap_or_else(|| vec![stdout, stderr]);
+        let pieces: Vec<Piece> = forms.iter().map(Piece::from).collect();
+        let pieces = merge(&pieces);
+        let is_picture = form.answer.mime_type != check::TEXT && pieces.is_empty();
+        if is_picture {
+            return Ok(CodeOutput { answer: form.answer, lang: form.lang, pieces });
+        }
+        Ok(CodeOutput::printed(form.answer, form.lang, &pieces))
     }
 }

@@ -20,12 +20,24 @@ pub enum Item {
     FunctionCall(Call),
 }
 
+/// What messages and function calls have in common.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct ItemFields {
+    pub(super) name: String,
+    #[serde(with = "seconds::json")]
+    pub(super) timeout: Option<Duration>,
+    pub(super) history: History,
+    pub(super) heading_level: Option<usize>,
+    pub(super) outputs: Vec<Output>,
+}
+
 /// What a person wrote, with everything that came back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prompt {
-    #[serde(default)]
-    pub(super) name: String,
+    #[serde(flatten)]
+    pub(super) fields: ItemFields,
     #[serde(default = "markdown", rename = "type")]
     pub(super) type_word: String,
     pub(super) content: Content,
@@ -33,53 +45,97 @@ pub struct Prompt {
     pub(super) mime_type: String,
     #[serde(default)]
     pub(super) agent_name: Option<String>,
-    #[serde(default, with = "seconds::json")]
-    pub(super) timeout: Option<Duration>,
-    #[serde(default)]
-    pub(super) history: History,
-    #[serde(default)]
-    pub(super) heading_level: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tool: Option<String>,
-    #[serde(default)]
-    pub(super) outputs: Vec<Output>,
     #[serde(default)]
     pub(super) function_calls: Vec<Call>,
 }
 
 /// A call of a tool or of an agent, with its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "CallForm", into = "CallForm")]
+#[serde(deny_unknown_fields)]
 pub struct Call {
-    pub(super) name: String,
+    #[serde(flatten)]
+    pub(super) fields: ItemFields,
+    #[serde(default = "tool", rename = "type")]
+    pub(super) type_word: String,
     pub(super) function_name: String,
+    #[serde(flatten, with = "args_form")]
     pub(super) args: Arguments,
-    pub(super) timeout: Option<Duration>,
-    pub(super) history: History,
-    pub(super) heading_level: Option<usize>,
-    pub(super) outputs: Vec<Output>,
 }
 
 fn markdown() -> String {
     "markdown".to_string()
 }
 
+fn tool() -> String {
+    "tool".to_string()
+}
+
 impl Default for Prompt {
     fn default() -> Prompt {
         Prompt {
-            name: String::new(),
+            fields: ItemFields::default(),
             type_word: markdown(),
             content: Content::default(),
             mime_type: text_plain(),
             agent_name: None,
-            timeout: None,
-            history: History::Include,
-            heading_level: None,
             tool: None,
-            outputs: Vec::new(),
             function_calls: Vec::new(),
         }
     }
+}
+
+impl Default for Call {
+    fn default() -> Call {
+        Call {
+            fields: ItemFields::default(),
+            type_word: tool(),
+            function_name: String::new(),
+            args: Arguments::Json(Raw::empty_object()),
+        }
+    }
+}
+
+impl ItemFields {
+    fn check(&self) -> Result<(), ItemError> {
+        check::name(&self.name)?;
+        self.heading_level.map_or(Ok(()), check::heading_level)?;
+        self.outputs.iter().try_for_each(Output::check)
+    }
+}
+
+/// The methods of [`MessageItem`], for what has [`ItemFields`] and a type word.
+macro_rules! item_methods {
+    () => {
+        fn name(&self) -> &str {
+            &self.fields().name
+        }
+
+        fn timeout(&self) -> Option<Duration> {
+            self.fields().timeout
+        }
+
+        fn outputs(&self) -> &[Output] {
+            &self.fields().outputs
+        }
+
+        fn history(&self) -> History {
+            self.fields().history
+        }
+
+        fn heading_level(&self) -> Option<usize> {
+            self.fields().heading_level
+        }
+
+        fn add_output(&mut self, output: Output) {
+            self.fields_mut().outputs.push(output);
+        }
+
+        fn to_dict(&self) -> Value {
+            serde_json::to_value(self).unwrap_or_default()
+        }
+    };
 }
 
 impl Item {
@@ -107,48 +163,29 @@ impl Item {
         Prompt::from_dict(dict).map(Item::Message)
     }
 
-    fn inner(&self) -> &dyn MessageItem {
+    fn fields(&self) -> &ItemFields {
         match self {
-            Item::Message(message) => message,
-            Item::FunctionCall(call) => call,
+            Item::Message(message) => &message.fields,
+            Item::FunctionCall(call) => &call.fields,
+        }
+    }
+
+    fn fields_mut(&mut self) -> &mut ItemFields {
+        match self {
+            Item::Message(message) => &mut message.fields,
+            Item::FunctionCall(call) => &mut call.fields,
         }
     }
 }
 
 impl MessageItem for Item {
-    fn name(&self) -> &str {
-        self.inner().name()
-    }
-
-    fn timeout(&self) -> Option<Duration> {
-        self.inner().timeout()
-    }
-
-    fn outputs(&self) -> &[Output] {
-        self.inner().outputs()
-    }
+    item_methods!();
 
     fn type_word(&self) -> &str {
-        self.inner().type_word()
-    }
-
-    fn history(&self) -> History {
-        self.inner().history()
-    }
-
-    fn heading_level(&self) -> Option<usize> {
-        self.inner().heading_level()
-    }
-
-    fn add_output(&mut self, output: Output) {
         match self {
-            Item::Message(message) => message.add_output(output),
-            Item::FunctionCall(call) => call.add_output(output),
+            Item::Message(message) => &message.type_word,
+            Item::FunctionCall(call) => &call.type_word,
         }
-    }
-
-    fn to_dict(&self) -> Value {
-        self.inner().to_dict()
     }
 }
 
@@ -166,7 +203,7 @@ impl Prompt {
     }
 
     pub(super) fn check(&self) -> Result<(), ItemError> {
-        check::name(&self.name)?;
+        self.fields.check()?;
         check::message_type(&self.type_word)?;
         check::mime_type(&self.mime_type)?;
         check::content(&self.content, &self.mime_type)?;
@@ -179,44 +216,24 @@ impl Prompt {
             );
         }
         self.agent_name.as_deref().map_or(Ok(()), check::agent_name)?;
-        self.heading_level.map_or(Ok(()), check::heading_level)?;
         self.tool.as_deref().map_or(Ok(()), check::function_name)?;
-        self.outputs.iter().try_for_each(Output::check)?;
         self.function_calls.iter().try_for_each(Call::check)
+    }
+
+    fn fields(&self) -> &ItemFields {
+        &self.fields
+    }
+
+    fn fields_mut(&mut self) -> &mut ItemFields {
+        &mut self.fields
     }
 }
 
 impl MessageItem for Prompt {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn timeout(&self) -> Option<Duration> {
-        self.timeout
-    }
-
-    fn outputs(&self) -> &[Output] {
-        &self.outputs
-    }
+    item_methods!();
 
     fn type_word(&self) -> &str {
         &self.type_word
-    }
-
-    fn history(&self) -> History {
-        self.history
-    }
-
-    fn heading_level(&self) -> Option<usize> {
-        self.heading_level
-    }
-
-    fn add_output(&mut self, output: Output) {
-        self.outputs.push(output);
-    }
-
-    fn to_dict(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
     }
 }
 
@@ -251,16 +268,18 @@ impl Call {
     }
 
     pub(super) fn check(&self) -> Result<(), ItemError> {
-        check::name(&self.name)?;
-        check::function_name(&self.function_name)?;
-        self.heading_level.map_or(Ok(()), check::heading_level)?;
-        if self.to_cell().is_none() {
-            return Err(ItemError::invalid(
-                "the arguments hold a character that a call cannot carry",
-            )
-            .hinting("write U+FFFE and U+FFFF as \\u escapes in JSON"));
+        self.fields.check()?;
+        if self.type_word != "tool" {
+            let text = format!("the type of a function call is tool, not {}", self.type_word);
+            return Err(ItemError::invalid(text));
         }
-        self.outputs.iter().try_for_each(Output::check)
+        check::function_name(&self.function_name)?;
+        if self.to_cell().is_none() {
+            let text = "the arguments hold a character that a call cannot carry";
+            let error = ItemError::invalid(text);
+            return Err(error.hinting("write U+FFFE and U+FFFF as \\u escapes in JSON"));
+        }
+        Ok(())
     }
 
     /// The text of its cell; `None` where XML cannot carry it.
@@ -268,39 +287,21 @@ impl Call {
         let (name, arguments) = (self.function_name.clone(), self.args.clone());
         invoke::encode(&Invoke { name, arguments })
     }
+
+    fn fields(&self) -> &ItemFields {
+        &self.fields
+    }
+
+    fn fields_mut(&mut self) -> &mut ItemFields {
+        &mut self.fields
+    }
 }
 
 impl MessageItem for Call {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn timeout(&self) -> Option<Duration> {
-        self.timeout
-    }
-
-    fn outputs(&self) -> &[Output] {
-        &self.outputs
-    }
+    item_methods!();
 
     fn type_word(&self) -> &str {
-        "tool"
-    }
-
-    fn history(&self) -> History {
-        self.history
-    }
-
-    fn heading_level(&self) -> Option<usize> {
-        self.heading_level
-    }
-
-    fn add_output(&mut self, output: Output) {
-        self.outputs.push(output);
-    }
-
-    fn to_dict(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
+        &self.type_word
     }
 }
 
@@ -314,87 +315,57 @@ impl FunctionCall for Call {
     }
 }
 
-/// A function call as JSON.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CallForm {
-    #[serde(default)]
-    name: String,
-    #[serde(default = "tool", rename = "type")]
-    type_word: String,
-    function_name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    args: Option<Value>,
-    /// The exact JSON where `args` would not give it back, such as for very long numbers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    args_json: Option<String>,
-    /// Arguments that are no JSON at all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    args_text: Option<String>,
-    #[serde(default, with = "seconds::json")]
-    timeout: Option<Duration>,
-    #[serde(default)]
-    history: History,
-    #[serde(default)]
-    heading_level: Option<usize>,
-    #[serde(default)]
-    outputs: Vec<Output>,
-}
+/// Arguments in the JSON of a call.
+mod args_form {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-fn tool() -> String {
-    "tool".to_string()
-}
+    use super::{Arguments, Raw, Value, to_raw};
 
-impl From<Call> for CallForm {
-    fn from(call: Call) -> CallForm {
-        let (args, args_json, args_text) = match &call.args {
-            Arguments::Json(raw) => {
-                let value: Option<Value> = raw.to();
-                let again = value.as_ref().map(Value::to_string);
-                let exact = again.as_deref() == Some(raw.as_str());
-                (value, (!exact).then(|| raw.as_str().to_string()), None)
-            }
-            Arguments::Text(text) => (None, None, Some(text.clone())),
-        };
-        CallForm {
-            name: call.name,
-            type_word: tool(),
-            function_name: call.function_name,
-            args,
-            args_json,
-            args_text,
-            timeout: call.timeout,
-            history: call.history,
-            heading_level: call.heading_level,
-            outputs: call.outputs,
-        }
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(default)]
+    struct ArgsForm {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        args: Option<Value>,
+        /// The exact JSON where `args` would not give it back, such as for very long numbers.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        args_json: Option<String>,
+        /// Arguments that are no JSON at all.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        args_text: Option<String>,
     }
-}
 
-impl TryFrom<CallForm> for Call {
-    type Error = String;
-
-    fn try_from(form: CallForm) -> Result<Call, String> {
-        if form.type_word != "tool" {
-            return Err(format!("the type of a function call is tool, not {}", form.type_word));
-        }
-        let args = match (form.args_text, form.args_json, form.args) {
-            (Some(text), _, _) => Arguments::Text(text),
-            (None, Some(json), _) => {
-                Arguments::Json(Raw::parse(&json).map_err(|error| error.to_string())?)
+    pub(super) fn serialize<S: Serializer>(
+        args: &Arguments,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut form = ArgsForm::default();
+        match args {
+            Arguments::Text(text) => form.args_text = Some(text.clone()),
+            Arguments::Json(raw) => {
+                form.args = raw.to();
+                let again = form.args.as_ref().map(Value::to_string);
+                if again.as_deref() != Some(raw.as_str()) {
+                    form.args_json = Some(raw.as_str().to_string());
+                }
             }
-            (None, None, Some(value)) => Arguments::Json(to_raw(&value)),
-            (None, None, None) => Arguments::Json(Raw::empty_object()),
+        }
+        form.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arguments, D::Error> {
+        let form = ArgsForm::deserialize(deserializer)?;
+        if let Some(text) = form.args_text {
+            return Ok(Arguments::Text(text));
+        }
+        let json = match (form.args_json, form.args) {
+            (Some(json), _) => Raw::parse(&json).map_err(D::Error::custom)?,
+            (None, Some(value)) => to_raw(&value),
+            (None, None) => Raw::empty_object(),
         };
-        Ok(Call {
-            name: form.name,
-            function_name: form.function_name,
-            args,
-            timeout: form.timeout,
-            history: form.history,
-            heading_level: form.heading_level,
-            outputs: form.outputs,
-        })
+        Ok(Arguments::Json(json))
     }
 }
 

@@ -1,12 +1,13 @@
 //! A document in, items out: messages and function calls in the order of the file, with everything
 //! that came back.
 
-use super::homes::{Placed, find, placed};
 use super::outputs::text_plain;
+use super::prompts::ItemFields;
 use super::{Answer, Call, CodeOutput, Content, Item, MessageItem, Output, Prompt, check, seconds};
+use crate::msgfile::homes::{Placed, placed};
 use crate::msgfile::invoke::{self, Arguments};
 use crate::msgfile::role::names_author;
-use crate::msgfile::{CellRole, Document, MetaKey, output};
+use crate::msgfile::{Cell, CellRole, Document, MetaKey, base64, output};
 
 /// Which item is meant: by its place among the items, from 0, or by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl<'a> From<&'a str> for IndexOrName<'a> {
 /// ```
 #[doc(alias = "get_items")]
 pub fn items(document: &Document) -> Vec<Item> {
-    items_of(&placed(document)).into_iter().map(|(item, _)| item).collect()
+    items_and_places(document).into_iter().map(|(item, _)| item).collect()
 }
 
 /// One item; `None` if there is none of that place or name. An id counts before a place, and of two
@@ -58,28 +59,40 @@ pub fn items(document: &Document) -> Vec<Item> {
 /// ```
 #[doc(alias = "get_item")]
 pub fn item<'a>(document: &Document, which: impl Into<IndexOrName<'a>>) -> Option<Item> {
-    let placed = placed(document);
-    let mut items = items_of(&placed).into_iter();
-    match which.into() {
-        IndexOrName::Index(index) => items.nth(index).map(|(item, _)| item),
+    let mut items = items_and_places(document).into_iter();
+    let found = match which.into() {
+        IndexOrName::Index(index) => items.nth(index),
         IndexOrName::Name(name) => {
-            let at = find(&placed, name)?;
-            items.find(|(_, cell)| *cell == at).map(|(item, _)| item)
+            let at = document.cell(name)?.at;
+            items.find(|(_, place)| *place == at)
         }
-    }
+    };
+    found.map(|(item, _)| item)
+}
+
+/// What a cell is to the items.
+enum Reading {
+    Item(Item),
+    /// An output of the item whose cell is at this place.
+    Output(usize, Output),
 }
 
 /// Each item with the place of its cell.
-fn items_of(placed: &[Placed<'_>]) -> Vec<(Item, usize)> {
+fn items_and_places(document: &Document) -> Vec<(Item, usize)> {
+    let placed = placed(document);
     let mut slots: Vec<Option<Item>> = Vec::with_capacity(placed.len());
-    for at in 0..placed.len() {
-        let here = &placed[at];
-        slots.push(item_of(placed, at));
-        if let Some((to, output)) = output_of(placed, here)
-            && let Some(item) = slots[to].as_mut()
-        {
-            item.add_output(output);
+    for here in &placed {
+        let mut item = None;
+        match read(&placed, here) {
+            Some(Reading::Item(found)) => item = Some(found),
+            Some(Reading::Output(of, output)) => {
+                if let Some(item) = slots[of].as_mut() {
+                    item.add_output(output);
+                }
+            }
+            None => {}
         }
+        slots.push(item);
     }
     // With all their results in them, calls go to their messages too.
     for at in 0..placed.len() {
@@ -93,20 +106,25 @@ fn items_of(placed: &[Placed<'_>]) -> Vec<(Item, usize)> {
     numbered.filter_map(|(slot, at)| Some((slot?, at))).collect()
 }
 
-/// The item that a cell is.
-fn item_of(placed: &[Placed<'_>], at: usize) -> Option<Item> {
-    let here = &placed[at];
-    match here.role() {
-        _ if here.is_ready => None,
+fn read(placed: &[Placed<'_>], here: &Placed<'_>) -> Option<Reading> {
+    let cell = here.cell;
+    let home = here.home.map(|at| placed[at].cell);
+    match cell.role() {
+        _ if cell.is_ready() => None,
         CellRole::User | CellRole::Code | CellRole::Raw | CellRole::UserBlock => {
-            Some(Item::Message(prompt(here)))
+            Some(Reading::Item(Item::Message(prompt(cell))))
         }
-        CellRole::ToolCall => Some(Item::FunctionCall(call(placed, at))),
+        CellRole::ToolCall => Some(Reading::Item(Item::FunctionCall(call(cell, home)))),
+        CellRole::ToolResult => {
+            let call = home?.name();
+            let nonce = call.rsplit_once('.').map(|(_, nonce)| nonce.to_string());
+            Some(Reading::Output(here.home?, answer(cell, nonce)))
+        }
+        CellRole::Reply | CellRole::Thinking => {
+            Some(Reading::Output(here.root?, answer(cell, None)))
+        }
+        CellRole::CodeOutput => Some(Reading::Output(here.root?, code_output(cell))),
         CellRole::AgentDefinition
-        | CellRole::Reply
-        | CellRole::Thinking
-        | CellRole::ToolResult
-        | CellRole::CodeOutput
         | CellRole::System
         | CellRole::Summary
         | CellRole::CompactBoundary
@@ -119,124 +137,90 @@ fn item_of(placed: &[Placed<'_>], at: usize) -> Option<Item> {
     }
 }
 
-/// The output that a cell is, and the cell of the item that it belongs to.
-fn output_of(placed: &[Placed<'_>], here: &Placed<'_>) -> Option<(usize, Output)> {
-    match here.role() {
-        CellRole::ToolResult => Some((here.home?, answer(here, nonce_of_call(placed, here)))),
-        CellRole::Reply | CellRole::Thinking => Some((here.root?, answer(here, None))),
-        CellRole::CodeOutput => Some((here.root?, code_output(here))),
-        CellRole::User
-        | CellRole::Code
-        | CellRole::Raw
-        | CellRole::UserBlock
-        | CellRole::AgentDefinition
-        | CellRole::ToolCall
-        | CellRole::System
-        | CellRole::Summary
-        | CellRole::CompactBoundary
-        | CellRole::Attachment
-        | CellRole::Notification
-        | CellRole::Progress
-        | CellRole::Tombstone
-        | CellRole::Block
-        | CellRole::Details => None,
-    }
-}
-
-fn prompt(placed: &Placed<'_>) -> Prompt {
-    let type_word = placed.message_type();
-    // Of messages, only a raw cell with a media type holds bytes.
-    let is_base64 = placed.role() == CellRole::Raw && placed.get(MetaKey::MimeType).is_some();
-    let content = Content::of_cell(placed.cell.content(), is_base64);
-    Prompt {
-        name: placed.name.clone(),
-        type_word,
-        content,
-        mime_type: placed.mime_type(),
-        agent_name: placed.get(MetaKey::Agent).map(str::to_string).filter(|name| !name.is_empty()),
-        timeout: placed.get(MetaKey::Timeout).and_then(seconds::parse),
-        history: placed.cell.history().unwrap_or_default(),
-        heading_level: Some(placed.cell.level()),
-        tool: placed.get(MetaKey::Tool).map(str::to_string),
+fn item_fields(cell: Cell<'_>) -> ItemFields {
+    ItemFields {
+        name: cell.name().into_owned(),
+        timeout: cell.get(MetaKey::Timeout).and_then(seconds::parse),
+        history: cell.history().unwrap_or_default(),
+        heading_level: Some(cell.level()),
         outputs: Vec::new(),
+    }
+}
+
+fn prompt(cell: Cell<'_>) -> Prompt {
+    let type_word = if cell.is_misplaced() { "markdown" } else { cell.type_word() };
+    // Of messages, only a raw cell with a media type holds bytes.
+    let is_base64 = cell.role() == CellRole::Raw && cell.get(MetaKey::MimeType).is_some();
+    Prompt {
+        fields: item_fields(cell),
+        type_word: type_word.to_string(),
+        content: Content::of_cell(cell.content(), is_base64),
+        mime_type: mime_type(cell),
+        agent_name: cell.get(MetaKey::Agent).filter(|name| !name.is_empty()).map(str::to_string),
+        tool: cell.get(MetaKey::Tool).map(str::to_string),
         function_calls: Vec::new(),
     }
 }
 
-fn call(placed: &[Placed<'_>], at: usize) -> Call {
-    let here = &placed[at];
-    let text = here.cell.content();
+fn call(cell: Cell<'_>, home: Option<Cell<'_>>) -> Call {
+    let text = cell.content();
     let (function_name, args) = match invoke::decode(&text) {
         Ok(invoke) => (invoke.name, invoke.arguments),
         // What cannot be read is kept as text.
         Err(_) => {
-            let name = here.get(MetaKey::Name).unwrap_or_default().to_string();
+            let name = cell.get(MetaKey::Name).unwrap_or_default().to_string();
             (name, Arguments::Text(text.into_owned()))
         }
     };
+    let mut fields = item_fields(cell);
     // A reply's history governs its calls.
-    let reply = here.home.map(|home| placed[home].cell).filter(|home| home.role().is_reply());
-    let history = here.cell.history().or_else(|| reply?.history()).unwrap_or_default();
-    Call {
-        name: here.name.clone(),
-        function_name,
-        args,
-        timeout: here.get(MetaKey::Timeout).and_then(seconds::parse),
-        history,
-        heading_level: Some(here.cell.level()),
-        outputs: Vec::new(),
-    }
+    let reply = home.filter(|home| home.role().is_reply());
+    fields.history = cell.history().or_else(|| reply?.history()).unwrap_or_default();
+    Call { fields, function_name, args, ..Call::default() }
 }
 
-/// The nonce of the call that a result belongs to.
-fn nonce_of_call(placed: &[Placed<'_>], result: &Placed<'_>) -> Option<String> {
-    let call = &placed[result.home?];
-    call.name.rsplit_once('.').map(|(_, nonce)| nonce.to_string())
+fn mime_type(cell: Cell<'_>) -> String {
+    cell.get(MetaKey::MimeType).unwrap_or(check::TEXT).to_string()
 }
 
-fn answer(placed: &Placed<'_>, nonce: Option<String>) -> Output {
-    let text = |key| placed.get(key).map(str::to_string);
-    let is_base64 = placed.get(MetaKey::Encoding) == Some("base64");
-    let content = Content::of_cell(placed.cell.content(), is_base64);
-    let is_author = |word: &&str| placed.role().is_reply() && names_author(word);
-    Output::Answer(Answer {
-        name: placed.name.clone(),
-        agent_name: placed.cell.written_type().filter(is_author).map(str::to_string),
-        content,
-        mime_type: placed.mime_type(),
-        nonce: text(MetaKey::Nonce).or(nonce),
-        status: text(MetaKey::Status),
-        duration: placed.get(MetaKey::Duration).and_then(seconds::parse),
-        time: text(MetaKey::Time),
-        output_file: text(MetaKey::OutputFile),
-    })
-}
-
-fn code_output(placed: &Placed<'_>) -> Output {
-    let text = |key| placed.get(key).map(str::to_string);
-    let content = placed.cell.content();
-    let mut mime_type = placed.mime_type();
-    let is_text = mime_type == check::TEXT;
-    let data = if is_text { None } else { crate::msgfile::base64::decode(&content) };
-    let data = data.filter(|data| !data.is_empty());
-    if data.is_none() {
-        mime_type = text_plain();
-    }
-    let is_base64 = placed.get(MetaKey::Encoding) == Some("base64");
-    let pieces = match data {
-        Some(_) => Vec::new(),
-        None => output::decode(&content, is_base64).0,
-    };
-    Output::Code(CodeOutput {
-        name: placed.name.clone(),
-        lang: placed.cell.written_type().unwrap_or_default().to_string(),
-        pieces,
-        data,
-        mime_type,
+/// What any output has.
+fn plain_answer(cell: Cell<'_>) -> Answer {
+    let text = |key| cell.get(key).map(str::to_string);
+    let is_author = |word: &&str| cell.role().is_reply() && names_author(word);
+    Answer {
+        name: cell.name().into_owned(),
+        agent_name: cell.written_type().filter(is_author).map(str::to_string),
+        content: Content::of_cell(cell.content(), is_base64(cell)),
+        mime_type: mime_type(cell),
         nonce: text(MetaKey::Nonce),
         status: text(MetaKey::Status),
-        duration: placed.get(MetaKey::Duration).and_then(seconds::parse),
+        duration: cell.get(MetaKey::Duration).and_then(seconds::parse),
         time: text(MetaKey::Time),
         output_file: text(MetaKey::OutputFile),
-    })
+    }
+}
+
+fn is_base64(cell: Cell<'_>) -> bool {
+    cell.get(MetaKey::Encoding) == Some("base64")
+}
+
+fn answer(cell: Cell<'_>, nonce_of_call: Option<String>) -> Output {
+    let mut answer = plain_answer(cell);
+    answer.nonce = answer.nonce.or(nonce_of_call);
+    Output::Answer(answer)
+}
+
+fn code_output(cell: Cell<'_>) -> Output {
+    let mut answer = plain_answer(cell);
+    let lang = cell.written_type().unwrap_or_default().to_string();
+    let content = cell.content();
+    if answer.mime_type != check::TEXT
+        && let Some(data) = base64::decode(&content).filter(|data| !data.is_empty())
+    {
+        answer.content = Content::Binary(data);
+        return Output::Code(CodeOutput { answer, lang, pieces: Vec::new() });
+    }
+    answer.mime_type = text_plain();
+    let pieces = output::decode(&content, is_base64(cell)).0;
+    Output::Code(CodeOutput::printed(answer, lang, &pieces))
 }

@@ -63,7 +63,9 @@ pub fn put_answer(
     let cells = writer.cells(answer);
     let name = cells.name().to_string();
     let cells = cells.cells;
-    let splice = match last_before_answer(base, asked) {
+    // An empty cell that says whom the answer follows gives it its place.
+    let is_marked = base.ready_cell().is_some_and(Cell::is_rewind_mark);
+    let splice = match last_before_answer(base, asked).filter(|_| !is_marked) {
         Some(last) => answer_behind(base, last, &cells),
         None => append_answer(base, &cells),
     };

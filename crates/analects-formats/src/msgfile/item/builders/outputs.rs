@@ -3,9 +3,61 @@
 use jiff::Timestamp;
 
 use super::Given;
-use crate::msgfile::item::outputs::text_plain;
-use crate::msgfile::item::{Answer, CodeOutput, ItemError, seconds};
-use crate::msgfile::output::{Piece, merge};
+use crate::msgfile::item::{Answer, CodeOutput, Content, ItemError, seconds};
+use crate::msgfile::output::Piece;
+
+/// What is said of any output.
+#[derive(Debug, Clone, Default)]
+struct Shared {
+    answer: Answer,
+    duration: Option<f64>,
+}
+
+impl Shared {
+    fn build(self) -> Result<Answer, ItemError> {
+        let duration = self.duration.map(|value| seconds::from_number(value, "the duration"));
+        Ok(Answer { duration: duration.transpose()?, ..self.answer })
+    }
+}
+
+macro_rules! shared_methods {
+    () => {
+        /// The media type; else `text/plain`, which bytes cannot have.
+        #[must_use]
+        pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
+            self.shared.answer.mime_type = mime_type.into();
+            self
+        }
+
+        /// What tells this output from all others.
+        #[must_use]
+        pub fn with_nonce(mut self, nonce: impl Into<String>) -> Self {
+            self.shared.answer.nonce = Some(nonce.into());
+            self
+        }
+
+        /// How the call or the run ended: `success`, `failed`, `pending` or `interrupted`.
+        #[must_use]
+        pub fn with_status(mut self, status: impl Into<String>) -> Self {
+            self.shared.answer.status = Some(status.into());
+            self
+        }
+
+        /// How long it took, in seconds.
+        #[must_use]
+        pub fn with_duration(mut self, seconds: f64) -> Self {
+            self.shared.duration = Some(seconds);
+            self
+        }
+
+        /// When it came.
+        #[must_use]
+        pub fn with_time(mut self, time: Timestamp) -> Self {
+            self.shared.answer.time = Some(time.to_string());
+            self
+        }
+    };
+}
 
 /// Builds an [`Answer`]: a reply, or the result of a tool.
 ///
@@ -28,13 +80,8 @@ use crate::msgfile::output::{Piece, merge};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct MessageOutputBuilder {
+    shared: Shared,
     given: Given,
-    mime_type: Option<String>,
-    nonce: Option<String>,
-    agent_name: Option<String>,
-    status: Option<String>,
-    duration: Option<f64>,
-    time: Option<Timestamp>,
 }
 
 impl MessageOutputBuilder {
@@ -43,76 +90,20 @@ impl MessageOutputBuilder {
         MessageOutputBuilder::default()
     }
 
-    /// The text; it may be empty.
-    #[must_use]
-    pub fn with_content(mut self, text: impl Into<String>) -> Self {
-        self.given.text = Some(text.into());
-        self
-    }
-
-    /// The bytes, instead of text; they need a media type.
-    #[must_use]
-    pub fn with_binary_content(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.given.bytes = Some(bytes.into());
-        self
-    }
-
-    /// The media type; else `text/plain`.
-    #[must_use]
-    pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.mime_type = Some(mime_type.into());
-        self
-    }
-
-    /// What tells this output from all others.
-    #[must_use]
-    pub fn with_nonce(mut self, nonce: impl Into<String>) -> Self {
-        self.nonce = Some(nonce.into());
-        self
-    }
+    content_methods!();
+    shared_methods!();
 
     /// Whose reply it is; else that of the agent that was asked.
     #[must_use]
     pub fn with_agent_name(mut self, name: impl Into<String>) -> Self {
-        self.agent_name = Some(name.into());
-        self
-    }
-
-    /// How a tool's call ended: `success`, `failed`, `pending` or `interrupted`.
-    #[must_use]
-    pub fn with_status(mut self, status: impl Into<String>) -> Self {
-        self.status = Some(status.into());
-        self
-    }
-
-    /// How long it took, in seconds.
-    #[must_use]
-    pub fn with_duration(mut self, seconds: f64) -> Self {
-        self.duration = Some(seconds);
-        self
-    }
-
-    /// When it came.
-    #[must_use]
-    pub fn with_time(mut self, time: Timestamp) -> Self {
-        self.time = Some(time);
+        self.shared.answer.agent_name = Some(name.into());
         self
     }
 
     /// The output, or what is missing or wrong.
     pub fn build(self) -> Result<Answer, ItemError> {
-        let duration = self.duration.map(|value| seconds::from_number(value, "the duration"));
-        let answer = Answer {
-            name: String::new(),
-            agent_name: self.agent_name,
-            content: self.given.content()?,
-            mime_type: self.mime_type.unwrap_or_else(text_plain),
-            nonce: self.nonce,
-            status: self.status,
-            duration: duration.transpose()?,
-            time: self.time.map(|time| time.to_string()),
-            output_file: None,
-        };
+        let content = self.given.content()?;
+        let answer = Answer { content, ..self.shared.build()? };
         answer.check()?;
         Ok(answer)
     }
@@ -141,14 +132,10 @@ impl MessageOutputBuilder {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct CodeExecutionOutputBuilder {
+    shared: Shared,
     pieces: Vec<Piece>,
     data: Option<Vec<u8>>,
-    mime_type: Option<String>,
-    status: Option<String>,
-    duration: Option<f64>,
     lang: Option<String>,
-    nonce: Option<String>,
-    time: Option<Timestamp>,
 }
 
 impl CodeExecutionOutputBuilder {
@@ -178,26 +165,7 @@ impl CodeExecutionOutputBuilder {
         self
     }
 
-    /// The media type of binary content.
-    #[must_use]
-    pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.mime_type = Some(mime_type.into());
-        self
-    }
-
-    /// How the run ended: `success`, `failed`, `pending` or `interrupted`.
-    #[must_use]
-    pub fn with_status(mut self, status: impl Into<String>) -> Self {
-        self.status = Some(status.into());
-        self
-    }
-
-    /// How long the run took, in seconds.
-    #[must_use]
-    pub fn with_duration(mut self, seconds: f64) -> Self {
-        self.duration = Some(seconds);
-        self
-    }
+    shared_methods!();
 
     /// The language of the code.
     #[must_use]
@@ -206,34 +174,22 @@ impl CodeExecutionOutputBuilder {
         self
     }
 
-    /// What tells this output from all others.
-    #[must_use]
-    pub fn with_nonce(mut self, nonce: impl Into<String>) -> Self {
-        self.nonce = Some(nonce.into());
-        self
-    }
-
-    /// When the run ended.
-    #[must_use]
-    pub fn with_time(mut self, time: Timestamp) -> Self {
-        self.time = Some(time);
-        self
-    }
-
     /// The output, or what is missing or wrong.
     pub fn build(self) -> Result<CodeOutput, ItemError> {
-        let duration = self.duration.map(|value| seconds::from_number(value, "the duration"));
-        let code = CodeOutput {
-            name: String::new(),
-            lang: self.lang.ok_or_else(|| ItemError::missing("the language", "with_lang"))?,
-            pieces: merge(&self.pieces),
-            data: self.data,
-            mime_type: self.mime_type.unwrap_or_else(text_plain),
-            nonce: self.nonce,
-            status: self.status,
-            duration: duration.transpose()?,
-            time: self.time.map(|time| time.to_string()),
-            output_file: None,
+        let lang = self.lang.ok_or_else(|| ItemError::missing("the language", "with_lang"))?;
+        let answer = self.shared.build()?;
+        let code = match self.data {
+            None => CodeOutput::printed(answer, lang, &self.pieces),
+            Some(_) if !self.pieces.is_empty() => {
+                let error = ItemError::invalid("an output is what was printed or binary, not both");
+                return Err(
+                    error.hinting("build an output for each; add_outputs adds them as one run")
+                );
+            }
+            Some(data) => {
+                let answer = Answer { content: Content::Binary(data), ..answer };
+                CodeOutput { answer, lang, pieces: Vec::new() }
+            }
         };
         code.check()?;
         Ok(code)

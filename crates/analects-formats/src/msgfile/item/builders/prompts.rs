@@ -5,27 +5,24 @@ use serde_json::Value;
 
 use super::Given;
 use crate::msgfile::invoke::Arguments;
-use crate::msgfile::item::outputs::text_plain;
-use crate::msgfile::item::prompts::to_raw;
+use crate::msgfile::item::prompts::{ItemFields, to_raw};
 use crate::msgfile::item::{Call, ItemError, Output, Prompt, seconds};
 
-/// What messages and function calls have in common.
+/// What is said of messages and of function calls.
 #[derive(Debug, Clone, Default)]
 struct Shared {
-    name: String,
+    fields: ItemFields,
     timeout: Option<f64>,
-    outputs: Vec<Output>,
-    history: History,
-    heading_level: Option<usize>,
 }
 
 impl Shared {
-    fn timeout(&self) -> Result<Option<std::time::Duration>, ItemError> {
+    fn build(self) -> Result<ItemFields, ItemError> {
         if self.timeout == Some(0.0) {
             return Err(ItemError::invalid("the timeout must be more than 0 seconds")
                 .hinting("leave it out for none"));
         }
-        self.timeout.map(|value| seconds::from_number(value, "the timeout")).transpose()
+        let timeout = self.timeout.map(|value| seconds::from_number(value, "the timeout"));
+        Ok(ItemFields { timeout: timeout.transpose()?, ..self.fields })
     }
 }
 
@@ -34,7 +31,7 @@ macro_rules! shared_methods {
         /// The name; empty for the one that the file gives.
         #[must_use]
         pub fn with_name(mut self, name: impl Into<String>) -> Self {
-            self.shared.name = name.into();
+            self.shared.fields.name = name.into();
             self
         }
 
@@ -48,21 +45,21 @@ macro_rules! shared_methods {
         /// One more output.
         #[must_use]
         pub fn with_output(mut self, output: impl Into<Output>) -> Self {
-            self.shared.outputs.push(output.into());
+            self.shared.fields.outputs.push(output.into());
             self
         }
 
         /// How much of it the model sees.
         #[must_use]
         pub fn with_history(mut self, history: History) -> Self {
-            self.shared.history = history;
+            self.shared.fields.history = history;
             self
         }
 
         /// The number of `#` of its head, 1 to 5; else the file decides.
         #[must_use]
         pub fn with_heading_level(mut self, level: usize) -> Self {
-            self.shared.heading_level = Some(level);
+            self.shared.fields.heading_level = Some(level);
             self
         }
     };
@@ -106,9 +103,7 @@ pub struct MessageBuilder {
     shared: Shared,
     given: Given,
     type_word: Option<String>,
-    mime_type: Option<String>,
-    agent_name: Option<String>,
-    function_calls: Vec<Call>,
+    prompt: Prompt,
 }
 
 impl MessageBuilder {
@@ -119,38 +114,26 @@ impl MessageBuilder {
 
     shared_methods!();
 
-    /// The text.
-    #[must_use]
-    pub fn with_content(mut self, text: impl Into<String>) -> Self {
-        self.given.text = Some(text.into());
-        self
-    }
-
-    /// The bytes, instead of text; they need a media type.
-    #[must_use]
-    pub fn with_binary_content(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.given.bytes = Some(bytes.into());
-        self
-    }
+    content_methods!();
 
     /// The media type; else `text/plain`.
     #[must_use]
     pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.mime_type = Some(mime_type.into());
+        self.prompt.mime_type = mime_type.into();
         self
     }
 
     /// Who is to answer; else the file's default agent.
     #[must_use]
     pub fn with_agent_name(mut self, name: impl Into<String>) -> Self {
-        self.agent_name = Some(name.into());
+        self.prompt.agent_name = Some(name.into()).filter(|name| !name.is_empty());
         self
     }
 
     /// One more function call.
     #[must_use]
     pub fn with_function_call(mut self, call: Call) -> Self {
-        self.function_calls.push(call);
+        self.prompt.function_calls.push(call);
         self
     }
 
@@ -170,19 +153,8 @@ impl MessageBuilder {
             let text = format!("binary content cannot be of the type {type_word}");
             return Err(ItemError::invalid(text).hinting("leave out the type"));
         }
-        let prompt = Prompt {
-            timeout: self.shared.timeout()?,
-            name: self.shared.name,
-            type_word,
-            content,
-            mime_type: self.mime_type.unwrap_or_else(text_plain),
-            agent_name: self.agent_name.filter(|name| !name.is_empty()),
-            history: self.shared.history,
-            heading_level: self.shared.heading_level,
-            tool: None,
-            outputs: self.shared.outputs,
-            function_calls: self.function_calls,
-        };
+        let fields = self.shared.build()?;
+        let prompt = Prompt { fields, type_word, content, ..self.prompt };
         prompt.check()?;
         Ok(prompt)
     }
@@ -257,13 +229,10 @@ impl FunctionCallBuilder {
             return Err(ItemError::invalid(text));
         }
         let call = Call {
-            timeout: self.shared.timeout()?,
-            name: self.shared.name,
+            fields: self.shared.build()?,
             function_name: self.function_name.ok_or_else(missing)?,
             args: Arguments::Json(args),
-            history: self.shared.history,
-            heading_level: self.shared.heading_level,
-            outputs: self.shared.outputs,
+            ..Call::default()
         };
         call.check()?;
         Ok(call)

@@ -4,17 +4,17 @@ use analects_core::{History, Ids};
 use serde_json::Value;
 
 use super::agents::answerer;
-use super::naming::call_naming;
-use super::outputs::with;
-use super::{AddedCell, Change, Draft, Naming, Place, naming, only, unknown_cell};
+use super::operation::{the_cell, unknown_cell};
+use super::{Draft, Operation};
+use crate::msgfile::MetaKey;
 use crate::msgfile::code::code;
+use crate::msgfile::homes::placed;
 use crate::msgfile::item::check::{self, TEXT, shown};
-use crate::msgfile::item::homes::placed;
+use crate::msgfile::item::write::{call_cell, message_cell};
 use crate::msgfile::item::{
     Call, Content, FunctionCallBuilder, Item, ItemError, ItemErrorKind, MessageBuilder,
-    MessageItem, Prompt, seconds, tools,
+    MessageItem, Prompt, tools,
 };
-use crate::msgfile::{CellKind, MetaKey, NewCell};
 
 impl Draft {
     /// Adds a message at the end of the file, with its outputs and function calls; gives it as it
@@ -41,17 +41,13 @@ impl Draft {
         ids: &mut dyn Ids,
     ) -> Result<Prompt, ItemError> {
         message.check()?;
-        let name = self.together(|draft| {
-            let name = draft.push_message(message)?;
-            for output in &message.outputs {
-                draft.add_output(&name, output)?;
-            }
-            for call in &message.function_calls {
-                draft.push_call(&name, call, ids)?;
-            }
-            Ok(name)
-        })?;
-        self.message(&name)
+        if message.tool.is_some() {
+            let error = ItemError::invalid("this message defines a tool, and asks nobody");
+            return Err(error.hinting("add it with add_tool_with_definition"));
+        }
+        let calls = message.function_calls.iter();
+        let nonces = calls.map(|call| nonce_for(call, ids)).collect();
+        self.push_message(message.clone(), nonces)
     }
 
     /// Adds a message of which only the most important is said: its content, its name (else the
@@ -91,25 +87,42 @@ impl Draft {
             Some(seconds) => builder.with_timeout(seconds).build()?,
             None => builder.build()?,
         };
-        let name = self.push_message(&message)?;
-        self.message(&name)
+        self.push_message(message, Vec::new())
     }
 
-    fn push_message(&mut self, message: &Prompt) -> Result<String, ItemError> {
-        if message.tool.is_some() {
-            let error = ItemError::invalid("this message defines a tool, and asks nobody");
-            return Err(error.hinting("add it with add_tool_with_definition"));
+    /// Adds a message; gives it as it then reads.
+    fn push_message(&mut self, message: Prompt, nonces: Vec<String>) -> Result<Prompt, ItemError> {
+        let cells = self.push(Operation::AddMessage { message, nonces })?;
+        let name = cells.first().map_or("", String::as_str);
+        match self.item(name) {
+            Some(Item::Message(message)) => Ok(message),
+            _ => Err(unknown_cell(name)),
         }
-        answerer(self.document(), message.agent_name.as_deref())?;
-        self.push_prompt(message)
     }
 
-    fn push_prompt(&mut self, message: &Prompt) -> Result<String, ItemError> {
-        let naming = if message.name.is_empty() { Naming::Number } else { Naming::Given };
-        let id = naming::name(self.document(), &naming, &message.name)?;
-        let cell = message_cell(message, &id);
-        self.push(Change::AddCell(AddedCell { cell, naming, place: Place::End }))?;
-        Ok(id)
+    pub(super) fn make_message(
+        &mut self,
+        message: &mut Prompt,
+        nonces: &[String],
+    ) -> Result<Vec<String>, ItemError> {
+        answerer(self.document(), message.agent_name.as_deref())?;
+        let name = self.make_prompt(message)?;
+        let mut cells = vec![name.clone()];
+        for output in &mut message.fields.outputs {
+            cells.push(self.make_output(&name, output, false)?);
+        }
+        for (call, nonce) in message.function_calls.iter_mut().zip(nonces) {
+            cells.extend(self.make_call(&name, call, nonce)?);
+        }
+        Ok(cells)
+    }
+
+    fn make_prompt(&mut self, message: &Prompt) -> Result<String, ItemError> {
+        let name = match message.name() {
+            "" => self.document().next_id(),
+            name => name.to_string(),
+        };
+        self.append(&message_cell(message, &name))
     }
 
     /// Adds a call of a tool, or of an agent, to a message or to one of its replies; gives it as it
@@ -159,52 +172,56 @@ impl Draft {
         ids: &mut dyn Ids,
     ) -> Result<Call, ItemError> {
         call.check()?;
-        let name = self.together(|draft| draft.push_call(message_name, call, ids))?;
-        match self.item(name.as_str()) {
+        let mut call = call.clone();
+        let mut nonce = nonce_for(&call, ids);
+        // A name that is made of the message's follows it if the message gets another one.
+        if let Some((of, own)) = call.name().rsplit_once('.')
+            && of == message_name
+        {
+            nonce = own.to_string();
+            call.fields.name.clear();
+        }
+        let message = message_name.to_string();
+        let cells = self.push(Operation::AddCall { message, call, nonce })?;
+        let name = cells.first().map_or("", String::as_str);
+        match self.item(name) {
             Some(Item::FunctionCall(call)) => Ok(call),
-            _ => Err(unknown_cell(&name)),
+            _ => Err(unknown_cell(name)),
         }
     }
 
-    fn push_call(
+    pub(super) fn make_call(
         &mut self,
         message: &str,
-        call: &Call,
-        ids: &mut dyn Ids,
-    ) -> Result<String, ItemError> {
-        let document = self.document();
-        let agent = self.asked_agent(message)?;
-        answerer(document, agent.as_deref())?;
-        let naming = if call.name.is_empty() {
-            Naming::Call { of: message.to_string(), nonce: ids.nonce() }
-        } else {
-            call_naming(&call.name, message)?
+        call: &mut Call,
+        nonce: &str,
+    ) -> Result<Vec<String>, ItemError> {
+        self.check_takes_calls(message)?;
+        let name = match call.name().rsplit_once('.') {
+            _ if call.name().is_empty() => format!("{message}.{nonce}"),
+            Some((of, _)) if of != message => return Err(name_of_another(call.name(), message)),
+            _ => call.name().to_string(),
         };
-        let id = naming::name(document, &naming, &call.name)?;
-        let text = call.to_cell().unwrap_or_default();
-        let cell = NewCell::new(CellKind::Output, &id, "tool", text);
-        let cell = cell.with("name", call.function_name.as_str());
-        let cell = with(cell, "timeout", call.timeout.map(seconds::format));
-        let mut cell = with_history(cell, call.history);
-        cell.level = call.heading_level;
-        let place = Place::Message(message.to_string());
-        self.push(Change::AddCell(AddedCell { cell, naming, place }))?;
-        for output in &call.outputs {
-            self.add_output(&id, output)?;
+        let name = self.append_below(message, &call_cell(call, &name))?;
+        let mut cells = vec![name.clone()];
+        for output in &mut call.fields.outputs {
+            cells.push(self.make_output(&name, output, false)?);
         }
-        Ok(id)
+        Ok(cells)
     }
 
-    /// Who is asked by the message of that name, or by the message that this reply answers.
-    fn asked_agent(&self, name: &str) -> Result<Option<String>, ItemError> {
-        let placed = placed(self.document());
-        let found = &placed[only(&placed, name)?];
-        if !found.is_question() && !found.role().is_reply() {
+    /// Checks that a cell can have calls: it is a message or a reply, and somebody is there to answer.
+    fn check_takes_calls(&self, name: &str) -> Result<(), ItemError> {
+        let document = self.document();
+        let cell = the_cell(document, name)?;
+        if !cell.is_for_an_answer() && !cell.role().is_reply() {
             let text = format!("cell {} is neither a message nor a reply", shown(name));
             return Err(ItemError::new(ItemErrorKind::UnknownCell, text));
         }
-        let root = found.root.map(|at| &placed[at]);
-        Ok(root.and_then(|root| root.get(MetaKey::Agent)).map(str::to_string))
+        let placed = placed(document);
+        let message = placed[cell.at].root.map(|at| placed[at].cell);
+        answerer(document, message.and_then(|message| message.get(MetaKey::Agent)))?;
+        Ok(())
     }
 
     /// Defines a tool: the messages of the definition become cells at the end of the file that say
@@ -230,30 +247,38 @@ impl Draft {
         definition: &[Prompt],
     ) -> Result<Vec<String>, ItemError> {
         check::function_name(tool_name)?;
-        if tools(self.document()).iter().any(|tool| tool.name == tool_name) {
-            let text = format!("the file already defines a tool {}", shown(tool_name));
-            return Err(ItemError::new(ItemErrorKind::Duplicate, text));
-        }
         check_definition(tool_name, definition)?;
-        self.together(|draft| {
-            let push = |message: &Prompt| {
-                let tool = Some(tool_name.to_string());
-                let history = match message.history {
-                    History::Include => History::Exclude,
-                    other => other,
-                };
-                draft.push_prompt(&Prompt { tool, history, ..message.clone() })
-            };
-            definition.iter().map(push).collect()
-        })
+        let mut definition = definition.to_vec();
+        for message in &mut definition {
+            message.tool = Some(tool_name.to_string());
+            if message.fields.history == History::Include {
+                message.fields.history = History::Exclude;
+            }
+        }
+        self.push(Operation::DefineTool { name: tool_name.to_string(), definition })
     }
 
-    fn message(&self, name: &str) -> Result<Prompt, ItemError> {
-        match self.item(name) {
-            Some(Item::Message(message)) => Ok(message),
-            _ => Err(unknown_cell(name)),
+    pub(super) fn make_tool(
+        &mut self,
+        name: &str,
+        definition: &[Prompt],
+    ) -> Result<Vec<String>, ItemError> {
+        if tools(self.document()).iter().any(|tool| tool.name == name) {
+            let text = format!("the file already defines a tool {}", shown(name));
+            return Err(ItemError::new(ItemErrorKind::Duplicate, text));
         }
+        definition.iter().map(|message| self.make_prompt(message)).collect()
     }
+}
+
+/// The nonce for a call that has no name.
+fn nonce_for(call: &Call, ids: &mut dyn Ids) -> String {
+    if call.name().is_empty() { ids.nonce() } else { String::new() }
+}
+
+fn name_of_another(name: &str, message: &str) -> ItemError {
+    let text = format!("{} is not a name for a call of {}", shown(name), shown(message));
+    ItemError::invalid(text).hinting(format!("leave out the dot, or write {message}.NAME"))
 }
 
 fn check_definition(tool_name: &str, definition: &[Prompt]) -> Result<(), ItemError> {
@@ -277,22 +302,4 @@ fn check_definition(tool_name: &str, definition: &[Prompt]) -> Result<(), ItemEr
         return Err(error.hinting("give it a message of the type code"));
     }
     Ok(())
-}
-
-fn with_history(cell: NewCell, history: History) -> NewCell {
-    let said = Some(history).filter(|history| *history != History::Include);
-    with(cell, "history", said.map(|history| history.as_str().to_string()))
-}
-
-/// A message as a cell.
-fn message_cell(message: &Prompt, id: &str) -> NewCell {
-    let cell = NewCell::new(CellKind::Message, id, &message.type_word, message.content.to_cell());
-    let cell = with(cell, "agent", message.agent_name.clone());
-    let cell = with(cell, "timeout", message.timeout.map(seconds::format));
-    let cell = with(cell, "tool", message.tool.clone());
-    let cell = with_history(cell, message.history);
-    let mime_type = Some(message.mime_type.clone()).filter(|mime_type| mime_type != TEXT);
-    let mut cell = with(cell, "mime_type", mime_type);
-    cell.level = message.heading_level;
-    cell
 }

@@ -3,10 +3,11 @@
 use analects_core::Agent;
 use serde_json::{Map, Value};
 
-use super::{AddedCell, Change, Draft, Naming, Place};
+use super::{Draft, Operation};
+use crate::msgfile::cell_edits::would_change_others;
 use crate::msgfile::item::check::{self, shown};
 use crate::msgfile::item::{AgentRegistry, ItemError, ItemErrorKind};
-use crate::msgfile::{Document, NewCell, decode};
+use crate::msgfile::{Document, NewCell, Refusal, Splice, append, decode, frontmatter};
 
 impl Draft {
     /// Adds an agent of the registry, with some of its settings changed: `context_window`,
@@ -46,8 +47,7 @@ impl Draft {
         for (key, value) in overrides {
             set(&mut agent, key, value)?;
         }
-        self.check_new_agent(&agent)?;
-        self.push(Change::AddAgent(agent.clone()))?;
+        self.push(Operation::AddAgent(agent.clone()))?;
         Ok(agent)
     }
 
@@ -75,16 +75,28 @@ impl Draft {
         definition: &Agent,
     ) -> Result<(), ItemError> {
         let agent = Agent { name: name.to_string(), ..definition.clone() };
-        self.check_new_agent(&agent)?;
-        let id = self.document().next_id();
-        let cell = NewCell::agent(id, &agent);
         // A cell can say most of what there is to say; the frontmatter says the rest.
-        let read = decode(crate::msgfile::append(&decode(""), &cell).bytes).agents();
-        if read != [agent.clone()] {
-            return self.push(Change::AddAgent(agent));
-        }
-        let added = AddedCell { cell, naming: Naming::Number, place: Place::End };
-        self.push(Change::AddCell(added))
+        let cell = NewCell::agent("1", &agent);
+        let read = decode(append(&decode(""), &cell).bytes).agents();
+        let operation = if read == [agent.clone()] {
+            Operation::AddAgentCell(agent)
+        } else {
+            Operation::AddAgent(agent)
+        };
+        self.push(operation).map(|_| ())
+    }
+
+    pub(super) fn make_agent(&mut self, agent: &Agent) -> Result<Vec<String>, ItemError> {
+        self.check_new_agent(agent)?;
+        let document = self.document();
+        let span = document.frontmatter_span();
+        self.apply_above(frontmatter::add_agent(document.source(), span, agent))
+    }
+
+    pub(super) fn make_agent_cell(&mut self, agent: &Agent) -> Result<Vec<String>, ItemError> {
+        self.check_new_agent(agent)?;
+        let cell = NewCell::agent(self.document().next_id(), agent);
+        Ok(vec![self.append(&cell)?])
     }
 
     /// Says who answers unless told otherwise.
@@ -101,8 +113,29 @@ impl Draft {
     /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
     /// ```
     pub fn set_default_agent(&mut self, name: &str) -> Result<(), ItemError> {
-        check_known(self.document(), name)?;
-        self.push(Change::SetDefaultAgent(name.to_string()))
+        self.push(Operation::SetDefaultAgent(name.to_string())).map(|_| ())
+    }
+
+    pub(super) fn make_default_agent(&mut self, name: &str) -> Result<Vec<String>, ItemError> {
+        let document = self.document();
+        check_known(document, name)?;
+        let span = document.frontmatter_span();
+        self.apply_above(frontmatter::set_string(document.source(), span, "default_agent", name))
+    }
+
+    /// Changes the frontmatter, if all cells read as before.
+    fn apply_above(&mut self, splice: Result<Splice, Refusal>) -> Result<Vec<String>, ItemError> {
+        let splice = splice.map_err(|refusal| {
+            let error = ItemError::new(ItemErrorKind::Refused, refusal.message);
+            error.hinting(format!("type it into the frontmatter:\n{}", refusal.type_this))
+        })?;
+        let document = self.document();
+        let after = document.with_source_within_section(splice.apply(document.source()));
+        if !document.others_read_alike(0..0, 0, &after) {
+            return Err(would_change_others());
+        }
+        self.apply(&splice);
+        Ok(Vec::new())
     }
 
     /// Who answers unless told otherwise; `None` where the file defines nobody.
@@ -116,7 +149,7 @@ impl Draft {
         self.document().default_agent()
     }
 
-    pub(super) fn check_new_agent(&self, agent: &Agent) -> Result<(), ItemError> {
+    fn check_new_agent(&self, agent: &Agent) -> Result<(), ItemError> {
         check::agent_name(&agent.name)?;
         if !agent.temperature.is_finite() {
             return Err(ItemError::invalid("the temperature must be a number"));

@@ -1,22 +1,13 @@
 //! Outputs of a draft: replies, results, what code printed, and places that are kept for them.
 
-use std::time::Duration;
-
 use super::agents::{answerer, check_known};
-use super::apply::placeholder;
-use super::{AddedCell, Change, Draft, Naming, Place, naming, only, unknown_cell};
-use crate::msgfile::item::check::{self, TEXT, shown};
-use crate::msgfile::item::homes::{Placed, find, placed};
-use crate::msgfile::item::{
-    Answer, CodeOutput, Content, ItemError, Output, seconds, why_not_a_path,
-};
-use crate::msgfile::{CellKind, CellRole, MetaKey, NewCell, base64, output};
-
-/// What an output is added to.
-enum Target {
-    Message { agent: Option<String>, is_code: bool, is_tool: bool },
-    Call { nonce: Option<String> },
-}
+use super::operation::{the_cell, unknown_cell};
+use super::{Draft, Operation};
+use crate::msgfile::homes::placed;
+use crate::msgfile::item::check::shown;
+use crate::msgfile::item::write::{answer_cell, code_cell};
+use crate::msgfile::item::{Answer, CodeOutput, ItemError, ItemErrorKind, MessageOutput, Output};
+use crate::msgfile::{Cell, CellRole, Document, MetaKey, NewCell, code, replace};
 
 impl Draft {
     /// Adds an output to a message or to a function call; gives the name of its cell. The reply to a
@@ -61,91 +52,47 @@ impl Draft {
         name: &str,
         outputs: &[Output],
     ) -> Result<Vec<String>, ItemError> {
-        self.together(|draft| {
-            let mut names: Vec<String> = Vec::new();
-            let mut run: Option<String> = None;
-            for output in outputs {
-                let added = draft.output_cell(name, output, run.as_deref())?;
-                let own = added.cell.id.clone();
-                if matches!(output, Output::Code(_)) {
-                    run.get_or_insert_with(|| own.clone());
-                }
-                draft.push(Change::AddCell(added))?;
-                names.push(own);
-            }
-            Ok(names)
-        })
-    }
-
-    /// The cell of an output; `run` is the first cell of the run that it belongs to.
-    fn output_cell(
-        &self,
-        name: &str,
-        output: &Output,
-        run: Option<&str>,
-    ) -> Result<AddedCell, ItemError> {
-        output.check()?;
-        match (self.target(name)?, output) {
-            (Target::Message { is_code: true, .. }, Output::Code(code)) => {
-                self.run_cell(name, code, run)
-            }
-            (_, Output::Code(_)) => {
-                let error = ItemError::invalid(format!("cell {} is not a code cell", shown(name)));
-                Err(error.hinting("only code cells have outputs of code"))
-            }
-            (Target::Message { is_tool: true, .. }, Output::Answer(_)) => {
-                let text = format!("cell {} defines a tool, and nobody replies to it", shown(name));
-                Err(ItemError::invalid(text))
-            }
-            (Target::Message { agent, .. }, Output::Answer(answer)) => {
-                self.reply_cell(name, answer, agent.as_deref())
-            }
-            (Target::Call { nonce }, Output::Answer(answer)) => {
-                self.result_cell(name, answer, nonce.as_deref())
-            }
+        if outputs.is_empty() {
+            return Ok(Vec::new());
         }
+        outputs.iter().try_for_each(Output::check)?;
+        self.push(Operation::AddOutputs { to: name.to_string(), outputs: outputs.to_vec() })
     }
 
-    fn run_cell(
-        &self,
-        name: &str,
-        code: &CodeOutput,
-        run: Option<&str>,
-    ) -> Result<AddedCell, ItemError> {
-        let naming = match run {
-            Some(run) => Naming::Further { of: run.to_string() },
-            None => Naming::Next { of: name.to_string() },
+    pub(super) fn make_outputs(
+        &mut self,
+        to: &str,
+        outputs: &mut [Output],
+    ) -> Result<Vec<String>, ItemError> {
+        let mut names = Vec::new();
+        let mut is_run = false;
+        for output in outputs {
+            names.push(self.make_output(to, output, is_run)?);
+            is_run |= output.as_code().is_some();
+        }
+        Ok(names)
+    }
+
+    /// Adds an output to a cell. That of code may be one more of the last run.
+    pub(super) fn make_output(
+        &mut self,
+        to: &str,
+        output: &mut Output,
+        is_of_last_run: bool,
+    ) -> Result<String, ItemError> {
+        let cell = the_cell(self.document(), to)?;
+        let new = match output {
+            _ if !cell.is_prompt() && cell.role() != CellRole::ToolCall => {
+                let text = format!("cell {} is neither a message nor a call", shown(to));
+                return Err(ItemError::new(ItemErrorKind::UnknownCell, text));
+            }
+            Output::Code(code) => run_cell(cell, to, code, is_of_last_run)?,
+            Output::Answer(answer) if cell.role() == CellRole::ToolCall => {
+                result_cell(cell, to, answer)?
+            }
+            Output::Answer(answer) => reply_cell(cell, to, answer)?,
         };
-        let id = naming::name(self.document(), &naming, "")?;
-        let place = Place::Message(name.to_string());
-        Ok(AddedCell { cell: code_cell(code, &id), naming, place })
-    }
-
-    fn reply_cell(
-        &self,
-        name: &str,
-        answer: &Answer,
-        asked: Option<&str>,
-    ) -> Result<AddedCell, ItemError> {
-        let author = answerer(self.document(), answer.agent_name.as_deref().or(asked))?;
-        let cell = answer_cell(answer, &self.document().next_id(), &author);
-        let place = Place::Message(name.to_string());
-        Ok(AddedCell { cell, naming: Naming::Number, place })
-    }
-
-    fn result_cell(
-        &self,
-        name: &str,
-        answer: &Answer,
-        nonce: Option<&str>,
-    ) -> Result<AddedCell, ItemError> {
-        check_nonce(answer.nonce.as_deref(), nonce, name)?;
-        let naming = Naming::Next { of: name.to_string() };
-        let id = naming::name(self.document(), &naming, "")?;
-        let mut cell = answer_cell(answer, &id, "tool");
-        // The id says it already.
-        cell.attributes.retain(|(key, _)| key != "nonce" || nonce.is_none());
-        Ok(AddedCell { cell, naming, place: Place::Call(name.to_string()) })
+        self.append_below(to, &new)
     }
 
     /// Keeps a place for an output that comes later: a cell that is pending and names the file that
@@ -180,23 +127,20 @@ impl Draft {
         author: Option<&str>,
         nonce: Option<&str>,
     ) -> Result<String, ItemError> {
-        if let Some(why) = why_not_a_path(placeholder_name) {
-            let text = format!("{} cannot be an output file: {why}", shown(placeholder_name));
-            return Err(ItemError::invalid(text).hinting("name a file beside the message file"));
-        }
-        nonce.map_or(Ok(()), check::nonce)?;
-        let (name, word) = self.placeholder_target(message_name, author, nonce)?;
-        let mut added = match word {
-            Some(lang) => self.output_cell(&name, &Output::Code(empty_run(lang)), None)?,
-            None => self.output_cell(&name, &Output::Answer(empty_answer(author, nonce)), None)?,
+        let (to, lang) = self.placeholder_target(message_name, author, nonce)?;
+        let is_call = self.document().cell(&to).map(Cell::role) == Some(CellRole::ToolCall);
+        let answer = Answer {
+            agent_name: author.filter(|_| !is_call && lang.is_none()).map(str::to_string),
+            nonce: nonce.map(str::to_string),
+            status: Some("pending".to_string()),
+            output_file: Some(placeholder_name.to_string()),
+            ..Answer::default()
         };
-        if added.cell.type_word == "tool" {
-            added.cell.attributes.clear();
-        }
-        added.cell = added.cell.with("status", "pending").with("output_file", placeholder_name);
-        let id = added.cell.id.clone();
-        self.push(Change::AddCell(added))?;
-        Ok(id)
+        let output = match lang {
+            Some(lang) => Output::Code(CodeOutput::printed(answer, lang, &[])),
+            None => Output::Answer(answer),
+        };
+        self.add_output(&to, &output)
     }
 
     /// Which cell the placeholder is for, and the language if it is for a run of code.
@@ -207,41 +151,24 @@ impl Draft {
         nonce: Option<&str>,
     ) -> Result<(String, Option<String>), ItemError> {
         let document = self.document();
-        let same = || message_name.to_string();
-        let is_agent = author.is_none_or(|name| check_known(document, name).is_ok());
-        match self.target(message_name)? {
-            Target::Call { .. } => Ok((same(), None)),
-            _ if is_agent => Ok((same(), None)),
-            Target::Message { is_code, .. } => {
-                let function = author.unwrap_or_default();
-                if let Some(call) = self.open_call(message_name, function, nonce) {
-                    return Ok((call, None));
-                }
-                let lang = || tool_language(document, message_name);
-                if is_code && lang().as_deref() == Some(function) {
-                    return Ok((same(), Some(function.to_string())));
-                }
-                check_known(document, function)?;
-                Err(unknown_cell(message_name))
-            }
-        }
-    }
-
-    /// The call of a function by a message: the one of that nonce, else the last without a result.
-    fn open_call(&self, message: &str, function: &str, nonce: Option<&str>) -> Option<String> {
-        let placed = placed(self.document());
-        let root = placed[find(&placed, message)?].root?;
-        let fits = |at: &usize| {
-            let call = &placed[*at];
-            let is_call = call.role() == CellRole::ToolCall && call.root == Some(root);
-            let has_result = || placed.iter().any(|other| other.home == Some(*at));
-            let named = || match nonce {
-                Some(nonce) => call.name.rsplit_once('.').is_some_and(|(_, own)| own == nonce),
-                None => !has_result(),
-            };
-            is_call && call.get(MetaKey::Name) == Some(function) && named()
+        let cell = the_cell(document, message_name)?;
+        let same = message_name.to_string();
+        let Some(function) = author.filter(|name| check_known(document, name).is_err()) else {
+            return Ok((same, None));
         };
-        (0..placed.len()).rev().find(fits).map(|at| placed[at].name.clone())
+        if !cell.is_prompt() {
+            return Ok((same, None));
+        }
+        if let Some(call) = open_call(cell, function, nonce) {
+            return Ok((call, None));
+        }
+        let content = cell.content();
+        let lang = code::code(&content).ok().and_then(|code| code.language);
+        if cell.role() == CellRole::Code && lang == Some(function) {
+            return Ok((same, Some(function.to_string())));
+        }
+        check_known(document, function)?;
+        Err(unknown_cell(message_name))
     }
 
     /// Puts an output into the place that was kept for it. `name` is the cell's, or its file's.
@@ -264,127 +191,146 @@ impl Draft {
         if output.pending_file().is_some() {
             return Err(ItemError::invalid("an output that is pending itself fills no place"));
         }
-        let placed = placed(self.document());
-        let found = placeholder(&placed, name)?;
-        if let (Output::Answer(answer), Some(nonce)) = (output, found.get(MetaKey::Nonce)) {
-            check_nonce(answer.nonce.as_deref(), Some(nonce), &found.name)?;
-        }
-        let name = found.name.clone();
-        self.push(Change::Fill { name: name.clone(), output: output.clone() })?;
+        let name = placeholder(self.document(), name)?.name().into_owned();
+        self.push(Operation::Fill { name: name.clone(), output: output.clone() })?;
         Ok(name)
     }
 
-    fn target(&self, name: &str) -> Result<Target, ItemError> {
-        let placed = placed(self.document());
-        let found = &placed[only(&placed, name)?];
-        if found.is_prompt() {
-            return Ok(Target::Message {
-                agent: found.get(MetaKey::Agent).map(str::to_string),
-                is_code: found.role() == CellRole::Code,
-                is_tool: found.get(MetaKey::Tool).is_some(),
-            });
-        }
-        if found.role() == CellRole::ToolCall {
-            let nonce = nonce_of(&placed, found);
-            return Ok(Target::Call { nonce });
-        }
-        let text = format!("cell {} is neither a message nor a call", shown(name));
-        Err(ItemError::new(crate::msgfile::item::ItemErrorKind::UnknownCell, text))
+    pub(super) fn make_filling(
+        &mut self,
+        name: &str,
+        output: &Output,
+    ) -> Result<Vec<String>, ItemError> {
+        let document = self.document();
+        let place = placeholder(document, name)?;
+        let splice = replace(document, place, &filling(place, output)?);
+        self.apply(&splice);
+        Ok(Vec::new())
     }
+}
+
+/// The cell of what code printed.
+fn run_cell(
+    cell: Cell<'_>,
+    name: &str,
+    code: &CodeOutput,
+    is_of_last_run: bool,
+) -> Result<NewCell, ItemError> {
+    if cell.role() != CellRole::Code {
+        let error = ItemError::invalid(format!("cell {} is not a code cell", shown(name)));
+        return Err(error.hinting("only code cells have outputs of code"));
+    }
+    let last = cell.document.last_number(&format!("{name}."));
+    if !is_of_last_run {
+        return Ok(code_cell(code, &format!("{name}.{}", last + 1)));
+    }
+    let run = format!("{name}.{last}");
+    // The first cell of a run is its first without saying so.
+    let number = cell.document.last_number(&format!("{run}-")).max(1) + 1;
+    Ok(code_cell(code, &format!("{run}-{number}")))
+}
+
+/// The cell of a reply. Its author is the one that it names, else who was asked.
+fn reply_cell(cell: Cell<'_>, name: &str, answer: &mut Answer) -> Result<NewCell, ItemError> {
+    if cell.get(MetaKey::Tool).is_some() {
+        let text = format!("cell {} defines a tool, and nobody replies to it", shown(name));
+        return Err(ItemError::invalid(text));
+    }
+    let named = answer.agent_name.as_deref().or(cell.get(MetaKey::Agent));
+    let author = answerer(cell.document, named)?;
+    let new = answer_cell(answer, &cell.document.next_id(), &author);
+    answer.agent_name = Some(author);
+    Ok(new)
+}
+
+/// The cell of a call's result.
+fn result_cell(call: Cell<'_>, name: &str, answer: &Answer) -> Result<NewCell, ItemError> {
+    let mut answer = answer.clone();
+    if let Some(nonce) = nonce_of(call) {
+        check_nonce(&answer, &nonce, name)?;
+        // The id says it already.
+        answer.nonce = None;
+    }
+    let number = call.document.last_number(&format!("{name}.")) + 1;
+    Ok(answer_cell(&answer, &format!("{name}.{number}"), "tool"))
 }
 
 /// The nonce of a call whose name was made of another cell's.
-fn nonce_of(placed: &[Placed<'_>], call: &Placed<'_>) -> Option<String> {
-    let (of, nonce) = call.name.rsplit_once('.')?;
-    find(placed, of).map(|_| nonce.to_string())
+fn nonce_of(call: Cell<'_>) -> Option<String> {
+    let name = call.name();
+    let (of, nonce) = name.rsplit_once('.')?;
+    call.document.cell(of).map(|_| nonce.to_string())
 }
 
-fn tool_language(document: &crate::msgfile::Document, name: &str) -> Option<String> {
-    let content = document.cell(name)?.content();
-    crate::msgfile::code::code(&content).ok()?.language.map(str::to_string)
+fn check_nonce(answer: &Answer, nonce: &str, name: &str) -> Result<(), ItemError> {
+    let Some(given) = answer.nonce().filter(|given| *given != nonce) else { return Ok(()) };
+    let text = format!("the nonce {} is not that of {}", shown(given), shown(name));
+    Err(ItemError::invalid(text).hinting("leave it out, or name the cell it belongs to"))
 }
 
-fn check_nonce(given: Option<&str>, known: Option<&str>, name: &str) -> Result<(), ItemError> {
-    match (given, known) {
-        (Some(given), Some(known)) if given != known => {
-            let text = format!("the nonce {} is not that of {}", shown(given), shown(name));
-            Err(ItemError::invalid(text).hinting("leave it out, or name the cell it belongs to"))
+/// The call of a function by a message: the one of that nonce, else the last without a result.
+fn open_call(message: Cell<'_>, function: &str, nonce: Option<&str>) -> Option<String> {
+    let placed = placed(message.document);
+    let root = Some(placed[message.at].root?);
+    let mut calls = placed.iter().rev().filter(|other| {
+        let is_call = other.cell.role() == CellRole::ToolCall && other.root == root;
+        is_call && other.cell.get(MetaKey::Name) == Some(function)
+    });
+    let has_result = |call: Cell<'_>| placed.iter().any(|other| other.home == Some(call.at));
+    let found = calls.find(|call| match nonce {
+        Some(nonce) => call.cell.name().rsplit_once('.').is_some_and(|(_, own)| own == nonce),
+        None => !has_result(call.cell),
+    });
+    found.map(|call| call.cell.name().into_owned())
+}
+
+/// The place that is kept for an output, by the cell's name or by the file's.
+fn placeholder<'d>(document: &'d Document, name: &str) -> Result<Cell<'d>, ItemError> {
+    let is_pending = |cell: Cell<'_>| cell.get(MetaKey::Status) == Some("pending");
+    let is_of_file =
+        |cell: &Cell<'_>| is_pending(*cell) && cell.get(MetaKey::OutputFile) == Some(name);
+    let found = document.cell(name).or_else(|| document.cells().find(is_of_file));
+    let found = found.ok_or_else(|| unknown_cell(name))?;
+    if !is_pending(found) || found.get(MetaKey::OutputFile).is_none() {
+        let text = format!("cell {} does not wait for an output", found.name());
+        let error = ItemError::new(ItemErrorKind::UnknownCell, text);
+        return Err(error.hinting("only a place that add_output_placeholder made can be filled"));
+    }
+    if !found.is_placeholder() {
+        // Nobody knows whose text it is, so nobody throws it away.
+        let text = format!("cell {} has text already", found.name());
+        let error = ItemError::new(ItemErrorKind::Refused, text);
+        return Err(error.hinting("remove its text, or its status=\"pending\""));
+    }
+    Ok(found)
+}
+
+/// The cell with an output in the place that was kept for it. What the place says of itself stays.
+fn filling(place: Cell<'_>, output: &Output) -> Result<NewCell, ItemError> {
+    let name = place.name();
+    let word = place.written_type().unwrap_or_default();
+    let mut cell = match (output, place.role()) {
+        (Output::Code(code), CellRole::CodeOutput) => code_cell(code, &name),
+        (Output::Answer(answer), role) if role.is_reply() || role == CellRole::ToolResult => {
+            if let Some(nonce) = place.get(MetaKey::Nonce) {
+                check_nonce(answer, nonce, &name)?;
+            }
+            answer_cell(answer, &name, word)
         }
-        _ => Ok(()),
-    }
-}
-
-fn empty_answer(author: Option<&str>, nonce: Option<&str>) -> Answer {
-    Answer {
-        name: String::new(),
-        agent_name: author.map(str::to_string),
-        content: Content::default(),
-        mime_type: TEXT.to_string(),
-        nonce: nonce.map(str::to_string),
-        status: None,
-        duration: None,
-        time: None,
-        output_file: None,
-    }
-}
-
-fn empty_run(lang: String) -> CodeOutput {
-    CodeOutput {
-        name: String::new(),
-        lang,
-        pieces: Vec::new(),
-        data: None,
-        mime_type: TEXT.to_string(),
-        nonce: None,
-        status: None,
-        duration: None,
-        time: None,
-        output_file: None,
-    }
-}
-
-/// A reply or a result as a cell.
-pub(super) fn answer_cell(answer: &Answer, id: &str, word: &str) -> NewCell {
-    let cell = NewCell::new(CellKind::Output, id, word, answer.content.to_cell());
-    let cell = with(cell, "time", answer.time.clone());
-    let cell = with(cell, "status", answer.status.clone());
-    let cell = with_duration(cell, answer.duration);
-    let cell = with(cell, "nonce", answer.nonce.clone());
-    let is_text = answer.content.as_text().is_some();
-    let mime_type = Some(answer.mime_type.clone()).filter(|mime_type| mime_type != TEXT);
-    let cell = with(cell, "mime_type", mime_type);
-    let cell = with(cell, "encoding", (!is_text).then(|| "base64".to_string()));
-    with(cell, "output_file", answer.output_file.clone())
-}
-
-/// What code printed as a cell.
-pub(super) fn code_cell(code: &CodeOutput, id: &str) -> NewCell {
-    let (content, encoding) = match &code.data {
-        Some(data) => (base64::encode(data), None),
-        None => {
-            let encoded = output::encode(&code.pieces);
-            (encoded.text, encoded.base64.then(|| "base64".to_string()))
+        _ => {
+            return Err(ItemError::invalid(format!(
+                "cell {name} waits for another kind of output"
+            )));
         }
     };
-    let cell = NewCell::new(CellKind::Output, id, &code.lang, content);
-    let cell = with(cell, "time", code.time.clone());
-    let cell = with(cell, "status", code.status.clone());
-    let cell = with_duration(cell, code.duration);
-    let cell = with(cell, "nonce", code.nonce.clone());
-    let mime_type = Some(code.mime_type.clone()).filter(|mime_type| mime_type != TEXT);
-    let cell = with(cell, "mime_type", mime_type);
-    let cell = with(cell, "encoding", encoding);
-    with(cell, "output_file", code.output_file.clone())
-}
-
-fn with_duration(cell: NewCell, duration: Option<Duration>) -> NewCell {
-    with(cell, "duration", duration.map(seconds::format))
-}
-
-/// Adds an attribute if there is a value.
-pub(super) fn with(cell: NewCell, key: &str, value: Option<String>) -> NewCell {
-    match value {
-        Some(value) => cell.with(key, value),
-        None => cell,
-    }
+    cell.type_word = word.to_string();
+    cell.title = place.title().into_owned();
+    let goes = ["status", "output_file", "mime_type", "encoding", "stored"];
+    let is_kept =
+        |key: &str| !goes.contains(&key) && !cell.attributes.iter().any(|(other, _)| other == key);
+    let kept = place.attributes().filter(|(key, _)| is_kept(key));
+    let kept = kept.map(|(key, value)| (key.to_string(), value.to_string()));
+    let kept: Vec<(String, String)> = kept.collect();
+    cell.attributes.splice(0..0, kept);
+    Ok(cell)
 }

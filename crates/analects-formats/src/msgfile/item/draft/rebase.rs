@@ -1,14 +1,11 @@
 //! Carrying a draft over to a file that somebody else has changed meanwhile.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
-use super::agents::answerer;
-use super::apply::same_cells;
-use super::{AddedCell, Change, Draft, Naming, Place, naming};
-use crate::msgfile::item::check::shown;
-use crate::msgfile::item::{ItemError, Tool, tools};
-use crate::msgfile::{Cell, CellKind, CellRole, Document};
+use super::{Draft, Operation};
+use crate::msgfile::item::{ItemError, ItemErrorKind};
+use crate::msgfile::{Cell, CellRole, Document};
 
 /// What the unsaved cells of a draft are called now: old name, new name. Cells whose names stayed
 /// are there too.
@@ -83,103 +80,49 @@ impl Draft {
     /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
     /// ```
     pub fn rebase(&self, onto: Document) -> Result<(Draft, Renames), Conflict> {
-        if !self.only_adds() && !only_added(&self.base, &onto) {
-            let reason = "the file was changed elsewhere, and these changes are not only additions";
-            return Err(self.conflict(reason, onto.into_source()));
-        }
         let theirs = onto.source().to_vec();
         let mut draft = Draft::new(onto);
+        match self.make_all_on(&mut draft) {
+            Ok(renames) => Ok((draft, renames)),
+            Err(error) => Err(Conflict {
+                reason: error.to_string(),
+                base: self.base.source().to_vec(),
+                ours: self.document().source().to_vec(),
+                theirs,
+            }),
+        }
+    }
+
+    /// Makes all operations on another draft, under the names that cells have there.
+    fn make_all_on(&self, draft: &mut Draft) -> Result<Renames, ItemError> {
+        if !self.only_adds() && !only_added(&self.base, &draft.base) {
+            let text = "the file was changed elsewhere, and these changes are not only additions";
+            return Err(ItemError::new(ItemErrorKind::Refused, text));
+        }
         let mut renames = Renames::default();
         for change in &self.changes {
-            let again = self.again(change, &draft, &mut renames);
-            let result = again
-                .map_err(|error| error.to_string())
-                .and_then(|change| draft.push(change).map_err(|error| error.to_string()));
-            if let Err(reason) = result {
-                return Err(self.conflict(&reason, theirs));
+            let mut operation = change.operation.clone();
+            if let Some(name) = operation.target_mut() {
+                self.check_reference(name, draft, &renames)?;
+                *name = renames.of(name);
             }
+            let cells = draft.push(operation)?;
+            renames.names.extend(change.cells.iter().cloned().zip(cells));
         }
-        Ok((draft, renames))
-    }
-
-    fn conflict(&self, reason: &str, theirs: Vec<u8>) -> Conflict {
-        Conflict {
-            reason: reason.to_string(),
-            base: self.base.source().to_vec(),
-            ours: self.document().source().to_vec(),
-            theirs,
-        }
-    }
-
-    /// A change as it is to be made on another draft, in which earlier ones have new names.
-    fn again(
-        &self,
-        change: &Change,
-        draft: &Draft,
-        renames: &mut Renames,
-    ) -> Result<Change, ItemError> {
-        let document = draft.document();
-        match change {
-            Change::AddAgent(agent) => {
-                draft.check_new_agent(agent)?;
-                Ok(change.clone())
-            }
-            Change::SetDefaultAgent(name) => {
-                answerer(document, Some(name))?;
-                Ok(change.clone())
-            }
-            Change::Fill { name, output } => {
-                self.check_reference(name, draft, renames)?;
-                Ok(Change::Fill { name: renames.of(name), output: output.clone() })
-            }
-            Change::AddCell(added) => {
-                let again = self.cell_again(added, draft, renames)?;
-                renames.names.insert(added.cell.id.clone(), again.cell.id.clone());
-                Ok(Change::AddCell(again))
-            }
-        }
-    }
-
-    fn cell_again(
-        &self,
-        added: &AddedCell,
-        draft: &Draft,
-        renames: &Renames,
-    ) -> Result<AddedCell, ItemError> {
-        let document = draft.document();
-        let place = match &added.place {
-            Place::End => Place::End,
-            Place::Message(name) => {
-                self.check_reference(name, draft, renames)?;
-                Place::Message(renames.of(name))
-            }
-            Place::Call(name) => {
-                self.check_reference(name, draft, renames)?;
-                Place::Call(renames.of(name))
-            }
-        };
-        let naming = match &added.naming {
-            Naming::Call { of, nonce } => Naming::Call { of: renames.of(of), nonce: nonce.clone() },
-            Naming::Next { of } => Naming::Next { of: renames.of(of) },
-            Naming::Further { of } => Naming::Further { of: renames.of(of) },
-            other => other.clone(),
-        };
-        check_still_fits(added, draft)?;
-        let mut cell = added.cell.clone();
-        cell.id = naming::name(document, &naming, &added.cell.id)?;
-        Ok(AddedCell { cell, naming, place })
+        Ok(renames)
     }
 
     /// Whether all changes add cells, or fill places that are among these.
     fn only_adds(&self) -> bool {
-        let mut ours: HashSet<&str> = HashSet::new();
-        self.changes.iter().all(|change| match change {
-            Change::AddCell(added) => {
-                ours.insert(&added.cell.id);
-                true
-            }
-            Change::Fill { name, .. } => ours.contains(name.as_str()),
-            Change::AddAgent(_) | Change::SetDefaultAgent(_) => false,
+        let is_ours = |name: &String| self.changes.iter().any(|change| change.cells.contains(name));
+        self.changes.iter().all(|change| match &change.operation {
+            Operation::AddAgent(_) | Operation::SetDefaultAgent(_) => false,
+            Operation::Fill { name, .. } => is_ours(name),
+            Operation::AddAgentCell(_)
+            | Operation::AddMessage { .. }
+            | Operation::AddCall { .. }
+            | Operation::AddOutputs { .. }
+            | Operation::DefineTool { .. } => true,
         })
     }
 
@@ -221,40 +164,6 @@ fn kind_for_outputs(cell: Cell<'_>) -> (CellRole, &str) {
     }
 }
 
-/// Checks what a cell needs of its file: an agent to answer it, or a name that nobody has.
-fn check_still_fits(added: &AddedCell, draft: &Draft) -> Result<(), ItemError> {
-    let document = draft.document();
-    let cell = &added.cell;
-    let get = |key: &str| {
-        let found = cell.attributes.iter().find(|(name, _)| name == key);
-        found.map(|(_, value)| value.as_str())
-    };
-    if cell.kind == CellKind::Message && cell.type_word == "agent" {
-        return draft.check_new_agent(&analects_core::Agent {
-            name: get("name").unwrap_or_default().to_string(),
-            ..analects_core::Agent::default()
-        });
-    }
-    if let Some(tool) = get("tool").filter(|_| cell.kind == CellKind::Message) {
-        return check_new_tool(draft, tool, document);
-    }
-    match (cell.kind, &added.naming) {
-        (CellKind::Message, _) => answerer(document, get("agent")).map(|_| ()),
-        // A reply is its agent's.
-        (CellKind::Output, Naming::Number) => answerer(document, Some(&cell.type_word)).map(|_| ()),
-        _ => Ok(()),
-    }
-}
-
-/// A tool may have several cells, all of them ours; but nobody else's.
-fn check_new_tool(draft: &Draft, tool: &str, document: &Document) -> Result<(), ItemError> {
-    let is_theirs = |found: &Tool| found.name == tool && draft.base.cell(&found.cell).is_some();
-    if tools(document).iter().any(is_theirs) {
-        return Err(ItemError::invalid(format!("the file already defines a tool {}", shown(tool))));
-    }
-    Ok(())
-}
-
 /// Whether the other side only added cells at the end, perhaps in the place of the one that was
 /// ready there.
 fn only_added(base: &Document, onto: &Document) -> bool {
@@ -263,12 +172,6 @@ fn only_added(base: &Document, onto: &Document) -> bool {
         return false;
     }
     let count = base.cells().len() - usize::from(base.ready_cell().is_some());
-    let (old, new) = (base.scan.cells.get(..count), onto.scan.cells.get(..count));
-    let same_spans = old.zip(new).is_some_and(|(old, new)| same_cells(old, new));
-    let last = |document: &Document| {
-        let cell = document.cells().nth(count.checked_sub(1)?)?;
-        let pairs = cell.attributes().map(|(key, value)| (key.to_string(), value.to_string()));
-        Some((pairs.collect::<Vec<_>>(), cell.content().into_owned()))
-    };
-    same_spans && last(base) == last(onto)
+    let same = base.cells().take(count).zip(onto.cells());
+    onto.cells().len() >= count && same.into_iter().all(|(old, new)| old.reads_like(new))
 }

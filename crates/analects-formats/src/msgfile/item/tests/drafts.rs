@@ -88,6 +88,13 @@ fn a_message_brings_its_outputs_and_calls() {
 }
 
 #[test]
+fn no_outputs_are_no_change() {
+    let mut draft = draft(TWO);
+    assert_eq!(draft.add_outputs("1", &[]).unwrap(), Vec::<String>::new());
+    assert!(!draft.has_changes());
+}
+
+#[test]
 fn wrong_names_are_refused() {
     let ids = &mut CountingIds::default();
     let mut draft = draft(TWO);

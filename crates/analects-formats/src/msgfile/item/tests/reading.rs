@@ -69,6 +69,15 @@ fn items_go_to_json_and_come_back() {
 }
 
 #[test]
+fn the_two_streams_are_enough_to_say_what_was_printed() {
+    let dict = json!({"lang": "sh", "stdout_content": "1\n", "stderr_content": "no\n"});
+    let printed = CodeOutput::from_dict(dict).unwrap();
+    assert_eq!((&*printed.content(), printed.pieces().len()), (&b"1\nno\n"[..], 2));
+    let error = Output::from_dict(json!({"status": "success"})).unwrap_err().to_string();
+    assert!(error.contains("missing field `content`"), "{error}");
+}
+
+#[test]
 fn json_that_is_no_item_is_refused_in_words() {
     for (dict, expected) in [
         (json!({}), "missing field `content`"),

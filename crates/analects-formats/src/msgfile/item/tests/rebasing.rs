@@ -126,6 +126,17 @@ fn a_name_that_was_chosen_after_a_number_follows_it() {
 }
 
 #[test]
+fn a_reply_keeps_its_author_whoever_the_default_agent_is() {
+    let mut draft = draft(ONE);
+    draft.add_output("1", &reply("Ours")).unwrap();
+    assert_eq!(draft.document().cell("2").unwrap().type_word(), "coder");
+    let theirs = with(&format!("{ONE}\n# %%% [^2]\n\n[^2]: [quick]\n\nTheirs\n"));
+    assert_eq!(theirs.default_agent().unwrap().name, "quick");
+    let (rebased, _) = draft.rebase(theirs).unwrap();
+    assert_eq!(rebased.document().cell("3").unwrap().type_word(), "coder");
+}
+
+#[test]
 fn the_ready_cell_may_be_filled_by_either_side() {
     let mut draft = draft(&format!("{ONE}\n# %%\n"));
     draft.add_message(&text("Ours"), &mut CountingIds::default()).unwrap();
@@ -307,14 +318,7 @@ fn without(document: &Document, names: &[&str]) -> Vec<String> {
 
 /// The names of the cells that a draft has added.
 fn added(draft: &Draft) -> Vec<&str> {
-    draft
-        .changes()
-        .iter()
-        .filter_map(|change| match change {
-            Change::AddCell(added) => Some(added.cell.id.as_str()),
-            _ => None,
-        })
-        .collect()
+    draft.changes().iter().flat_map(|change| &change.cells).map(String::as_str).collect()
 }
 
 /// A cell without its name and without what a later change of the draft gives it.
@@ -326,8 +330,8 @@ fn own_reading(draft: &Draft, name: &str) -> String {
 
 fn check_draft(draft: &Draft) {
     let names = added(draft);
-    let fills =
-        draft.changes().iter().filter(|change| matches!(change, Change::Fill { .. })).count();
+    let is_fill = |change: &&Change| matches!(change.operation, Operation::Fill { .. });
+    let fills = draft.changes().iter().filter(is_fill).count();
     let (before, after) = (without(draft.base(), &[]), without(draft.document(), &names));
     if fills == 0 {
         assert_eq!(after, before);

@@ -2,7 +2,7 @@
 
 /// Why `output_file` cannot name that path, if it cannot. Links are not looked at here: who opens
 /// the file must do that.
-pub(in crate::msgfile) fn why_not_a_path(path: &str) -> Option<&'static str> {
+pub(super) fn why_not_a_path(path: &str) -> Option<&'static str> {
     let mut parts = path.split(['/', '\\']);
     if path.is_empty() {
         return Some("it is empty");

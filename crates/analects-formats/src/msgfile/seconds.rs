@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::ItemError;
+use super::item::{ItemError, ItemErrorKind};
 
 /// Reads `30s` or `0.5s`; `None` for anything else.
-pub(in crate::msgfile) fn parse(text: &str) -> Option<Duration> {
+pub(super) fn parse(text: &str) -> Option<Duration> {
     let number = text.strip_suffix('s')?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -29,7 +29,9 @@ pub(super) fn format(duration: Duration) -> String {
 
 /// A number of seconds that somebody gave; `what` names it in the error.
 pub(super) fn from_number(seconds: f64, what: &str) -> Result<Duration, ItemError> {
-    let wrong = |why: &str| ItemError::invalid(format!("{what} must be {why}, not {seconds}"));
+    let wrong = |why: &str| {
+        ItemError::new(ItemErrorKind::Invalid, format!("{what} must be {why}, not {seconds}"))
+    };
     if seconds < 0.0 || seconds.is_nan() {
         return Err(wrong("a number of seconds that is not negative"));
     }

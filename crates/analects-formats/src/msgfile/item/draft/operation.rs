@@ -1,0 +1,146 @@
+//! What a draft can be asked for, and how cells get into it: under a name that is free, in the place where the
+//! command's verbs would put them.
+
+use analects_core::Agent;
+
+use super::Draft;
+use crate::msgfile::insert::put_below;
+use crate::msgfile::item::check::{self, shown};
+use crate::msgfile::item::{Call, ItemError, ItemErrorKind, Output, Prompt};
+use crate::msgfile::{Cell, Document, NewCell, append};
+
+/// An unsaved change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// What was asked for.
+    pub operation: Operation,
+    /// The names of the cells that this added.
+    pub cells: Vec<String>,
+}
+
+/// What a draft can be asked for. It says nothing of places and of numbers, so that it can be made on any
+/// version of the file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operation {
+    /// Adds an agent to the frontmatter.
+    AddAgent(Agent),
+    /// Adds a cell that defines an agent.
+    AddAgentCell(Agent),
+    /// Sets the frontmatter's `default_agent`.
+    SetDefaultAgent(String),
+    /// Adds a message, with its outputs and function calls.
+    AddMessage {
+        /// The message.
+        message: Prompt,
+        /// A nonce for each function call; it counts where the call has no name.
+        nonces: Vec<String>,
+    },
+    /// Adds a function call, with its results.
+    AddCall {
+        /// The name of the message or of the reply that it belongs to.
+        message: String,
+        /// The call.
+        call: Call,
+        /// What follows the message's name in the call's, if that has none of its own.
+        nonce: String,
+    },
+    /// Adds outputs; those of code are one run.
+    AddOutputs {
+        /// The name of the message or of the function call.
+        to: String,
+        /// The outputs.
+        outputs: Vec<Output>,
+    },
+    /// Adds the cells that define a tool.
+    DefineTool {
+        /// The tool's name.
+        name: String,
+        /// Its cells.
+        definition: Vec<Prompt>,
+    },
+    /// Puts an output into the place that was kept for it.
+    Fill {
+        /// The cell's name.
+        name: String,
+        /// The output.
+        output: Output,
+    },
+}
+
+impl Operation {
+    /// The name of the cell that it is about.
+    pub(super) fn target_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Operation::AddCall { message, .. } => Some(message),
+            Operation::AddOutputs { to, .. } => Some(to),
+            Operation::Fill { name, .. } => Some(name),
+            Operation::AddAgent(_)
+            | Operation::AddAgentCell(_)
+            | Operation::SetDefaultAgent(_)
+            | Operation::AddMessage { .. }
+            | Operation::DefineTool { .. } => None,
+        }
+    }
+}
+
+impl Draft {
+    /// Makes an operation; gives the names of the cells that it adds. What is decided here for the first time,
+    /// such as who replies, is part of the operation from then on.
+    pub(super) fn make(&mut self, operation: &mut Operation) -> Result<Vec<String>, ItemError> {
+        match operation {
+            Operation::AddAgent(agent) => self.make_agent(agent),
+            Operation::AddAgentCell(agent) => self.make_agent_cell(agent),
+            Operation::SetDefaultAgent(name) => self.make_default_agent(name),
+            Operation::AddMessage { message, nonces } => self.make_message(message, nonces),
+            Operation::AddCall { message, call, nonce } => self.make_call(message, call, nonce),
+            Operation::AddOutputs { to, outputs } => self.make_outputs(to, outputs),
+            Operation::DefineTool { name, definition } => self.make_tool(name, definition),
+            Operation::Fill { name, output } => self.make_filling(name, output),
+        }
+    }
+
+    /// Adds a cell at the end of the file.
+    pub(super) fn append(&mut self, cell: &NewCell) -> Result<String, ItemError> {
+        check_new_name(self.document(), &cell.id)?;
+        self.apply(&append(self.document(), cell));
+        Ok(cell.id.clone())
+    }
+
+    /// Adds a cell behind another and what belongs to it.
+    pub(super) fn append_below(
+        &mut self,
+        other: &str,
+        cell: &NewCell,
+    ) -> Result<String, ItemError> {
+        let document = self.document();
+        check_new_name(document, &cell.id)?;
+        let splice = put_below(document, the_cell(document, other)?, cell)?;
+        self.apply(&splice);
+        Ok(cell.id.clone())
+    }
+}
+
+/// The one cell of that name. If several have the id, nobody can say which is meant.
+pub(super) fn the_cell<'d>(document: &'d Document, name: &str) -> Result<Cell<'d>, ItemError> {
+    if document.cells().filter(|cell| cell.id() == Some(name)).count() > 1 {
+        let text = format!("there are several cells {}", shown(name));
+        let error = ItemError::new(ItemErrorKind::UnknownCell, text);
+        return Err(error.hinting("give each of them an id of its own"));
+    }
+    document.cell(name).ok_or_else(|| unknown_cell(name))
+}
+
+pub(super) fn unknown_cell(name: &str) -> ItemError {
+    let text = format!("there is no cell {}", shown(name));
+    ItemError::new(ItemErrorKind::UnknownCell, text)
+}
+
+/// Checks that a new cell can have that name.
+fn check_new_name(document: &Document, name: &str) -> Result<(), ItemError> {
+    check::name(name)?;
+    if document.is_taken(name) {
+        let text = format!("there is already a cell of the name {}", shown(name));
+        return Err(ItemError::new(ItemErrorKind::Duplicate, text).hinting("choose another name"));
+    }
+    Ok(())
+}
