@@ -145,7 +145,9 @@ fn a_rewind_marks_the_empty_cell_and_the_next_message_takes_it() {
     let ids = &mut CountingIds::default();
     let placed = put_answer(&after, &[0], &answer, AnswerDetail::Usual, ids);
     let answered = after.with_source(placed.splice.apply(after.source()));
-    assert!(text(&answered).contains("# %%% [^10]\n\n[^10]: [b] parent=1\n\nRain.\n\n# %%\n"));
+    let file = text(&answered);
+    assert!(file.contains("# %%% [^10]\n\n[^10]: [b] "), "{file}");
+    assert!(file.ends_with("parent=1\n\nRain.\n\n# %%\n"), "{file}");
     assert_eq!(view(&answered).len(), 2);
 }
 
