@@ -1,7 +1,7 @@
 //! The verbs on a conversation, written once for every place that keeps one: pure functions from messages
 //! to a short list of changes. A place applies them: a session as appended records, a file as splices.
 //!
-//! A verb takes the messages of a conversation with their revisions applied ([`revised`]), and in the order of the
+//! A verb takes the messages of a conversation with their revisions applied ([`revised_in_full`]), in the order of the
 //! record. It changes nothing itself.
 //!
 //! ```
@@ -27,11 +27,11 @@ use crate::{Body, History, Message, MessageId, Revision, Tree};
 
 pub use choose::{Choice, choose};
 pub use compact::{compact, undo_compaction};
-pub use edit::{edit, edited_content};
+pub use edit::{edit, edited_content, text_of};
 pub use fork::fork;
 pub use hide::{drop, restore};
 pub use rewind::{rewind, step_end};
-pub use view::{revised, with_history};
+pub use view::{revised, revised_in_full, with_history};
 
 /// One change of a conversation.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,6 +186,9 @@ pub enum NotEditable {
     /// It holds the results of several calls, and a text is one.
     #[error("it holds the results of several tool calls")]
     SeveralResults,
+    /// It is the result of a call that is not there.
+    #[error("it is the result of a tool call that is not there")]
+    OrphanResult,
     /// It is what code printed.
     #[error("it is what code printed")]
     CodeOutput,

@@ -7,16 +7,29 @@ use crate::{AttachmentKind, Block, Body, Content, Message, Tree};
 /// The message says `text` from now on, and what followed it still follows. Of an answer, its first text changes; its
 /// thoughts and calls stay. Of a call, the result changes.
 pub fn edit(messages: &[Message], target: &Target, text: &str) -> Result<Vec<Change>, VerbError> {
-    let tree = Tree::of(messages);
-    let mut at = position(&tree, &target.message)?;
-    if let Some(call) = &target.call {
-        let families = Families::of(messages);
-        let results = families.results(at, call);
-        at = *results.last().ok_or_else(|| not_editable(target, NotEditable::Call))?;
+    let at = text_of(messages, target)?;
+    if target.call.is_none() && has_orphan_result(messages, at) {
+        return Err(not_editable(target, NotEditable::OrphanResult));
     }
     let content = edited_content(&messages[at], target.call.as_deref(), text);
     content.map_err(|reason| not_editable(target, reason))?;
     Ok(vec![Change::revise(target.clone(), text)])
+}
+
+/// The position of the message that holds the text of a target: of a call, its result.
+pub fn text_of(messages: &[Message], target: &Target) -> Result<usize, VerbError> {
+    let tree = Tree::of(messages);
+    let at = position(&tree, &target.message)?;
+    let Some(call) = &target.call else { return Ok(at) };
+    let families = Families::of(messages);
+    let result = families.results(at, call).last();
+    result.copied().ok_or_else(|| not_editable(target, NotEditable::Call))
+}
+
+/// Whether a message brings the result of a call that nobody made.
+fn has_orphan_result(messages: &[Message], at: usize) -> bool {
+    let families = Families::of(messages);
+    families.said[at].results.iter().any(|call| families.caller(at, call).is_none())
 }
 
 fn not_editable(target: &Target, reason: NotEditable) -> VerbError {

@@ -21,7 +21,7 @@ pub fn drop(messages: &[Message], target: &Target) -> Result<Vec<Change>, VerbEr
         }
         return Ok(undo(messages, &tree, boundary, summary));
     }
-    if is_hidden(messages, &tree, at) || is_call_hidden(messages, &families, at, target) {
+    if is_hidden(messages, &tree, at) || is_call_hidden(messages, at, target) {
         return Err(VerbError::AlreadyHidden(target.message.clone()));
     }
     Ok(hiding(messages, &families, at, target))
@@ -129,10 +129,10 @@ fn is_hidden(messages: &[Message], tree: &Tree<'_>, at: usize) -> bool {
     is_hidden_itself(&messages[at]) || tree.is_hidden(at)
 }
 
-/// Whether a call is hidden already: its message does not make it any more.
-fn is_call_hidden(messages: &[Message], families: &Families, at: usize, target: &Target) -> bool {
+/// Whether a call is hidden already.
+fn is_call_hidden(messages: &[Message], at: usize, target: &Target) -> bool {
     let Some(call) = &target.call else { return false };
-    !families.said[at].calls.contains(call) && last_revision(messages, at, call).is_some()
+    last_revision(messages, at, call) == Some(History::Exclude)
 }
 
 /// What the last revision of a call says of it.

@@ -18,10 +18,20 @@ use crate::{Assistant, Block, Body, Content, History, Message, Revision, User};
 /// let messages = vec![Message::user("1", "Hello"), Message::new("2", Body::Revision(revision))];
 /// assert_eq!(revised(messages)[0].text(), "Good morning");
 /// ```
-pub fn revised(mut messages: Vec<Message>) -> Vec<Message> {
+pub fn revised(messages: Vec<Message>) -> Vec<Message> {
     if !messages.iter().any(|message| matches!(message.body, Body::Revision(_))) {
         return messages;
     }
+    let (messages, hidden_calls) = revise_all(messages);
+    without_calls(messages, &hidden_calls)
+}
+
+/// The same for those who change a conversation: calls that are hidden, and their results, stay in their messages.
+pub fn revised_in_full(messages: Vec<Message>) -> Vec<Message> {
+    revise_all(messages).0
+}
+
+fn revise_all(mut messages: Vec<Message>) -> (Vec<Message>, HiddenCalls) {
     let mut hidden_calls = HashSet::new();
     let mut latest = HashMap::new();
     for at in 0..messages.len() {
@@ -33,7 +43,7 @@ pub fn revised(mut messages: Vec<Message>) -> Vec<Message> {
         }
         latest.insert(messages[at].id.clone(), at);
     }
-    without_calls(messages, &hidden_calls)
+    (messages, hidden_calls)
 }
 
 /// The calls that are hidden, by the place of their message.

@@ -95,13 +95,10 @@ fn history_edits(
 /// The document whose next message follows this cell, or nobody.
 fn with_mark(document: &Document, parent: &str) -> Result<Document, ItemError> {
     if let Some(ready) = document.ready_cell() {
-        let follows_last = last_before(document, ready).is_some_and(|last| last == parent);
-        let edit = if follows_last {
-            CellEdit::remove(ready.at, MetaKey::Parent)
-        } else {
-            CellEdit::set(ready.at, MetaKey::Parent, parent)
-        };
-        return edit_cells(document, &[edit]);
+        if last_before(document, ready).is_some_and(|last| last == parent) {
+            return Ok(without_mark(document, ready));
+        }
+        return edit_cells(document, &[CellEdit::set(ready.at, MetaKey::Parent, parent)]);
     }
     let mark = NewCell::message(document.next_id(), "").with("parent", parent);
     let splice = append(document, &mark);
@@ -111,6 +108,14 @@ fn with_mark(document: &Document, parent: &str) -> Result<Document, ItemError> {
     } else {
         Err(would_change_others())
     }
+}
+
+/// The document whose next message follows the last one.
+fn without_mark(document: &Document, ready: Cell<'_>) -> Document {
+    let hashes = "#".repeat(ready.level());
+    let bytes = format!("{hashes} %%{}", document.line_end()).into_bytes();
+    let splice = Splice { at: ready.span(), bytes };
+    document.with_source_within_section(splice.apply(document.source()))
 }
 
 /// The name of the message that an empty cell at the end follows if it says nothing else.

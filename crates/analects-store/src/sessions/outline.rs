@@ -2,10 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use analects_core::verbs::revised;
-use analects_core::{
-    Block, Body, Content, Message, MessageId, Raw, Said, StateChange, Text, ToolUse,
-};
+use analects_core::verbs::revised_in_full;
+use analects_core::{Block, Body, Content, Message, MessageId, Raw, StateChange, Text, ToolUse};
 use analects_formats::transcript::read_line;
 
 use super::{ChainName, TranscriptStore};
@@ -39,19 +37,13 @@ impl Outline {
             }
             ControlFlow::Continue(())
         })?;
-        outline.messages = revised(std::mem::take(&mut outline.messages));
+        outline.messages = revised_in_full(std::mem::take(&mut outline.messages));
         Ok(outline)
     }
 
     fn push(&mut self, message: Message, place: (u64, usize)) {
         self.messages.push(Message { agent_id: None, ..message });
         self.places.push(place);
-    }
-
-    /// The last message with the result of a call.
-    pub fn result_of(&self, call: &str) -> Option<MessageId> {
-        let has_result = |message: &&Message| Said::of(message).results.iter().any(|it| it == call);
-        self.messages.iter().rfind(has_result).map(|message| message.id.clone())
     }
 }
 

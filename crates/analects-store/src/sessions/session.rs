@@ -187,10 +187,8 @@ impl<'s> Session<'s> {
 
     /// The record that changes the text of a message, or of the result of a call.
     fn revise(&self, of: &Target, text: &str, outline: &Outline) -> Result<Message, StoreError> {
-        let target = match &of.call {
-            Some(call) => outline.result_of(call).unwrap_or_else(|| of.message.clone()),
-            None => of.message.clone(),
-        };
+        let at = verbs::text_of(&outline.messages, of).map_err(|error| self.verb_error(error))?;
+        let target = outline.messages[at].id.clone();
         let message = self.message(&target)?;
         let content =
             verbs::edited_content(&message, of.call.as_deref(), text).map_err(|reason| {
@@ -221,7 +219,7 @@ impl<'s> Session<'s> {
             ControlFlow::Continue(())
         })?;
         let is_message = |message: &Message| !matches!(message.body, Body::Revision(_));
-        let found = verbs::revised(found).into_iter().rfind(is_message);
+        let found = verbs::revised_in_full(found).into_iter().rfind(is_message);
         found.ok_or_else(|| self.missing(id))
     }
 

@@ -14,6 +14,7 @@ mod new_sessions;
 mod other_programs;
 mod sessions;
 mod turns;
+mod verbs;
 
 use std::fs;
 

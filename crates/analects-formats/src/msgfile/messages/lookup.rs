@@ -18,8 +18,9 @@ pub struct CellMessages {
     pub messages: Vec<Message>,
     /// For each message, the place of the cell by which others name it, from 0.
     pub heads: Vec<usize>,
-    /// For each message, the place of its last cell.
+    /// For each message, the place of its last cell, and of the first one that holds text.
     last_cells: Vec<usize>,
+    text_cells: Vec<Option<usize>>,
     /// For each cell, what it is among the messages.
     targets: Vec<Option<Target>>,
     /// For each cell, the message that it is a cell of.
@@ -39,6 +40,7 @@ impl CellMessages {
             messages: Vec::new(),
             heads: Vec::with_capacity(reader.messages.len()),
             last_cells: Vec::with_capacity(reader.messages.len()),
+            text_cells: Vec::with_capacity(reader.messages.len()),
             targets: vec![None; document.cells().len()],
             owners: vec![None; document.cells().len()],
             by_id: HashMap::with_capacity(reader.messages.len()),
@@ -48,13 +50,20 @@ impl CellMessages {
             let cells = draft.parts.iter().chain([&draft.cell]);
             for cell in cells.clone() {
                 // The boundary of a summary has no cell of its own.
-                if read.owners[cell.at].is_none() {
-                    read.owners[cell.at] = Some(at);
+                if read.owners[cell.at].is_some() {
+                    continue;
+                }
+                read.owners[cell.at] = Some(at);
+                // A record that says nothing is nobody's target.
+                if !matches!(draft.message.body, Body::State(_)) {
                     read.targets[cell.at] = Some(Target::message(draft.message.id.clone()));
                 }
             }
             read.heads.push(draft.cell.at);
-            read.last_cells.push(cells.map(|cell| cell.at).max().unwrap_or(draft.cell.at));
+            let last = cells.clone().map(|cell| cell.at).max();
+            let text = cells.filter(|cell| holds_text(cell.role())).map(|cell| cell.at).min();
+            read.last_cells.push(last.unwrap_or(draft.cell.at));
+            read.text_cells.push(text);
             read.by_id.insert(draft.message.id.clone(), at);
         }
         read.find_calls(document, &reader);
@@ -127,7 +136,7 @@ impl CellMessages {
                 let call = self.calls.get(target).copied();
                 self.cells_of(target).filter(|at| Some(*at) != call).last()
             }
-            None => self.head(&target.message),
+            None => self.by_id.get(&target.message).and_then(|at| self.text_cells[*at]),
         }
     }
 
@@ -139,6 +148,31 @@ impl CellMessages {
             of_messages[message].filter(|_| says_something(cell))
         };
         document.cells().map(of_cell).collect()
+    }
+}
+
+/// Whether the cells of a role hold text that a person could change.
+fn holds_text(role: CellRole) -> bool {
+    match role {
+        CellRole::User
+        | CellRole::Code
+        | CellRole::Reply
+        | CellRole::ToolResult
+        | CellRole::System
+        | CellRole::Summary
+        | CellRole::Attachment
+        | CellRole::Notification => true,
+        CellRole::Raw
+        | CellRole::UserBlock
+        | CellRole::AgentDefinition
+        | CellRole::Thinking
+        | CellRole::ToolCall
+        | CellRole::CodeOutput
+        | CellRole::CompactBoundary
+        | CellRole::Progress
+        | CellRole::Tombstone
+        | CellRole::Block
+        | CellRole::Details => false,
     }
 }
 

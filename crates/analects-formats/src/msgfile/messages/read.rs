@@ -233,10 +233,24 @@ impl<'a> Reader<'a> {
         (name == whole && owner + 1 == self.messages.len()).then_some(owner)
     }
 
-    /// Whether a cell is hidden while its message is not: then it is a message of its own.
+    /// Whether a cell is hidden while its message is not: then it is a message of its own. Of results in one message,
+    /// each is seen as its call is.
     fn is_apart(&self, read: &Read<'_>, owner: usize) -> bool {
+        let of_message = self.messages[owner].message.history;
+        if read.role() == CellRole::ToolResult {
+            return self.history_of_result(read) != of_message;
+        }
         let own = read.cell.history().unwrap_or_default();
-        own != History::Include && own != self.messages[owner].message.history
+        own != History::Include && own != of_message
+    }
+
+    /// How much of a result is seen. Its call governs that: a result is not seen without it.
+    fn history_of_result(&self, read: &Read<'_>) -> History {
+        let of_call = self.history_of_call(&read.name);
+        if of_call == History::Exclude {
+            return of_call;
+        }
+        read.cell.history().unwrap_or(of_call)
     }
 
     fn part(&mut self, read: &Read<'a>, owner: usize) {
@@ -280,11 +294,7 @@ impl<'a> Reader<'a> {
             message.author = read.get(MetaKey::Author).map(str::to_string);
         }
         if read.role() == CellRole::ToolResult {
-            // A call's history governs its results: they are not seen without it.
-            let of_call = self.history_of_call(&read.name);
-            if of_call == History::Exclude || read.get(MetaKey::History).is_none() {
-                message.history = of_call;
-            }
+            message.history = self.history_of_result(read);
         }
         let mut draft = Draft {
             message,

@@ -157,7 +157,7 @@ fn a_rewind_is_undone_by_a_rewind_to_the_last_cell() {
     let after = rewound(&document, Some("1")).unwrap();
     let back = rewound(&after, Some("9")).unwrap();
     assert_eq!(view(&back), view(&document));
-    assert!(text(&back).ends_with("\n# %% [^10]\n\n[^10]: [markdown]\n"));
+    assert!(text(&back).ends_with("[markdown]\n\nand now?\n\n# %%\n"), "{}", text(&back));
     let error = rewound(&document, Some("9")).unwrap_err();
     assert!(matches!(error, VerbError::NothingAfter(_)), "{error}");
     let elsewhere = rewound(&after, Some("c")).unwrap();
