@@ -31,7 +31,7 @@ pub use edit::{edit, edited_content, text_of};
 pub use fork::fork;
 pub use hide::{drop, restore};
 pub use rewind::{rewind, step_end};
-pub use view::{revised, revised_in_full, with_history};
+pub use view::{hidden_calls, revised, revised_in_full, with_history};
 
 /// One change of a conversation.
 #[derive(Debug, Clone, PartialEq)]

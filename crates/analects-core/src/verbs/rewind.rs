@@ -3,7 +3,7 @@
 use super::compact::{came_with, compaction_of};
 use super::families::Families;
 use super::{Change, VerbError, position};
-use crate::{History, LinkKind, Message, MessageId, Tree};
+use crate::{LinkKind, Message, MessageId, Tree};
 
 /// The next message follows `to`, and what came after it stays as a branch. `None` goes back before the first
 /// message. What completes a message is gone back to with it ([`step_end`]).
@@ -60,21 +60,11 @@ pub fn step_end(messages: &[Message], at: usize) -> usize {
     }
     let families = Families::of(messages);
     let mut end = at;
-    let mut walked = at;
     loop {
-        let children = tree.children(walked).iter().rev();
-        if let Some(next) = children.clone().find(|child| families.completes(**child, at)) {
-            walked = *next;
-            end = *next;
-        } else if let Some(next) = children.clone().find(|child| is_hidden(messages, **child)) {
-            // In a file, a call that is hidden stands between the others and their results.
-            walked = *next;
-        } else {
-            return end;
+        let mut children = tree.children(end).iter();
+        match children.rfind(|child| families.completes(**child, at)) {
+            Some(next) => end = *next,
+            None => return end,
         }
     }
-}
-
-fn is_hidden(messages: &[Message], at: usize) -> bool {
-    messages[at].history == History::Exclude
 }

@@ -46,6 +46,22 @@ fn revise_all(mut messages: Vec<Message>) -> (Vec<Message>, HiddenCalls) {
     (messages, hidden_calls)
 }
 
+/// The calls that revisions hide.
+pub fn hidden_calls(messages: &[Message]) -> HashSet<Target> {
+    let mut hidden = HashSet::new();
+    for message in messages {
+        let Body::Revision(revision) = &message.body else { continue };
+        let (Some(call), Some(history)) = (&revision.call, revision.history) else { continue };
+        let target = Target::call(revision.target.clone(), call);
+        if history == History::Exclude {
+            hidden.insert(target);
+        } else {
+            hidden.remove(&target);
+        }
+    }
+    hidden
+}
+
 /// The calls that are hidden, by the place of their message.
 type HiddenCalls = HashSet<(usize, String)>;
 

@@ -97,8 +97,7 @@ pub fn edit_cells(document: &Document, edits: &[CellEdit]) -> Result<Document, I
     for group in edits.chunk_by(|one, other| one.cell == other.cell) {
         let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
         let cell = document.cell_at(group[0].cell).ok_or_else(missing)?;
-        let group: Vec<&CellEdit> =
-            group.iter().copied().filter(|edit| edit.is_needed(cell)).collect();
+        let group = last_of_each(group, cell);
         if group.is_empty() {
             continue;
         }
@@ -113,6 +112,23 @@ pub fn edit_cells(document: &Document, edits: &[CellEdit]) -> Result<Document, I
         }
     }
     checked(document, &edits, Splice::apply_all(&splices, document.source()))
+}
+
+/// The edits of a cell that are needed: of several of one attribute, the last.
+fn last_of_each<'e>(group: &[&'e CellEdit], cell: Cell<'_>) -> Vec<&'e CellEdit> {
+    let key = |edit: &CellEdit| match &edit.edit {
+        Edit::Attribute(key, _) => Some(*key),
+        Edit::Text(_) | Edit::Id => None,
+    };
+    let mut last: Vec<&CellEdit> = Vec::with_capacity(group.len());
+    for edit in group {
+        if key(edit).is_some() {
+            last.retain(|other| key(other) != key(edit));
+        }
+        last.push(edit);
+    }
+    last.retain(|edit| edit.is_needed(cell));
+    last
 }
 
 /// A changed document, if all cells say what they said, or what they are to say.

@@ -83,6 +83,9 @@ fn history_edits(
     let speaks = |at: &usize| document.cell_at(*at).is_some_and(|cell| cell.history().is_some());
     if target.call.is_some() {
         cells.extend(results.filter(speaks));
+    } else if document.cell_at(cell).is_some_and(|cell| cell.role() == CellRole::ToolCall) {
+        // An answer of calls alone is hidden call by call.
+        cells = read.call_cells(&target.message);
     }
     let edit = |cell| match history {
         History::Exclude => CellEdit::set(cell, MetaKey::History, "none"),

@@ -1,7 +1,7 @@
 //! A verb gives the same view in a file and in the session that the file converts to.
 
 use analects_core::verbs::{self, Change, Target, VerbError, revised};
-use analects_core::{Body, CompactBoundary, CountingIds, History, SessionId, Summary, Tree, chain};
+use analects_core::{Body, CompactBoundary, CountingIds, SessionId, Summary, Tree, chain};
 use analects_formats::msgfile::{self, CellMessages, Document, apply, decode, encode_readable};
 use analects_testkit::conversations::history;
 use proptest::collection::vec;
@@ -31,23 +31,6 @@ impl Twins {
         Session::open(&self.store, name()).unwrap()
     }
 
-    /// The target in the session of what a cell is in the file. There, a hidden call is a message of its own.
-    fn in_session(&self, file: &CellMessages, at: usize) -> Option<Target> {
-        let target = file.target(at)?;
-        let Some(call) = &target.call else { return Some(target.clone()) };
-        if self.session().message(&target.message).is_ok() {
-            return Some(target.clone());
-        }
-        let cell = self.document.cells().nth(at)?;
-        let (answer, _) = cell.id()?.split_once('.')?;
-        let start = format!("{answer}.");
-        let first = self.document.cell(answer).or_else(|| {
-            self.document.cells().find(|cell| cell.id().is_some_and(|id| id.starts_with(&start)))
-        });
-        let caller = file.target(first?.ordinal() - 1)?.message.clone();
-        Some(Target::call(caller, call))
-    }
-
     /// Does the same in both places. What one refuses the other refuses, too.
     fn apply(
         &mut self,
@@ -60,7 +43,6 @@ impl Twins {
             return;
         }
         let in_file = verb(&file.messages, target.as_ref());
-        let target = at.and_then(|at| self.in_session(&file, at));
         let mut ids = std::mem::take(&mut self.ids);
         let in_session = self.session().apply(
             |messages| verb(messages, target.as_ref()),
@@ -79,7 +61,7 @@ impl Twins {
         let cell = NewCell::message(self.document.next_id(), text);
         let splice = append(&self.document, &cell);
         self.document = self.document.with_source(splice.apply(self.document.source()));
-        let said = read(&self.document).messages.pop().unwrap();
+        let said = records(&self.document).pop().unwrap();
         assert_eq!(said.text(), text);
         let said = Message { parent_id: None, ..said };
         let mut ids = std::mem::take(&mut self.ids);
@@ -92,9 +74,7 @@ impl Twins {
         let file = read(&self.document);
         let tree = Tree::of(&file.messages);
         let leaf = tree.leaf(None);
-        let mut seen = leaf.map(|leaf| tree.effective(leaf).positions).unwrap_or_default();
-        // A hidden call is a message of its own in the file alone.
-        seen.retain(|at| file.messages[*at].history != History::Exclude);
+        let seen = leaf.map(|leaf| tree.effective(leaf).positions).unwrap_or_default();
         if seen.len() < 2 {
             return;
         }
@@ -116,7 +96,7 @@ impl Twins {
             return;
         };
         self.document = after;
-        let mut made = read(&self.document).messages;
+        let mut made = records(&self.document);
         let made = made.split_off(made.len() - 2);
         let made = made.into_iter().map(|it| Message { parent_id: None, ..it }).collect();
         self.session().compact(made, &mut ids, Timestamp::UNIX_EPOCH).unwrap();
@@ -124,7 +104,7 @@ impl Twins {
     }
 
     fn check(&self, what: &str) {
-        let file = read(&self.document).messages;
+        let file = revised(read(&self.document).messages);
         let session = self.session().load().unwrap();
         let (file, session) = (view(&chain(&file)), view(&session.chain()));
         let differs = file.iter().zip(&session).find(|(one, other)| one != other);
@@ -140,7 +120,7 @@ impl Twins {
     /// Compares copies up to a cell.
     fn check_fork(&self, at: usize) {
         let file = read(&self.document);
-        let Some(target) = self.in_session(&file, at) else { return };
+        let Some(target) = file.target(at) else { return };
         let Ok(copy) = msgfile::fork(&self.document, at) else { return };
         let copy = read(&decode(copy)).messages;
         let to = ChainName::new("p", "copy");
@@ -150,6 +130,7 @@ impl Twins {
             .fork(Some(&target.message), to.clone(), &mut ids, Timestamp::UNIX_EPOCH)
             .unwrap();
         let copied = fork.load().unwrap();
+        let copy = revised(copy);
         assert_eq!(view(&chain(&copy)), view(&copied.chain()), "fork at {at}");
         self.store.prune(&to).unwrap();
     }
@@ -161,6 +142,13 @@ fn name() -> ChainName {
 
 fn read(document: &Document) -> CellMessages {
     CellMessages::of(document, &SessionId::from("talk"))
+}
+
+/// The messages of a document without the revisions that its last records are.
+fn records(document: &Document) -> Vec<Message> {
+    let mut messages = read(document).messages;
+    messages.retain(|message| !matches!(message.body, Body::Revision(_)));
+    messages
 }
 
 /// What a model reads.
@@ -193,8 +181,14 @@ fn act(twins: &mut Twins, (verb, nth): (usize, usize), number: usize) {
     twins.check(&format!("step {number}: verb {verb} on {nth}"));
 }
 
+/// How many conversations are tried: more in `cargo xtask torture`.
+fn cases() -> u32 {
+    let named = std::env::var("ANALECTS_CASES").ok();
+    named.and_then(|count| count.parse().ok()).unwrap_or(400)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn a_verb_gives_the_same_view_in_a_file_and_in_a_session(

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use analects_core::verbs::Target;
+use analects_core::verbs::{Target, hidden_calls, revised_in_full};
 use analects_core::{Body, History, LinkKind, Message, MessageId, SessionId, Tree, Unseen, unseen};
 
 use super::draft::close;
@@ -14,7 +14,7 @@ use crate::msgfile::{Cell, CellKind, CellRole, Document, MetaKey};
 #[derive(Debug)]
 pub struct CellMessages {
     session: SessionId,
-    /// The messages, in the order of the file.
+    /// The messages, in the order of the file, with their revisions applied.
     pub messages: Vec<Message>,
     /// For each message, the place of the cell by which others name it, from 0.
     pub heads: Vec<usize>,
@@ -67,7 +67,12 @@ impl CellMessages {
             read.by_id.insert(draft.message.id.clone(), at);
         }
         read.find_calls(document, &reader);
-        read.messages = reader.finish(None).messages;
+        for hidden in &reader.hidden_calls {
+            read.heads.push(hidden.cell.at);
+            read.last_cells.push(hidden.cell.at);
+            read.text_cells.push(None);
+        }
+        read.messages = revised_in_full(reader.finish(None).messages);
         read
     }
 
@@ -129,6 +134,12 @@ impl CellMessages {
         cells.filter(|(_, it)| it.as_ref() == Some(target)).map(|(at, _)| at)
     }
 
+    /// The places of the cells of the calls that a message makes.
+    pub(crate) fn call_cells(&self, message: &MessageId) -> Vec<usize> {
+        let calls = self.calls.iter().filter(|(target, _)| target.message == *message);
+        calls.map(|(_, at)| *at).collect()
+    }
+
     /// The place of the cell whose text changes with a target: of a call, its result.
     pub(crate) fn text_cell(&self, target: &Target) -> Option<usize> {
         match target.call {
@@ -143,9 +154,15 @@ impl CellMessages {
     /// Why the model does not see each cell; `None` where it does, and for cells that say nothing.
     fn unseen(&self, document: &Document) -> Vec<Option<Unseen>> {
         let of_messages = unseen(&self.messages);
+        let hidden_calls = hidden_calls(&self.messages);
+        let is_call_hidden = |cell: Cell<'_>| {
+            self.target(cell.at).is_some_and(|target| hidden_calls.contains(target))
+        };
         let of_cell = |cell: Cell<'_>| {
             let message = self.owners[cell.at]?;
-            of_messages[message].filter(|_| says_something(cell))
+            let why = of_messages[message];
+            let why = why.or_else(|| is_call_hidden(cell).then_some(Unseen::Hidden));
+            why.filter(|_| says_something(cell))
         };
         document.cells().map(of_cell).collect()
     }

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use analects_core::{
     Assistant, Attachment, AttachmentKind, Block, Body, CompactBoundary, CompactTrigger, Content,
     History, Json, LineIndex, Message, MessageId, Notification, Other, Problem, Progress, Raw,
-    SessionId, Severity, StateChange, Summary, System, Text, Tombstone, User, UserSource,
+    Revision, SessionId, Severity, StateChange, Summary, System, Text, Tombstone, User, UserSource,
 };
 
 use super::blocks::{self, Calls};
@@ -66,10 +66,19 @@ pub(super) struct Reader<'a> {
     begun: HashMap<usize, usize>,
     /// The last message whose parts name a cell that is not there, and that name.
     without_whole: Option<(String, usize)>,
+    /// The calls that are hidden while their messages are not.
+    pub(super) hidden_calls: Vec<HiddenCall<'a>>,
     /// The models of answers that name none, by their agents.
     models: HashMap<String, String>,
     details: Details,
     problems: Vec<Problem>,
+}
+
+/// A call that is hidden while its message is not.
+pub(super) struct HiddenCall<'a> {
+    owner: usize,
+    call: String,
+    pub(super) cell: Cell<'a>,
 }
 
 /// Whom a message follows.
@@ -138,6 +147,7 @@ impl<'a> Reader<'a> {
             leading: document.leading_parts(),
             begun: HashMap::new(),
             without_whole: None,
+            hidden_calls: Vec::new(),
             models: document.implied_models(),
             details,
             problems,
@@ -233,24 +243,22 @@ impl<'a> Reader<'a> {
         (name == whole && owner + 1 == self.messages.len()).then_some(owner)
     }
 
-    /// Whether a cell is hidden while its message is not: then it is a message of its own. Of results in one message,
-    /// each is seen as its call is.
+    /// Whether a cell is hidden while its message is not: then it is a message of its own. A call stays in its message,
+    /// and a revision says that it is hidden.
     fn is_apart(&self, read: &Read<'_>, owner: usize) -> bool {
-        let of_message = self.messages[owner].message.history;
-        if read.role() == CellRole::ToolResult {
-            return self.history_of_result(read) != of_message;
-        }
         let own = read.cell.history().unwrap_or_default();
-        own != History::Include && own != of_message
+        read.role() != CellRole::ToolCall
+            && own != History::Include
+            && own != self.messages[owner].message.history
     }
 
-    /// How much of a result is seen. Its call governs that: a result is not seen without it.
+    /// How much of a result is seen. Its answer governs that: a result is not seen without it.
     fn history_of_result(&self, read: &Read<'_>) -> History {
-        let of_call = self.history_of_call(&read.name);
-        if of_call == History::Exclude {
-            return of_call;
+        let of_answer = self.history_of_call(&read.name);
+        if of_answer == History::Exclude {
+            return of_answer;
         }
-        read.cell.history().unwrap_or(of_call)
+        read.cell.history().unwrap_or(of_answer)
     }
 
     fn part(&mut self, read: &Read<'a>, owner: usize) {
@@ -258,11 +266,21 @@ impl<'a> Reader<'a> {
         let is_silent = read.text.is_empty() && self.messages[owner].shape != Some(Shape::Blocks);
         if !is_whole || !is_silent {
             let block = self.block(read);
+            self.note_hidden_call(read, owner, &block);
             self.messages[owner].blocks.push(block);
         }
         if !is_whole {
             self.messages[owner].parts.push(read.cell);
             self.owners.insert(read.name.clone(), owner);
+        }
+    }
+
+    /// Notes a call that is hidden while its message is not.
+    fn note_hidden_call(&mut self, read: &Read<'a>, owner: usize, block: &Block) {
+        let Block::ToolUse(call) = block else { return };
+        let is_hidden = read.cell.history() == Some(History::Exclude);
+        if is_hidden && self.messages[owner].message.history != History::Exclude {
+            self.hidden_calls.push(HiddenCall { owner, call: call.id.clone(), cell: read.cell });
         }
     }
 
@@ -295,6 +313,11 @@ impl<'a> Reader<'a> {
         }
         if read.role() == CellRole::ToolResult {
             message.history = self.history_of_result(read);
+        }
+        // An answer of calls alone is hidden if all of them are.
+        let is_call = head.role() == CellRole::ToolCall;
+        if is_call && message.history == History::Exclude {
+            message.history = History::Include;
         }
         let mut draft = Draft {
             message,
@@ -421,7 +444,12 @@ impl<'a> Reader<'a> {
             };
         }
         let through = read.cell.through().filter(|_| draft.open);
+        let first_call = draft.blocks.first().filter(|_| draft.cell.role() == CellRole::ToolCall);
+        let first_call = first_call.cloned();
         self.push(draft, follows.place());
+        if let Some(call) = first_call {
+            self.note_hidden_call(read, at, &call);
+        }
         if let Some(through) = through {
             self.boundary(read, at, through, is_first);
         }
@@ -548,6 +576,7 @@ impl<'a> Reader<'a> {
 
     /// The messages, each with what is known of it.
     pub(super) fn finish(self, known: Option<&dyn KnownMessages>) -> Decoded {
+        let revisions = self.revisions();
         let Reader { messages: drafts, lines, mut details, mut problems, .. } = self;
         let mut messages = Vec::with_capacity(drafts.len());
         for mut draft in drafts {
@@ -568,7 +597,28 @@ impl<'a> Reader<'a> {
             }
             messages.push(message);
         }
+        messages.extend(revisions);
         Decoded { messages, problems }
+    }
+
+    /// The records that hide calls, as sessions have them.
+    fn revisions(&self) -> Vec<Message> {
+        let mut revisions = Vec::new();
+        for hidden in &self.hidden_calls {
+            let message = &self.messages[hidden.owner].message;
+            let revision = Revision {
+                target: message.id.clone(),
+                call: Some(hidden.call.clone()),
+                content: None,
+                history: Some(History::Exclude),
+            };
+            let id = self.names.derived_id(&format!("{}#{}", message.id, hidden.call));
+            let mut record = Message::new(id, Body::Revision(revision));
+            record.session_id = message.session_id.clone();
+            record.agent_id.clone_from(&message.agent_id);
+            revisions.push(record);
+        }
+        revisions
     }
 }
 

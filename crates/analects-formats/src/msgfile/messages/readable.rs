@@ -1,8 +1,9 @@
 //! A conversation in, a message file for people out: cells with words, and a count of what is not in them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+use analects_core::verbs::Target;
 use analects_core::{
     Assistant, Block, Body, Content, History, Ids, LinkKind, Message, MessageId, Raw, RawMap, Text,
     ToolResult, ToolUse, Tree, User, verbs,
@@ -10,10 +11,10 @@ use analects_core::{
 use serde::Serialize;
 
 use super::blocks::is_opaque;
-use super::cells::CellWriter;
+use super::cells::{CellWriter, MessageCells};
 use super::describe::Style;
 use super::encode::push_cell;
-use crate::msgfile::NewCell;
+use crate::msgfile::{CellKind, MetaKey, NewCell};
 
 /// How much of a conversation a readable file leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -67,7 +68,8 @@ impl fmt::Display for LeftBehind {
 /// assert!(left_behind.is_empty());
 /// ```
 pub fn encode_readable(conversation: &[Message], ids: &mut dyn Ids) -> (Vec<u8>, LeftBehind) {
-    let conversation = &verbs::revised(conversation.to_vec());
+    let conversation = &verbs::revised_in_full(conversation.to_vec());
+    let hidden_calls = verbs::hidden_calls(conversation);
     let tree = Tree::of(conversation);
     let mut compactions = compactions(&tree);
     let mut file = ReadableFile {
@@ -76,6 +78,7 @@ pub fn encode_readable(conversation: &[Message], ids: &mut dyn Ids) -> (Vec<u8>,
         names: vec![None; conversation.len()],
         by_id: HashMap::new(),
         last: HashMap::new(),
+        hidden_calls,
     };
     let mut left_behind = LeftBehind::default();
     for (at, message) in conversation.iter().enumerate() {
@@ -143,6 +146,7 @@ struct ReadableFile<'a> {
     by_id: HashMap<MessageId, String>,
     /// The last message of each chain.
     last: HashMap<Option<String>, usize>,
+    hidden_calls: HashSet<Target>,
 }
 
 impl ReadableFile<'_> {
@@ -185,6 +189,7 @@ impl ReadableFile<'_> {
         if let Some(agent) = &message.agent_id {
             cells.change_head(|head| head.with("agent_id", agent.as_str()));
         }
+        self.hide_calls(&message, &mut cells);
         for cell in &cells.cells {
             push_cell(&mut self.text, cell);
         }
@@ -192,6 +197,29 @@ impl ReadableFile<'_> {
         self.last.insert(message.agent_id, at);
         self.by_id.insert(message.id, name.clone());
         self.names[at] = Some(name);
+    }
+
+    /// Marks the cells of calls that are hidden: one by one, or with an answer of calls alone.
+    fn hide_calls(&self, message: &Message, cells: &mut MessageCells) {
+        let Body::Assistant(Assistant { content: Content::Blocks(blocks), .. }) = &message.body
+        else {
+            return;
+        };
+        let is_tool = |cell: &NewCell| cell.kind == CellKind::Output && cell.type_word == "tool";
+        let is_all = message.history == History::Exclude && is_tool(&cells.cells[cells.head]);
+        let mut calls = blocks.iter().filter_map(|block| match block {
+            Block::ToolUse(call) => Some(&call.id),
+            _ => None,
+        });
+        for cell in cells.cells.iter_mut().filter(|cell| is_tool(cell)) {
+            let Some(call) = calls.next() else { return };
+            let target = Target::call(message.id.clone(), call);
+            let is_said = cell.attributes.iter().any(|(key, _)| key == MetaKey::History.as_str());
+            if (is_all || self.hidden_calls.contains(&target)) && !is_said {
+                let hidden = (MetaKey::History.as_str().to_string(), "none".to_string());
+                cell.attributes.push(hidden);
+            }
+        }
     }
 
     /// Names the messages that a message is about by their cells.

@@ -27,8 +27,8 @@ fn at(document: &Document, name: &str) -> usize {
 
 /// What the model reads, as JSON.
 fn view(document: &Document) -> Vec<String> {
-    let read = messages(document, &SessionId::default());
-    let chain = chain(&read.messages);
+    let read = verbs::revised(messages(document, &SessionId::default()).messages);
+    let chain = chain(&read);
     let content = |content: &Content| format!("{content:?}");
     chain.sendable().turns.iter().map(|turn| content(&turn.content)).collect()
 }
@@ -266,7 +266,7 @@ fn a_summary_is_gone_back_to_with_what_came_with_it() {
 fn check_marks(document: &Document, what: &str) {
     let marks = unseen_cells(document);
     let read = read(document);
-    let sent: Vec<String> = chain(&read.messages)
+    let sent: Vec<String> = chain(&verbs::revised(read.messages.clone()))
         .messages
         .iter()
         .filter(|message| message.why_not_sent().is_none())
@@ -318,7 +318,7 @@ fn what_is_marked_is_just_what_is_not_sent() {
 #[test]
 fn blocks_of_a_hidden_call_are_gone_and_nothing_else() {
     let hidden = drop_cell(&decode(FILE), "2.bbb");
-    let read = messages(&hidden, &SessionId::default()).messages;
+    let read = verbs::revised(messages(&hidden, &SessionId::default()).messages);
     let calls = read.iter().filter(|it| it.history == analects_core::History::Include);
     let is_call = |block: &&Block| matches!(block, Block::ToolUse(_));
     let count: usize = calls
