@@ -181,15 +181,7 @@ fn act(twins: &mut Twins, (verb, nth): (usize, usize), number: usize) {
     twins.check(&format!("step {number}: verb {verb} on {nth}"));
 }
 
-/// How many conversations are tried: more in `cargo xtask torture`.
-fn cases() -> u32 {
-    let named = std::env::var("ANALECTS_CASES").ok();
-    named.and_then(|count| count.parse().ok()).unwrap_or(400)
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases()))]
-
     #[test]
     fn a_verb_gives_the_same_view_in_a_file_and_in_a_session(
         conversation in history(),
