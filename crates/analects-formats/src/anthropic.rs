@@ -6,7 +6,7 @@
 use analects_core::{Assistant, Block, Body, Content, Json, Message, Raw, RawMap, System, User};
 
 use crate::chatmd::session_json::Fields;
-use crate::frame::{Format, Head, ReadOptions, Reader, Sure, WriteOptions, Writer};
+use crate::frame::{Format, Head, ReadOptions, Reader, RevisedWriter, Sure, WriteOptions, Writer};
 use crate::requests::{RequestReader, RequestWriter, Wire, implied_stop, skim};
 
 /// The Messages API.
@@ -48,7 +48,7 @@ impl Format for Anthropic {
     }
 
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
-        Some(Box::new(RequestWriter::<Messages>::new(&options.name)))
+        Some(RevisedWriter::around(RequestWriter::<Messages>::new(&options.name)))
     }
 }
 

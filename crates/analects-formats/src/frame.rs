@@ -27,6 +27,7 @@ mod texts;
 use std::fmt;
 use std::rc::Rc;
 
+use analects_core::verbs::revised;
 use analects_core::{Message, Problem, SessionId};
 use jiff::tz::TimeZone;
 use uuid::Uuid;
@@ -112,6 +113,32 @@ pub trait Writer {
 
     /// There are no more.
     fn finish(self: Box<Self>, out: &mut Written);
+}
+
+/// A writer of a format that has no place for revisions: each message is written as its last revision says it. A revision
+/// may come long after its target, so all messages are held until the end.
+pub(crate) struct RevisedWriter {
+    writer: Box<dyn Writer>,
+    messages: Vec<Message>,
+}
+
+impl RevisedWriter {
+    pub(crate) fn around(writer: impl Writer + 'static) -> Box<dyn Writer> {
+        Box::new(RevisedWriter { writer: Box::new(writer), messages: Vec::new() })
+    }
+}
+
+impl Writer for RevisedWriter {
+    fn push(&mut self, message: &Message, _: &mut Written) {
+        self.messages.push(message.clone());
+    }
+
+    fn finish(mut self: Box<Self>, out: &mut Written) {
+        for message in revised(self.messages) {
+            self.writer.push(&message, out);
+        }
+        self.writer.finish(out);
+    }
 }
 
 /// What was written since somebody looked last.

@@ -24,7 +24,7 @@ mod encode;
 use analects_core::{Message, RawMap};
 
 use crate::chatmd::session_json::Fields;
-use crate::frame::{Format, Head, ReadOptions, Reader, Sure, WriteOptions, Writer};
+use crate::frame::{Format, Head, ReadOptions, Reader, RevisedWriter, Sure, WriteOptions, Writer};
 use crate::requests::{RequestReader, RequestWriter, Wire, skim};
 
 /// Who can say something, of whom the last ones are known to this API only.
@@ -66,7 +66,7 @@ impl Format for OpenAi {
     }
 
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
-        Some(Box::new(RequestWriter::<Messages>::new(&options.name)))
+        Some(RevisedWriter::around(RequestWriter::<Messages>::new(&options.name)))
     }
 }
 

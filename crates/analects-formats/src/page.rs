@@ -5,7 +5,9 @@ use analects_core::{Block, Body, Content, Image, Message, Source, ToolResult};
 
 use crate::Loss;
 use crate::chatmd;
-use crate::frame::{Format, ReadOptions, Reader, Sure, WriteOptions, Writer, Written};
+use crate::frame::{
+    Format, ReadOptions, Reader, RevisedWriter, Sure, WriteOptions, Writer, Written,
+};
 use crate::msgfile::encode::open_fence;
 
 /// Markdown for reading.
@@ -34,7 +36,7 @@ impl Format for MarkdownPage {
     }
 
     fn writer(&self, _: &WriteOptions) -> Option<Box<dyn Writer>> {
-        Some(Box::new(Page { is_started: false }))
+        Some(RevisedWriter::around(Page { is_started: false }))
     }
 }
 

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{
-    Format, Head, Known, Lines, Read, ReadOptions, Reader, Sure, Whole, WriteOptions, Writer,
-    Written,
+    Format, Head, Known, Lines, Read, ReadOptions, Reader, RevisedWriter, Sure, Whole,
+    WriteOptions, Writer, Written,
 };
 use crate::Loss;
 use crate::chatmd;
@@ -197,7 +197,8 @@ impl Format for ChatMarkdown {
     }
 
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
-        Some(Box::new(ChatMarkdownWriter { messages: Vec::new(), options: options.clone() }))
+        let writer = ChatMarkdownWriter { messages: Vec::new(), options: options.clone() };
+        Some(RevisedWriter::around(writer))
     }
 }
 
@@ -291,7 +292,7 @@ impl Format for Transcript {
 }
 
 /// What the records of a transcript are called.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 13] = [
     "system",
     "user",
     "assistant",
@@ -303,6 +304,7 @@ const KINDS: [&str; 12] = [
     "summary",
     "compact_boundary",
     "tombstone",
+    "revision",
     "state",
 ];
 
@@ -397,7 +399,7 @@ impl Format for ChatSession {
     }
 
     fn writer(&self, _: &WriteOptions) -> Option<Box<dyn Writer>> {
-        Some(Box::new(ChatSessionWriter { messages: Vec::new() }))
+        Some(RevisedWriter::around(ChatSessionWriter { messages: Vec::new() }))
     }
 }
 

@@ -117,17 +117,23 @@ impl Document {
     }
 }
 
-/// An output of an earlier format.
+/// A cell of an earlier format.
 fn old_format(cell: Cell<'_>) -> Option<Problem> {
-    if cell.kind() != CellKind::Output {
-        return None;
-    }
-    let what = if cell.type_word() == "residue" {
+    let has = |key: &str| cell.attribute(key).is_some();
+    let is_output = cell.kind() == CellKind::Output;
+    let is_notification = cell.role() == CellRole::Notification;
+    let what = if is_output && cell.type_word() == "residue" {
         "[residue]"
-    } else if cell.get(MetaKey::Status) == Some("streaming") {
+    } else if is_output && cell.get(MetaKey::Status) == Some("streaming") {
         "status=\"streaming\""
-    } else if cell.attribute("asked").is_some() {
+    } else if is_output && has("asked") {
         "asked="
+    } else if has("edit_of") {
+        "edit_of="
+    } else if has("history_before") {
+        "history_before="
+    } else if is_notification && cell.get(MetaKey::Kind) == Some("rewind") {
+        "kind=\"rewind\""
     } else {
         return None;
     };

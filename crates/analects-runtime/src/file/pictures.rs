@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use analects_core::verbs::revised;
 use analects_core::{
     Block, Body, Content, Hint, Image, Message, Problem, Raw, SessionId, Source, User,
 };
@@ -30,6 +31,7 @@ pub(super) fn file_messages(
     known: &dyn KnownMessages,
 ) -> Decoded {
     let mut decoded = msgfile::messages_knowing(document, session, known);
+    decoded.messages = revised(decoded.messages);
     decoded.problems.splice(0..0, document.problems());
     let mut refused: Vec<String> = Vec::new();
     for message in &mut decoded.messages {
@@ -57,7 +59,7 @@ pub fn named_pictures(
     allowed: &AllowedPictures,
 ) -> Vec<NamedPicture> {
     let session = msgfile::session_of(&path.to_string_lossy());
-    let messages = msgfile::messages(document, &session).messages;
+    let messages = revised(msgfile::messages(document, &session).messages);
     let chain = analects_core::chain(&messages);
     let seen = chain.messages.into_iter().filter(|message| message.why_not_sent().is_none());
     let mut found: Vec<NamedPicture> = Vec::new();

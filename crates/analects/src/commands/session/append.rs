@@ -18,7 +18,7 @@ use crate::surroundings::Surroundings;
 use crate::ui;
 
 /// Types that need more than their name.
-const KNOWN: [&str; 9] = [
+const KNOWN: [&str; 10] = [
     "system",
     "user",
     "assistant",
@@ -27,6 +27,7 @@ const KNOWN: [&str; 9] = [
     "summary",
     "compact_boundary",
     "tombstone",
+    "revision",
     "state",
 ];
 
