@@ -45,6 +45,9 @@ use analects_core::{Agent, LineIndex, Span};
 
 pub use cell::Cell;
 pub use cell_edits::{CellEdit, Edit, edit_cells};
+#[cfg(debug_assertions)]
+#[doc(hidden)]
+pub use decode::DECODES;
 pub use decode::{decode, decode_named};
 pub use edit::{Splice, append, append_all, append_answer, replace};
 pub use encode::NewCell;

@@ -54,10 +54,21 @@ fn main() -> ExitCode {
         Ok(cli) => (cli.command.wants_json(), cli.command.run().map(|()| ExitCode::SUCCESS)),
         Err(error) => (usage::asks_for_json(&args), explain(&error, &args)),
     };
+    #[cfg(debug_assertions)]
+    note_decodes();
     done.unwrap_or_else(|failure| {
         ui::report(&failure, as_json);
         ExitCode::from(failure.exit_code())
     })
+}
+
+/// Notes for a test how often message files were read as a whole, in the file that it names. Not in a release.
+#[cfg(debug_assertions)]
+fn note_decodes() {
+    let Some(path) = std::env::var_os("ANALECTS_NOTE_DECODES") else { return };
+    let count = analects_formats::msgfile::DECODES.load(std::sync::atomic::Ordering::Relaxed);
+    // A test that finds no file fails.
+    let _ = std::fs::write(path, count.to_string());
 }
 
 fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {

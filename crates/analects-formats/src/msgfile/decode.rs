@@ -1,6 +1,8 @@
 //! Bytes in, document out. Every byte string is a document, perhaps one with problems.
 
 use std::borrow::Cow;
+#[cfg(debug_assertions)]
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use analects_core::Span;
 use memchr::memrchr;
@@ -10,6 +12,10 @@ use super::ids::Names;
 use super::line::is_blank_line;
 use super::scan::{self, line_text, lines};
 use super::{Document, Frontmatter, Kind, Section, frontmatter};
+
+/// How many files were read as a whole. It is for tests alone, so a release has no such count.
+#[cfg(debug_assertions)]
+pub static DECODES: AtomicUsize = AtomicUsize::new(0);
 
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -26,6 +32,8 @@ pub fn decode_named(source: impl Into<Vec<u8>>, name: &str) -> Document {
 }
 
 fn read(source: Vec<u8>, kind: Kind) -> Document {
+    #[cfg(debug_assertions)]
+    DECODES.fetch_add(1, Ordering::Relaxed);
     let start = if source.starts_with(BOM) { BOM.len() } else { 0 };
     let front_span = scan::frontmatter(&source, start);
     let front = front_span.map(|span| read_front(&source, span)).unwrap_or_default();

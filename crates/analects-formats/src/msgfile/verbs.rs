@@ -52,11 +52,13 @@ pub fn apply(
             Some(id) => Some(read.head(id).ok_or_else(|| no_cell(id))?),
             None => None,
         };
-        edits.extend(parent.map(|cell| CellEdit { cell, edit: Edit::Id }));
-        let named = edit_cells(document, &edits)?;
-        edits.clear();
+        let is_loose = |at: usize| document.cell_at(at).is_some_and(|cell| cell.id().is_none());
+        if let Some(cell) = parent.filter(|at| is_loose(*at)) {
+            after = Some(edit_cells(document, &[CellEdit { cell, edit: Edit::Id }])?);
+        }
+        let named = after.as_ref().unwrap_or(document);
         let name = parent.and_then(|at| named.cell_at(at)).map(|cell| cell.name().into_owned());
-        after = Some(with_mark(&named, &name.unwrap_or_default())?);
+        after = Some(with_mark(named, &name.unwrap_or_default())?);
     }
     if !edits.is_empty() {
         after = Some(edit_cells(after.as_ref().unwrap_or(document), &edits)?);
@@ -151,8 +153,14 @@ pub fn fork(document: &Document, at: usize) -> Result<Vec<u8>, ItemError> {
     let way = positions.iter().filter(|at| !is_told(at)).map(|at| read.last_cell(*at));
     let last = way.max().unwrap_or(at).max(at);
     let end = document.cell_at(last).map_or(0, |cell| cell.span().end);
-    let mut copy = document.with_source_within_section(document.source()[..end].to_vec());
-    for at in positions.iter().filter(is_told).map(|at| read.heads[*at]).filter(|at| *at > last) {
+    let copied = document.source()[..end].to_vec();
+    let told = positions.iter().filter(is_told).map(|at| read.heads[*at]);
+    let told: Vec<usize> = told.filter(|at| *at > last).collect();
+    if told.is_empty() && details_lines(document).is_empty() {
+        return Ok(copied);
+    }
+    let mut copy = document.with_source_within_section(copied);
+    for at in told {
         if let Some(cell) = document.cell_at(at) {
             let splice = append(&copy, &without_parent(cell));
             copy = copy.with_source_within_section(splice.apply(copy.source()));

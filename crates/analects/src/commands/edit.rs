@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use analects_formats::msgfile::{self, Cell, CellRole};
+use analects_formats::msgfile::{self, Cell, CellRole, Document};
 
 use super::chat::{self, to_ask_in_session};
-use super::reading;
 use super::verbs::{Outcome, Place, Verb};
 use crate::failure::Failure;
 use crate::piped::piped;
@@ -74,7 +73,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn remark(place: &Place, outcome: &Outcome) -> Result<(), Failure> {
     match place {
         Place::File(path) => {
-            if let Some(advice) = advice(path, &outcome.target) {
+            let advice = outcome.file.as_ref().and_then(|file| advice(path, file, &outcome.target));
+            if let Some(advice) = advice {
                 ui::remark(&advice);
             }
             ui::remark(&format!("the old text: analects recover {}", place.word()));
@@ -93,8 +93,7 @@ fn remark(place: &Place, outcome: &Outcome) -> Result<(), Failure> {
 
 /// How to go on in a file from a cell that says something else now, if that is of use: a question can be asked
 /// again, behind an answer something else can be said.
-fn advice(path: &Path, edited: &str) -> Option<String> {
-    let document = reading::read(path).ok()?;
+fn advice(path: &Path, document: &Document, edited: &str) -> Option<String> {
     let cell = document.cell(edited)?;
     let is_it = |other: &Cell<'_>| other.ordinal() == cell.ordinal();
     let file = shell::path(path);
@@ -109,7 +108,7 @@ fn advice(path: &Path, edited: &str) -> Option<String> {
     if role.is_user() {
         return Some(format!("to ask again from there: {back}"));
     }
-    let is_last = msgfile::current_branch(&document).first().is_some_and(|step| is_it(&step.cell));
+    let is_last = msgfile::current_branch(document).first().is_some_and(|step| is_it(&step.cell));
     let is_answer = role.is_reply() || role == CellRole::ToolResult;
     (is_answer && !is_last).then(|| format!("to say something else from there: {back} PROMPT"))
 }

@@ -85,6 +85,8 @@ pub struct Outcome {
     pub target: String,
     /// The cells or messages that changed.
     pub changed: Vec<String>,
+    /// The file as it is now.
+    pub file: Option<Document>,
     /// The last of the records that were written to a session.
     pub record: Option<MessageId>,
     /// The message that came last on the branch before.
@@ -156,7 +158,7 @@ pub fn file(target: &str) -> Option<&Path> {
 
 fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
-    change(path, surroundings, |document, journal| {
+    let after = change(path, surroundings, |document, journal| {
         let read = CellMessages::of(document, &SessionId::default());
         let place = verb.named().map(|name| find_one(document, name)).transpose()?;
         let target = match place {
@@ -186,6 +188,7 @@ fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<O
         }
         Ok(after)
     })?;
+    outcome.file = Some(after);
     Ok(outcome)
 }
 
@@ -403,9 +406,10 @@ fn check_copy(path: &Path, copy: &Path, document: &Document) -> Result<(), Failu
         let message = format!("{}: this is the file itself", copy.display());
         return Err(Failure::usage(message, "name another one with -o"));
     }
-    let like = |path: &Path| msgfile::decode_named(document.source(), &path.to_string_lossy());
-    if like(copy).kind() != document.kind() || !copy.to_string_lossy().ends_with(".md") {
-        let ending = if document.kind() == msgfile::Kind::Whole { ".msg.md" } else { ".md" };
+    let name = copy.to_string_lossy();
+    let is_whole = document.kind() == Kind::Whole;
+    if name.ends_with(".msg.md") != is_whole || !name.ends_with(".md") {
+        let ending = if is_whole { ".msg.md" } else { ".md" };
         let message = format!("{}: a copy must end in {ending}, too", copy.display());
         return Err(Failure::usage(message, "else it would not be read as this file is"));
     }
@@ -429,12 +433,13 @@ fn change(
     path: &Path,
     surroundings: &Surroundings,
     mut make: impl FnMut(&Document, &Journal) -> Result<Document, NotChanged>,
-) -> Result<(), Failure> {
+) -> Result<Document, Failure> {
     // Opening to write would take a file that is not there for a new one.
     reading::check_is_there(path)?;
     let mut file = writing::open(path, &surroundings.places)?;
     let journal = file.journal().clone();
-    file.try_replace(|document| make(document, &journal).map_err(|error| error.explain(path)))
+    file.try_replace(|document| make(document, &journal).map_err(|error| error.explain(path)))?;
+    Ok(file.into_document())
 }
 
 /// Why a file was not changed.
