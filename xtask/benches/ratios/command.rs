@@ -89,6 +89,41 @@ fn turn_once() -> Option<Duration> {
     Some((time_of_children()? - before) / RUNS)
 }
 
+/// A file of 10 000 cells with what `chat` notes of questions and answers.
+fn answered_cells() -> String {
+    let cells = (1..=10_000).map(|id| {
+        let (marker, metadata) = if id % 2 == 1 {
+            ("%%", "[markdown]".to_string())
+        } else {
+            let time = format!("2026-11-18T{:02}:{:02}:00.123Z", id / 60 % 24, id % 60);
+            let facts = format!("time=\"{time}\" tokens={}/90 cost=0.00048", id + 1200);
+            ("%%%", format!("[coder] {facts}"))
+        };
+        format!("# {marker} [^{id}]\n\n[^{id}]: {metadata}\n\nWhat was said, in a line or two.\n\n")
+    });
+    cells.collect()
+}
+
+/// The processor's time of `edit` in a file of 10 000 cells as `chat` writes them, against that of `check`.
+pub fn edit_per_check() -> Row {
+    let time = |verb: &[&str]| {
+        const RUNS: u32 = 40;
+        let folder = tempfile::tempdir().ok()?;
+        let path = folder.path().join("large.msg.md");
+        std::fs::write(&path, answered_cells()).ok()?;
+        let before = time_of_children()?;
+        for _ in 0..RUNS {
+            let mut command = Command::new(program()?);
+            command.arg(verb[0]).arg(&path).args(&verb[1..]).env("ANALECTS_HOME", folder.path());
+            quickest(1, command)?;
+        }
+        Some((time_of_children()? - before) / RUNS)
+    };
+    let value =
+        milliseconds(time(&["edit", "5000", "Another text."])) / milliseconds(time(&["check"]));
+    Row { name: "edit_per_check_of_10_000_cells", value, unit: "x", bar: Bar::AtMost(3.0) }
+}
+
 /// The processor's time of all processes that this one has waited for, in steps of 10 ms.
 fn time_of_children() -> Option<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;

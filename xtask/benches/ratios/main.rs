@@ -42,6 +42,7 @@ const ROWS: &[(&str, Measure)] = rows![
     command::start_up_per_nothing,
     command::list,
     command::turn,
+    command::edit_per_check,
     terminal::first_words,
     transcript::append_without_sync,
     transcript::append_with_sync,

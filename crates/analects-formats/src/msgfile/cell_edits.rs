@@ -255,12 +255,15 @@ pub(super) fn with_ids(
 }
 
 /// The document with a number for each of these cells that has no id: one more than all that there are, or its
-/// place where another cell names it by that. The cells are in the order of the file.
-pub(super) fn with_numbers(document: &Document, places: &[usize]) -> Result<Document, ItemError> {
+/// place where another cell names it by that. The cells are in the order of the file. `None` if all have one.
+pub(super) fn with_numbers(
+    document: &Document,
+    places: &[usize],
+) -> Result<Option<Document>, ItemError> {
     let cells = places.iter().filter_map(|at| document.cell_at(*at));
     let loose: Vec<Cell<'_>> = cells.filter(|cell| cell.id().is_none()).collect();
     if loose.is_empty() {
-        return Ok(document.with_source_within_section(document.source().to_vec()));
+        return Ok(None);
     }
     let mentioned: HashSet<&str> = document.cells().flat_map(mentioned_by).collect();
     let mut number = document.number_without(places);
@@ -273,7 +276,7 @@ pub(super) fn with_numbers(document: &Document, places: &[usize]) -> Result<Docu
         }
         splices.extend(sealing(cell, &[], &id));
     }
-    checked(document, &[], Splice::apply_all(&splices, document.source()))
+    checked(document, &[], Splice::apply_all(&splices, document.source())).map(Some)
 }
 
 /// The length of a head's line without the blanks at its end.

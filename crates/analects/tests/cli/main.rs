@@ -24,6 +24,7 @@ mod context;
 mod convert;
 #[cfg(target_os = "linux")]
 mod costs;
+mod decodes;
 mod diagnostics;
 #[cfg(target_os = "linux")]
 mod disk;

@@ -57,7 +57,7 @@ pub fn put_answer(
     detail: AnswerDetail,
     ids: &mut dyn Ids,
 ) -> PlacedAnswer {
-    let sealed = with_numbers(document, asked).ok();
+    let sealed = with_numbers(document, asked).ok().flatten();
     let base = sealed.as_ref().unwrap_or(document);
     let mut writer = CellWriter::behind(base, ids, detail.into(), HashMap::new());
     let cells = writer.cells(answer);
