@@ -6,6 +6,7 @@
 //! | `messages` | whole messages that the next request needs, by the hash of their cells |
 //! | `answers` | all other answers, by the hash of their cells |
 //! | `texts` | texts that a verb took out of a file |
+//! | `rewinds` | which empty cell of a file says that the file was rewound |
 //! | `about` | empty files whose names say which records belong to which text and which path |
 //!
 //! Records are found by what stands in a file, so a file can be moved, copied, forked and checked out. The path is
@@ -22,6 +23,7 @@ mod asked;
 mod entry;
 mod found;
 mod recover;
+mod rewound;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,6 +43,7 @@ pub use entry::{AnswerEntry, AnswerPiece};
 use entry::{Entry, Header};
 pub use found::{JournalRecord, MissingAnswer, RecordKind};
 pub use recover::RecoveredAnswer;
+pub use rewound::LostRewind;
 
 /// The folder of messages that the next request needs, and that of the others.
 const MESSAGES: &str = "messages";

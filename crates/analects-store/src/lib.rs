@@ -74,8 +74,8 @@ pub use file_state::FileState;
 pub use grants::{FileGrant, FileGrants};
 pub use ids::OsIds;
 pub use journal::{
-    AllDetails, AnswerEntry, AnswerPiece, AskedCell, Journal, JournalRecord, MissingAnswer,
-    RecordKind, RecoveredAnswer, TextHash,
+    AllDetails, AnswerEntry, AnswerPiece, AskedCell, Journal, JournalRecord, LostRewind,
+    MissingAnswer, RecordKind, RecoveredAnswer, TextHash,
 };
 pub use jsonl::{JsonlStore, LINE_LIMIT, SyncPolicy};
 pub use locked_file::{LockedFile, create_file, read_message_file, real_path};

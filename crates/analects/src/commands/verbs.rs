@@ -188,6 +188,10 @@ fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<O
         }
         Ok(after)
     })?;
+    if matches!(verb, Verb::Rewind(_)) {
+        let real = real_path(&Disk, path)?;
+        Journal::of(&surroundings.places).note_rewind(&real, &after)?;
+    }
     outcome.file = Some(after);
     Ok(outcome)
 }

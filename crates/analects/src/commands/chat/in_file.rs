@@ -8,7 +8,7 @@ use analects_formats::msgfile::{AnswerDetail, Document, Kind};
 use analects_runtime::{
     AnswerQueue, Conversation, FileConversation, PrepareError, Prepared, prepare,
 };
-use analects_store::{AnswerPlace, Places, StoreError, read_message_file};
+use analects_store::{AnswerPlace, LostRewind, Places, StoreError, read_message_file};
 use jiff::Timestamp;
 
 use super::asking::{ProblemSource, ask};
@@ -93,6 +93,9 @@ fn open_to_answer(call: Call<'_>, path: &Path) -> Result<FileConversation, Failu
         return Err(StoreError::NotWritable { path: path.to_path_buf(), problem }.into());
     }
     conversation.journal().check_writable()?;
+    if let Some(lost) = conversation.journal().take_lost_rewind(conversation.path(), document) {
+        return Err(lost_rewind(path, &lost));
+    }
     journal::remark_missing(path, document, conversation.path(), conversation.journal());
     if call.config.details() {
         conversation.set_detail(AnswerDetail::All);
@@ -101,6 +104,22 @@ fn open_to_answer(call: Call<'_>, path: &Path) -> Result<FileConversation, Failu
     let allowed = pictures::allowed(path, is_wanted, call.config, call.surroundings);
     conversation.allow_pictures(allowed);
     Ok(conversation)
+}
+
+/// The mark of a rewind is gone, and nobody knows whether the person meant that.
+fn lost_rewind(path: &Path, lost: &LostRewind) -> Failure {
+    let file = shell::path(path);
+    let to = if lost.to.is_empty() { "the beginning".into() } else { format!("cell {}", lost.to) };
+    let message = format!("{file}: the empty cell is gone that said to go on from {to}");
+    let hint = if lost.to.is_empty() {
+        "to go on from the last cell, call this again".to_string()
+    } else {
+        let cell = shell::word(&lost.to);
+        format!(
+            "analects rewind {file} {cell} goes back; to go on from the last cell, call this again"
+        )
+    };
+    Failure::input(message).or_hint(hint)
 }
 
 /// Writes down who answers and what is said.
