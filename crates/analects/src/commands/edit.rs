@@ -74,7 +74,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn remark(place: &Place, outcome: &Outcome) -> Result<(), Failure> {
     match place {
         Place::File(path) => {
-            if let Some(advice) = advice(path, &outcome.target) {
+            // What is hidden cannot be asked.
+            if !outcome.is_hidden()
+                && let Some(advice) = advice(path, &outcome.target)
+            {
                 ui::remark(&advice);
             }
             ui::remark(&format!("the old text: analects recover {}", place.word()));

@@ -95,6 +95,13 @@ pub struct Outcome {
     uncounted: Option<(String, Option<String>)>,
 }
 
+impl Outcome {
+    /// Whether the model does not see what changed because it is hidden.
+    pub fn is_hidden(&self) -> bool {
+        self.unseen == Some(Unseen::Hidden)
+    }
+}
+
 impl Place {
     /// The file or the session that a person named.
     pub fn named(word: &str, surroundings: &Surroundings) -> Result<Place, Failure> {
@@ -156,7 +163,7 @@ pub fn file(target: &str) -> Option<&Path> {
 
 fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
-    change(path, surroundings, |document, journal| {
+    change(path, surroundings, |document, journal, real| {
         let read = CellMessages::of(document, &SessionId::default());
         let place = verb.named().map(|name| find_one(document, name)).transpose()?;
         let target = match place {
@@ -182,7 +189,7 @@ fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<O
         if let (Verb::Edit { text, .. }, Some(at)) = (verb, place)
             && let Some(old) = document.cells().nth(at)
         {
-            journal.keep_text(path, &name(at), &old.content(), text, Timestamp::now())?;
+            journal.keep_text(real, &name(at), &old.content(), text, Timestamp::now())?;
         }
         Ok(after)
     })?;
@@ -424,17 +431,20 @@ fn free_name(path: &Path) -> PathBuf {
     free.next().unwrap_or_else(|| path.with_extension("fork.msg.md"))
 }
 
-/// Changes a file that must be there.
+/// Changes a file that must be there; the change is told where the file itself lies.
 fn change(
     path: &Path,
     surroundings: &Surroundings,
-    mut make: impl FnMut(&Document, &Journal) -> Result<Document, NotChanged>,
+    mut make: impl FnMut(&Document, &Journal, &Path) -> Result<Document, NotChanged>,
 ) -> Result<(), Failure> {
     // Opening to write would take a file that is not there for a new one.
     reading::check_is_there(path)?;
     let mut file = writing::open(path, &surroundings.places)?;
     let journal = file.journal().clone();
-    file.try_replace(|document| make(document, &journal).map_err(|error| error.explain(path)))
+    let real = file.path().to_path_buf();
+    file.try_replace(|document| {
+        make(document, &journal, &real).map_err(|error| error.explain(path))
+    })
 }
 
 /// Why a file was not changed.
