@@ -31,6 +31,7 @@ mod dry_runs;
 mod editing;
 #[cfg(target_os = "linux")]
 mod editors;
+mod edits;
 mod examples;
 mod expected;
 mod failures;
@@ -40,6 +41,7 @@ mod get;
 #[cfg(target_os = "linux")]
 mod half_written;
 mod help;
+mod hiding;
 mod hostile;
 mod interactive;
 mod journal;
@@ -66,6 +68,7 @@ mod rights;
 mod sandbox;
 #[cfg(target_os = "linux")]
 mod session_crashes;
+mod session_verbs;
 mod sessions;
 mod set;
 mod show;
