@@ -241,6 +241,9 @@ fn outcome_of(
         unseen: at.and_then(|at| unseen(messages)[at]),
         ..Outcome::default()
     };
+    if let Some(at) = at.filter(|_| outcome.is_hidden()) {
+        outcome.unseen = unseen(&with_shown(messages, &tree, changes))[at];
+    }
     for change in changes {
         match change {
             Change::ContinueFrom { parent } => {
@@ -256,6 +259,20 @@ fn outcome_of(
     }
     outcome.changed.dedup();
     outcome
+}
+
+/// The messages with those shown again that changes show.
+fn with_shown(messages: &[Message], tree: &Tree<'_>, changes: &[Change]) -> Vec<Message> {
+    let mut shown = messages.to_vec();
+    for change in changes {
+        if let Change::SetHistory { target, history } = change
+            && target.call.is_none()
+            && let Some(at) = tree.position(&target.message)
+        {
+            shown[at].history = *history;
+        }
+    }
+    shown
 }
 
 /// The summary that counts now and does not count where a conversation ends with another message, and the one that
