@@ -17,7 +17,7 @@ const TYPED: [&[&str]; 5] = [
     &["chat", "talk.msg.md", "-m", "replay:hello.sse", "hi"],
     &["list", "talk.msg.md"],
     &["edit", "talk.msg.md", "1", "Good evening"],
-    &["rewind", "talk.msg.md", "3"],
+    &["rewind", "talk.msg.md", "1"],
     &["check", "talk.msg.md"],
 ];
 
