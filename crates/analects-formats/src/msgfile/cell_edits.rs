@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use analects_core::Span;
 
 use super::edit::with_text;
+use super::encode::{escape, open_fence, stored};
 use super::ids::leading_number;
 use super::item::{ItemError, ItemErrorKind};
 use super::line::is_blank_line;
@@ -103,7 +104,7 @@ pub fn edit_cells(document: &Document, edits: &[CellEdit]) -> Result<Document, I
         }
         if let Some(text) = group.iter().find_map(|edit| edit.new_text()) {
             let id = own_id(cell, &mut next_id);
-            splices.push(with_text(document, cell, &id, text));
+            splices.extend(in_body(cell, &id, text));
         } else if cell.is_sealed() {
             splices.extend(in_metadata(cell, &group));
         } else {
@@ -187,6 +188,25 @@ fn in_metadata(cell: Cell<'_>, edits: &[&CellEdit]) -> Vec<Splice> {
         splices.push(Splice { at: Span::new(at, at), bytes: format!("{new}{blank}").into() });
     }
     splices.sort_by_key(|splice| splice.at.start);
+    splices
+}
+
+/// Another text in the place of a cell's own. Where its metadata has nothing to say of the text, before or after, only
+/// the text changes.
+fn in_body(cell: Cell<'_>, id: &str, text: &str) -> Vec<Splice> {
+    let is_plain = !text.is_empty()
+        && !text.ends_with('\r')
+        && open_fence(text).is_none()
+        && stored(text, false).is_none();
+    let body = cell.body();
+    if !is_plain || body.is_empty() || cell.get(MetaKey::Stored).is_some() {
+        return vec![with_text(cell.document, cell, id, text)];
+    }
+    let mut splices = Vec::new();
+    if !cell.is_sealed() {
+        splices.extend(sealing(cell, &[], id));
+    }
+    splices.push(Splice { at: body, bytes: escape(text).into_owned().into_bytes() });
     splices
 }
 

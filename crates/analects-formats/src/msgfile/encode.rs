@@ -166,7 +166,7 @@ pub(crate) fn open_fence(content: &str) -> Option<String> {
 
 /// Puts a `\` before every line that is a head, or a head with `\` before it. A loose head inside a
 /// closed fence is hidden anyway and stays as it is: code in percent format remains readable.
-fn escape(content: &str) -> Cow<'_, str> {
+pub(super) fn escape(content: &str) -> Cow<'_, str> {
     // Nothing to do for nearly every text; a head always holds this.
     if !content.contains("%%") {
         return Cow::Borrowed(content);

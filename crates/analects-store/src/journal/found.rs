@@ -177,7 +177,15 @@ impl Journal {
                 Some(RecordName::Message(hash)) => Some(*hash),
                 _ => None,
             };
-            record.stands_in = self.cell_with(&file, &record.text, hash);
+            record.stands_in = match record.kind {
+                // A text belongs to its cell; another one may say the same.
+                RecordKind::Text => record.cell.clone().filter(|name| {
+                    document.cell(name).is_some_and(|cell| cell.content() == record.text)
+                }),
+                RecordKind::Answer | RecordKind::BrokenOff | RecordKind::Other => {
+                    self.cell_with(&file, &record.text, hash)
+                }
+            };
         }
         records.sort_by(|one, other| (other.at, &other.file).cmp(&(one.at, &one.file)));
         records.dedup_by(|one, other| one.file == other.file);

@@ -73,8 +73,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn remark(place: &Place, outcome: &Outcome) -> Result<(), Failure> {
     match place {
         Place::File(path) => {
-            let advice = outcome.file.as_ref().and_then(|file| advice(path, file, &outcome.target));
-            if let Some(advice) = advice {
+            // What is hidden cannot be asked.
+            let file = outcome.file.as_ref().filter(|_| !outcome.is_hidden());
+            if let Some(advice) = file.and_then(|file| advice(path, file, &outcome.target)) {
                 ui::remark(&advice);
             }
             ui::remark(&format!("the old text: analects recover {}", place.word()));

@@ -97,6 +97,13 @@ pub struct Outcome {
     uncounted: Option<(String, Option<String>)>,
 }
 
+impl Outcome {
+    /// Whether the model does not see what changed because it is hidden.
+    pub fn is_hidden(&self) -> bool {
+        self.unseen == Some(Unseen::Hidden)
+    }
+}
+
 impl Place {
     /// The file or the session that a person named.
     pub fn named(word: &str, surroundings: &Surroundings) -> Result<Place, Failure> {
@@ -158,7 +165,7 @@ pub fn file(target: &str) -> Option<&Path> {
 
 fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
-    let after = change(path, surroundings, |document, journal| {
+    let after = change(path, surroundings, |document, journal, real| {
         let read = CellMessages::of(document, &SessionId::default());
         let place = verb.named().map(|name| find_one(document, name)).transpose()?;
         let target = match place {
@@ -184,7 +191,7 @@ fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<O
         if let (Verb::Edit { text, .. }, Some(at)) = (verb, place)
             && let Some(old) = document.cells().nth(at)
         {
-            journal.keep_text(path, &name(at), &old.content(), text, Timestamp::now())?;
+            journal.keep_text(real, &name(at), &old.content(), text, Timestamp::now())?;
         }
         Ok(after)
     })?;
@@ -241,6 +248,9 @@ fn outcome_of(
         unseen: at.and_then(|at| unseen(messages)[at]),
         ..Outcome::default()
     };
+    if let Some(at) = at.filter(|_| outcome.is_hidden()) {
+        outcome.unseen = unseen(&with_shown(messages, &tree, changes))[at];
+    }
     for change in changes {
         match change {
             Change::ContinueFrom { parent } => {
@@ -256,6 +266,20 @@ fn outcome_of(
     }
     outcome.changed.dedup();
     outcome
+}
+
+/// The messages with those shown again that changes show.
+fn with_shown(messages: &[Message], tree: &Tree<'_>, changes: &[Change]) -> Vec<Message> {
+    let mut shown = messages.to_vec();
+    for change in changes {
+        if let Change::SetHistory { target, history } = change
+            && target.call.is_none()
+            && let Some(at) = tree.position(&target.message)
+        {
+            shown[at].history = *history;
+        }
+    }
+    shown
 }
 
 /// The summary that counts now and does not count where a conversation ends with another message, and the one that
@@ -432,17 +456,20 @@ fn free_name(path: &Path) -> PathBuf {
     free.next().unwrap_or_else(|| path.with_extension("fork.msg.md"))
 }
 
-/// Changes a file that must be there.
+/// Changes a file that must be there; the change is told where the file itself lies.
 fn change(
     path: &Path,
     surroundings: &Surroundings,
-    mut make: impl FnMut(&Document, &Journal) -> Result<Document, NotChanged>,
+    mut make: impl FnMut(&Document, &Journal, &Path) -> Result<Document, NotChanged>,
 ) -> Result<Document, Failure> {
     // Opening to write would take a file that is not there for a new one.
     reading::check_is_there(path)?;
     let mut file = writing::open(path, &surroundings.places)?;
     let journal = file.journal().clone();
-    file.try_replace(|document| make(document, &journal).map_err(|error| error.explain(path)))?;
+    let real = file.path().to_path_buf();
+    file.try_replace(|document| {
+        make(document, &journal, &real).map_err(|error| error.explain(path))
+    })?;
     Ok(file.into_document())
 }
 

@@ -23,9 +23,11 @@ fn talk(rounds: usize) -> String {
     format!("{HEAD}{rounds}")
 }
 
+/// How many messages are sent.
 fn seen(sandbox: &Sandbox, target: &str) -> usize {
     let shown = json(&sandbox.run(&["context", target, "--json"]).stdout);
-    shown["messages"].as_array().unwrap().len()
+    let messages = shown["messages"].as_array().unwrap().iter();
+    messages.filter(|message| message["fate"] == "sent").count()
 }
 
 #[test]
@@ -40,25 +42,31 @@ fn a_file_is_compacted_and_that_can_be_undone() {
     assert!(run.stderr.contains("a summary stands for"), "{}", run.stderr);
     assert!(server.request().contains("Question 0?"));
     let after = sandbox.read("a.msg.md");
-    // The cells that the compaction names have ids now; nothing else that was there changed.
-    let texts = |text: &str| -> Vec<String> {
-        let is_frame = |line: &&str| {
-            line.is_empty() || line.starts_with("# %%") || line.contains(": [markdown]")
-        };
-        text.lines().filter(|line| !is_frame(line)).map(str::to_string).collect()
-    };
-    assert!(texts(&after).starts_with(&texts(&before)), "{after}");
-    assert!(after.contains(": [summary]") && after.contains(": [compact_boundary]"), "{after}");
-    assert!(seen(&sandbox, "a.msg.md") < 12);
+    // Nothing that was there changed, and one cell came.
+    let added = after.strip_prefix(&before).unwrap_or_else(|| panic!("{after}"));
+    assert_eq!(added.matches("# %%").count(), 1, "{added}");
+    assert!(added.contains("# %%% [^s1]\n\n[^s1]: [summary] through=\"r4\" "), "{added}");
+    assert!(added.ends_with("\n\nThey spoke of rivers.\n"), "{added}");
+    // The summary, and the last question with its answer.
+    assert_eq!(seen(&sandbox, "a.msg.md"), 3);
     let check = sandbox.run(&["check", "a.msg.md"]);
     assert_eq!(check.code, Some(0), "{}", check.stderr);
     let undo = sandbox.run(&["compact", "a.msg.md", "--undo"]);
-    assert_eq!(undo.code, Some(0), "{}", undo.stderr);
+    let told = "the summary is hidden, and the model sees everything that it stood for\n";
+    assert_eq!((undo.code, &*undo.stdout, &*undo.stderr), (Some(0), "", told));
     assert_eq!(seen(&sandbox, "a.msg.md"), 12);
+    let hidden = sandbox.read("a.msg.md");
+    let mark = "[summary] history=\"none\" ";
+    assert!(hidden.replacen(mark, "[summary] ", 1) == after && hidden != after, "{hidden}");
     assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
     sandbox
         .run(&["compact", "a.msg.md", "--undo"])
-        .assert_failure(3, "analects: there is no compaction to take back\n");
+        .assert_failure(1, "analects: a.msg.md: there is no compaction to undo\n");
+    // It compacts again when it is shown again.
+    let restored = sandbox.run(&["restore", "a.msg.md", "s1"]);
+    assert_eq!((restored.code, &*restored.stdout), (Some(0), "s1\n"), "{}", restored.stderr);
+    assert_eq!(sandbox.read("a.msg.md"), after);
+    assert_eq!(seen(&sandbox, "a.msg.md"), 3);
 }
 
 #[test]
@@ -84,17 +92,26 @@ fn a_session_is_compacted_and_that_can_be_undone() {
     assert_eq!(done["tokens_before"], 12);
     assert!(done["summary"].as_str().unwrap().contains("They counted."), "{done}");
     assert_eq!((&done["without_model"], &done["files"]), (&false.into(), &0.into()));
-    assert!(seen(&sandbox, "last") < 6);
-    assert_eq!(sandbox.run(&["compact", "last", "--undo"]).code, Some(0));
+    let compacted = seen(&sandbox, "last");
+    assert!(compacted < 6);
+    let undo = sandbox.run(&["compact", "last", "--undo"]);
+    let told = "the summary is hidden, and the model sees everything that it stood for\n";
+    assert_eq!((undo.code, &*undo.stdout, &*undo.stderr), (Some(0), "", told));
     assert_eq!(seen(&sandbox, "last"), 6);
-    // Its parts do not come back one by one.
+    sandbox
+        .run(&["compact", "last", "--undo"])
+        .assert_failure(1, "analects: there is no compaction to undo\n");
+    // Either part of it brings all of it back.
     let all = sandbox.run(&["session", "export", "last"]).stdout;
     for kind in ["summary", "compact_boundary"] {
         let mut records = all.lines().map(json);
         let part = records.find(|record| record["type"] == kind).unwrap();
-        let run = sandbox.run(&["drop", "last", part["id"].as_str().unwrap(), "--undo"]);
-        assert_eq!(run.code, Some(1), "{}", run.stdout);
-        assert!(run.stderr.contains("is of a compaction that was taken back"), "{}", run.stderr);
+        let id = part["id"].as_str().unwrap();
+        assert_eq!(sandbox.run(&["restore", "last", id]).code, Some(0));
+        assert_eq!(seen(&sandbox, "last"), compacted);
+        let again = format!("analects: {id} is not hidden\n");
+        sandbox.run(&["restore", "last", id]).assert_failure(1, &again);
+        assert_eq!(sandbox.run(&["drop", "last", id]).code, Some(0));
         assert_eq!(seen(&sandbox, "last"), 6);
     }
 }
@@ -382,35 +399,33 @@ fn where_the_local_model_for_summaries_is_not_there_the_one_that_answers_writes_
 }
 
 #[test]
-fn the_parts_of_a_compaction_are_not_hidden_one_by_one() {
+fn to_hide_the_summary_of_a_file_is_to_undo_its_compaction() {
     let server = Server::new(vec![answer(&["They spoke of rivers."]); 5]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", talk(6));
     assert_eq!(sandbox.run(&["compact", "a.msg.md"]).code, Some(0));
-    let shown = json(&sandbox.run(&["show", "a.msg.md", "--json"]).stdout);
-    let cells = shown["cells"].as_array().unwrap();
-    let summary = cells.iter().find(|cell| cell["role"] == "summary").unwrap();
     let before = sandbox.read("a.msg.md");
-    let run = sandbox.run(&["drop", "a.msg.md", summary["name"].as_str().unwrap()]);
-    assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("hint: analects compact a.msg.md --undo"), "{}", run.stderr);
-    assert_eq!(sandbox.read("a.msg.md"), before);
-    // A copy that ends before the boundary knows nothing of the summary, and that is said.
-    let last = cells.iter().rfind(|cell| cell["role"] == "user").unwrap()["name"].as_str().unwrap();
-    let run = sandbox.run(&["fork", "a.msg.md", "--at", last, "-o", "b.msg.md"]);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(
-        run.stderr.contains("does not count there, and everything before is seen"),
-        "{}",
-        run.stderr
-    );
+    assert_eq!(sandbox.run(&["compact", "a.msg.md", "--undo"]).code, Some(0));
+    let undone = sandbox.read("a.msg.md");
+    sandbox.write("a.msg.md", &before);
+    let run = sandbox.run(&["drop", "a.msg.md", "s1"]);
+    assert_eq!((run.code, &*run.stdout), (Some(0), "s1\n"), "{}", run.stderr);
+    assert_eq!(run.stderr, "to undo this: analects restore a.msg.md s1\n");
+    assert_eq!(sandbox.read("a.msg.md"), undone);
+    assert_eq!(seen(&sandbox, "a.msg.md"), 12);
+    sandbox.write("a.msg.md", &before);
+    // A copy that ends before the summary knows nothing of it, and that is said.
+    let run = sandbox.run(&["fork", "a.msg.md", "--at", "11", "-o", "b.msg.md"]);
+    let told = "the summary cell s1 does not count there: the model sees everything before\n";
+    assert_eq!((run.code, &*run.stderr), (Some(0), told));
     assert_eq!(seen(&sandbox, "b.msg.md"), 11);
     let run = sandbox.run(&["fork", "a.msg.md", "-o", "c.msg.md"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    assert_eq!(seen(&sandbox, "c.msg.md"), seen(&sandbox, "a.msg.md"));
 }
 
 #[test]
-fn the_parts_of_a_compaction_are_not_hidden_one_by_one_in_a_session() {
+fn where_the_summary_of_a_session_does_not_count_that_is_told() {
     let answers = ["One.", "Two.", "Three."].map(|text| answer(&[&format!("{text} ").repeat(150)]));
     let summaries = vec![answer(&["They counted."]); 9];
     let server = Server::new(answers.into_iter().chain(summaries).collect());
@@ -426,16 +441,15 @@ fn the_parts_of_a_compaction_are_not_hidden_one_by_one_in_a_session() {
     let run = sandbox.run(&["compact", "last"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let summary = tail().into_iter().find(|message| message["type"] == "summary").unwrap();
-    let run = sandbox.run(&["drop", "last", summary["id"].as_str().unwrap()]);
-    assert_eq!(run.code, Some(1), "{}", run.stderr);
-    let session = summary["session_id"].as_str().unwrap();
-    let hint = format!("hint: analects compact {session} --undo");
-    assert!(run.stderr.contains(&hint), "{}", run.stderr);
+    let (session, id) = (summary["session_id"].as_str().unwrap(), summary["id"].as_str().unwrap());
     // The copy is the last one then.
     for verb in [&["fork", session, "--at", &first][..], &["rewind", session, &first]] {
         let run = sandbox.run(verb);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        let told = "the summary of the last compaction does not count there";
-        assert_eq!(run.stderr.matches(told).count(), 1, "{}", run.stderr);
+        let told =
+            format!("the summary {id} does not count there: the model sees everything before\n");
+        assert!(run.stderr.starts_with(&told), "{}", run.stderr);
+        assert_eq!(run.stderr.matches("does not count").count(), 1, "{}", run.stderr);
+        assert_eq!(seen(&sandbox, "last"), 1);
     }
 }

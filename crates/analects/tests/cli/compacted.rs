@@ -53,12 +53,14 @@ fn of_role(sandbox: &Sandbox, role: &str) -> String {
 
 /// The first question that was kept: its cell and its text.
 fn first_kept(sandbox: &Sandbox) -> (String, String) {
-    let file = sandbox.read("a.msg.md");
-    let name = file.split("kept_from=").nth(1).unwrap();
-    let name: String = name.chars().take_while(char::is_ascii_digit).collect();
     let shown = sandbox.show("a.msg.md");
-    let cell = shown["cells"].as_array().unwrap().iter().find(|cell| cell["name"] == *name);
-    (name, cell.unwrap()["content"].as_str().unwrap().to_string())
+    let cells = shown["cells"].as_array().unwrap();
+    let summary = cells.iter().find(|cell| cell["role"] == "summary").unwrap();
+    let through = &summary["attributes"]["through"];
+    let last = cells.iter().position(|cell| cell["name"] == *through).unwrap();
+    let word = |key: &str| cells[last + 1][key].as_str().unwrap().to_string();
+    assert_eq!(word("role"), "user", "{shown}");
+    (word("name"), word("content"))
 }
 
 #[test]
@@ -76,14 +78,14 @@ fn what_a_summary_stands_for_is_not_changed_in_silence() {
     let told = |cell: &str| {
         format!(
             "a summary stands for cell {cell}, and the model sees only that; \
-             analects compact a.msg.md --undo brings back what it stands for\n"
+             analects compact a.msg.md --undo brings it back\n"
         )
     };
     let sandbox = compacted();
     let before = seen(&sandbox);
     for args in [
         &["drop", "a.msg.md", "r0"][..],
-        &["drop", "a.msg.md", "r0", "--undo"],
+        &["restore", "a.msg.md", "r0"],
         &["edit", "a.msg.md", "r0", "x"],
     ] {
         let run = sandbox.run(args);
@@ -131,35 +133,66 @@ fn the_first_kept_question_and_the_summary_can_be_edited() {
     let after = seen(&sandbox);
     assert!(after.contains("Of streams.") && after.contains("Another one?"), "{after}");
     assert!(!after.contains("They spoke of rivers."), "{after}");
-    // Undone, neither summary is seen.
+    // Undone, neither summary is seen; restored, it says what it was edited to.
     done(&sandbox.run(&["compact", "a.msg.md", "--undo"]));
     let after = seen(&sandbox);
     assert!(after.contains("Question 0?") && after.contains("Another one?"), "{after}");
     assert!(!after.contains("Of streams.") && !after.contains("They spoke"), "{after}");
+    done(&sandbox.run(&["restore", "a.msg.md", &summary]));
+    let after = seen(&sandbox);
+    assert!(after.contains("Of streams.") && !after.contains("Question 0?"), "{after}");
+    let old = sandbox.run(&["recover", "a.msg.md", &summary]);
+    assert_eq!(done(&old), summary);
+    assert_eq!(seen(&sandbox), asked);
 }
 
 #[test]
-fn what_would_do_nothing_is_refused() {
+fn instructions_are_edited_in_their_copy_behind_a_compaction() {
     let sandbox = compacted();
-    let before = sandbox.read("a.msg.md");
-    let boundary = of_role(&sandbox, "compact_boundary");
-    sandbox.run(&["drop", "a.msg.md", &boundary]).assert_failure(
-        1,
-        &format!(
-            "analects: a.msg.md: cell {boundary} cannot be hidden: it is the boundary of a compaction\n\
-             hint: analects compact a.msg.md --undo takes it back\n"
-        ),
-    );
+    let before = seen(&sandbox);
     let copy = of_role(&sandbox, "system");
     assert_ne!(copy, "sys");
-    sandbox.run(&["edit", "a.msg.md", "sys", "Be long."]).assert_failure(
-        1,
-        &format!(
-            "analects: a.msg.md: cell sys cannot be edited: a compaction hides it, and a copy counts\n\
-             hint: edit cell {copy}, its copy behind the compaction\n"
-        ),
-    );
-    assert_eq!(sandbox.read("a.msg.md"), before);
+    let run = sandbox.run(&["edit", "a.msg.md", "sys", "Be long."]);
+    assert_eq!(done(&run), "sys");
+    assert!(run.stderr.contains("a summary stands for cell sys"), "{}", run.stderr);
+    assert_eq!(seen(&sandbox), before);
+    let run = sandbox.run(&["edit", "a.msg.md", &copy, "Be quick."]);
+    assert_eq!(done(&run), copy);
+    assert!(!run.stderr.contains("a summary"), "{}", run.stderr);
+    assert_eq!(seen(&sandbox), before.replace("Be brief.", "Be quick."));
+    // What somebody wrote there is not the compaction's any more, and stays when that goes.
+    done(&sandbox.run(&["compact", "a.msg.md", "--undo"]));
+    let after = seen(&sandbox);
+    assert!(after.contains("Be long.") && after.contains("Be quick."), "{after}");
+}
+
+#[test]
+fn a_compaction_goes_and_comes_back_with_the_instructions_that_it_copied() {
+    let sandbox = compacted();
+    let (before, file) = (seen(&sandbox), sandbox.read("a.msg.md"));
+    let (summary, copy) = (of_role(&sandbox, "summary"), of_role(&sandbox, "system"));
+    let both = format!("{summary}\n{copy}");
+    for undo in [&["drop", "a.msg.md", &summary][..], &["compact", "a.msg.md", "--undo"]] {
+        let run = sandbox.run(undo);
+        assert_eq!(done(&run), if undo[0] == "drop" { &*both } else { "" });
+        let after = seen(&sandbox);
+        assert!(after.contains("Question 0?") && !after.contains("They spoke"), "{after}");
+        assert_eq!(after.matches("Be brief.").count(), 1, "{after}");
+        assert_eq!(done(&sandbox.run(&["restore", "a.msg.md", &summary])), both);
+        assert_eq!((seen(&sandbox), sandbox.read("a.msg.md")), (before.clone(), file.clone()));
+    }
+}
+
+#[test]
+fn a_summary_through_a_cell_that_is_not_there_is_a_problem_and_does_not_count() {
+    let sandbox = compacted();
+    let file = sandbox.read("a.msg.md");
+    sandbox.write("a.msg.md", file.replace("through=\"r4\"", "through=\"r9\""));
+    let check = sandbox.run(&["check", "a.msg.md"]);
+    assert_eq!(check.code, Some(1), "{}", check.stderr);
+    assert!(check.stderr.contains("unknown-through"), "{}", check.stderr);
+    let run = sandbox.run(&["context", "a.msg.md", "--request"]);
+    assert!(done(&run).contains("Question 0?"), "{}", run.stdout);
 }
 
 #[test]
@@ -170,8 +203,10 @@ fn a_rewind_before_a_compaction_says_that_its_summary_does_not_count() {
     let before = seen(&sandbox);
     let run = sandbox.run(&["rewind", "a.msg.md", "r5"]);
     done(&run);
-    let told = format!("the summary of cell {summary} does not count there");
-    assert!(run.stderr.contains(&told), "{}", run.stderr);
+    let told = format!(
+        "the summary cell {summary} does not count there: the model sees everything before\n"
+    );
+    assert!(run.stderr.starts_with(&told), "{}", run.stderr);
     assert!(seen(&sandbox).contains("Question 0?"));
     // To the summary is to the end of the compaction.
     sandbox.write("a.msg.md", compaction + "\n# %%\n\nAnd now?\n");
@@ -201,13 +236,17 @@ fn a_copy_brings_back_nothing_that_was_taken_back() {
     done(&sandbox.run(&["compact", "a.msg.md", "--undo"]));
     sandbox
         .write("a.msg.md", sandbox.read("a.msg.md") + "\n# %% [^end]\n\n[^end]: [x]\n\nAnd now?\n");
-    // Behind the compaction and before what takes it back.
-    let boundary = of_role(&sandbox, "compact_boundary");
-    let copy = sandbox.run(&["fork", "a.msg.md", "--at", &boundary, "-o", "copy.msg.md"]);
+    let summary = of_role(&sandbox, "summary");
+    let copy = sandbox.run(&["fork", "a.msg.md", "--at", &summary, "-o", "copy.msg.md"]);
     assert_eq!((copy.code, &*copy.stderr), (Some(0), ""));
     sandbox.write("a.msg.md", sandbox.read("copy.msg.md"));
-    let seen = seen(&sandbox);
-    assert!(seen.contains("Question 0?") && !seen.contains("They spoke"), "{seen}");
+    let copied = seen(&sandbox);
+    assert!(copied.contains("Question 0?") && !copied.contains("They spoke"), "{copied}");
+    assert!(!copied.contains("And now?"), "{copied}");
+    // It is there to be shown again, though.
+    done(&sandbox.run(&["restore", "a.msg.md", &summary]));
+    let restored = seen(&sandbox);
+    assert!(restored.contains("They spoke") && !restored.contains("Question 0?"), "{restored}");
 }
 
 #[test]
@@ -227,8 +266,8 @@ fn where_an_earlier_summary_counts_that_is_told() {
     let second = of_role(&sandbox, "summary");
     assert_ne!(first, second);
     let told = format!(
-        "the summary of cell {second} does not count there, but that of cell {first}, and what came after that \
-         is seen; compact again if need be\n"
+        "the summary cell {second} does not count there: the earlier summary cell {first} does, \
+         and the model sees what came after it\n"
     );
     let run = sandbox.run(&["fork", "a.msg.md", "--at", "r7", "-o", "copy.msg.md"]);
     done(&run);
@@ -254,7 +293,8 @@ fn an_undo_goes_back_past_a_compaction_that_was_taken_back() {
     sandbox.write("a.msg.md", sandbox.read("a.msg.md") + more);
     let steps = vec![
         press("> ", "/undo\r"),
-        press("goes on from cell r5;", ""),
+        // The hidden summary stands there, and is not seen.
+        press("goes on from cell s1;", ""),
         press("> ", "/undo\r"),
         press("goes on from cell r4;", ""),
         press("> ", "\u{4}"),

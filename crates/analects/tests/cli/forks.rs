@@ -177,11 +177,11 @@ fn a_message_that_was_dropped_is_marked_in_the_tail() {
     assert_eq!(show(&sandbox)["branches"], 1);
     let secret = id_of(&sandbox, "my key is hunter2");
     assert_eq!(sandbox.run(&["drop", "last", &secret]).code, Some(0));
-    assert_eq!(marked(&sandbox), ["my key is hunter2:taken back"]);
+    assert_eq!(marked(&sandbox), ["my key is hunter2:hidden"]);
     let tail = sandbox.run(&["session", "tail", "last"]).stdout;
     let head = tail.lines().find(|line| line.contains(&secret)).unwrap();
-    assert!(head.ends_with("  taken back"), "{head}");
-    assert_eq!(sandbox.run(&["drop", "last", &secret, "--undo"]).code, Some(0));
+    assert!(head.ends_with("  hidden"), "{head}");
+    assert_eq!(sandbox.run(&["restore", "last", &secret]).code, Some(0));
     assert!(marked(&sandbox).is_empty());
     // A branch that was left, and come back to.
     assert_eq!(sandbox.run(&["rewind", "last", &secret]).code, Some(0));

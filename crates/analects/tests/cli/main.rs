@@ -32,6 +32,7 @@ mod dry_runs;
 mod editing;
 #[cfg(target_os = "linux")]
 mod editors;
+mod edits;
 mod examples;
 mod expected;
 mod failures;
@@ -41,6 +42,7 @@ mod get;
 #[cfg(target_os = "linux")]
 mod half_written;
 mod help;
+mod hiding;
 mod hostile;
 mod interactive;
 mod journal;
@@ -67,6 +69,7 @@ mod rights;
 mod sandbox;
 #[cfg(target_os = "linux")]
 mod session_crashes;
+mod session_verbs;
 mod sessions;
 mod set;
 mod show;

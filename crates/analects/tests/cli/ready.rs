@@ -73,8 +73,11 @@ fn it_is_ready_after_an_error_and_the_question_can_still_be_asked() {
     let file = sandbox.read("a.msg.md");
     assert!(file.ends_with("\n\n# %%\n"), "{file}");
     sandbox.run(&["rewind", "a.msg.md", "1"]);
-    let file = sandbox.read("a.msg.md");
-    assert!(file.ends_with("\n\n# %%\n") && file.matches("# %%\n").count() == 1, "{file}");
+    // The ready cell is the one that the question goes on from.
+    let shown = sandbox.show("a.msg.md");
+    let cells = shown["cells"].as_array().unwrap();
+    assert_eq!((cells.len(), &cells[2]["content"]), (3, &"".into()), "{shown}");
+    assert_eq!(cells[2]["attributes"]["parent"], "1", "{shown}");
     assert_eq!(sandbox.run(&["chat", "a.msg.md"]).code, Some(5));
     sandbox.run(&["chat", "a.msg.md"]).assert_answer("whole\n");
     let file = sandbox.read("a.msg.md");

@@ -102,7 +102,7 @@ fn a_model_that_was_stopped_before_the_first_word_is_known_when_the_session_is_r
 }
 
 #[test]
-fn a_first_question_that_was_edited_is_asked_in_the_same_session() {
+fn a_first_question_that_was_edited_is_asked_again_after_a_rewind() {
     let answers = ["One.", "Two.", "Eins."].map(|text| answer(&[text]));
     let (sandbox, server) = sandbox(answers.to_vec());
     sandbox.run(&["chat", "-m", "openai/tiny", "first"]).assert_answer("One.\n");
@@ -112,6 +112,7 @@ fn a_first_question_that_was_edited_is_asked_in_the_same_session() {
     let first: serde_json::Value = serde_json::from_str(line).unwrap();
     let id = first["id"].as_str().unwrap();
     assert_eq!(sandbox.run(&["edit", "last", id, "erstens"]).code, Some(0));
+    assert_eq!(sandbox.run(&["rewind", "last", id]).code, Some(0));
     let steps = vec![press(PROMPT, "/retry\r"), press("Eins.", ""), press(PROMPT, CTRL_D)];
     let Some((seen, code)) = session(&sandbox, &["chat", "-c"], steps) else { return };
     assert_eq!((code, sessions(&sandbox)), (0, 1), "{seen}");

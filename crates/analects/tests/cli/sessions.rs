@@ -124,10 +124,22 @@ fn rewind_fork_and_drop_keep_the_original() {
     assert_eq!(tail(&sandbox, &session).len(), 4, "the original stays");
 
     let dropped = sandbox.run(&["drop", &fork, &ids[0], "--json"]);
-    let tombstone = json(&dropped.stdout)["tombstone_id"].as_str().unwrap().to_string();
+    let dropped = json(&dropped.stdout);
+    assert_eq!(
+        (&dropped["message_id"], &dropped["hidden"]),
+        (&ids[0].clone().into(), &true.into())
+    );
+    let revision = dropped["revision_id"].as_str().unwrap();
+    let export = sandbox.run(&["session", "export", &fork]).stdout;
+    let record = export.lines().map(json).find(|it| it["id"] == revision).unwrap();
+    assert_eq!(
+        (&record["type"], &record["target"], &record["target_history"]),
+        (&"revision".into(), &ids[0].clone().into(), &"exclude".into())
+    );
     assert_eq!(loaded(&sandbox, &fork), ["Rayleigh scattering."]);
     assert_eq!(sandbox.run(&["drop", &fork, &ids[0]]).code, Some(1), "it is hidden already");
-    assert_eq!(sandbox.run(&["drop", &fork, &tombstone]).code, Some(0));
+    assert_eq!(sandbox.run(&["drop", &fork, revision]).code, Some(1), "it is no message");
+    assert_eq!(sandbox.run(&["restore", &fork, &ids[0]]).code, Some(0));
     assert_eq!(loaded(&sandbox, &fork), ["Why is the sky blue?", "Rayleigh scattering."]);
     assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
 }
@@ -136,8 +148,10 @@ fn rewind_fork_and_drop_keep_the_original() {
 fn loaded(sandbox: &Sandbox, session: &str) -> Vec<String> {
     let export = sandbox.run(&["session", "export", session]).stdout;
     let decoded = analects_formats::transcript::decode(export.as_bytes());
-    let chain = analects_core::chain(&decoded.messages);
-    chain.messages.iter().map(|message| message.text()).collect()
+    let messages = analects_core::verbs::revised(decoded.messages);
+    let chain = analects_core::chain(&messages);
+    let sent = chain.messages.iter().filter(|message| message.why_not_sent().is_none());
+    sent.map(|message| message.text()).collect()
 }
 
 #[test]
@@ -319,7 +333,8 @@ fn a_fork_takes_a_summary_along_that_stands_beside_its_way() {
     assert_eq!(loaded(&sandbox, &session), seen);
     let fork = sandbox.run(&["fork", &session]).stdout;
     assert_eq!(loaded(&sandbox, fork.trim()), seen);
-    assert_eq!(sandbox.run(&["rewind", &session, "p"]).code, Some(3), "nothing follows progress");
+    let nothing = "analects: p is a record of the conversation, not a message in it\n";
+    sandbox.run(&["rewind", &session, "p"]).assert_failure(1, nothing);
 }
 
 #[test]

@@ -120,9 +120,9 @@ fn a_dropped_message_of_a_session_is_shown_again_by_its_own_id() {
         let run = sandbox.run(&["context", "last", "--request"]);
         done(&run).contains("Forty-two.")
     };
-    let undo = format!("analects drop {session} {} --undo", ids[1]);
+    let undo = format!("analects restore {session} {}", ids[1]);
     let not_hidden = format!("analects: {} is not hidden\n", ids[1]);
-    sandbox.run(&["drop", "last", &ids[1], "--undo"]).assert_failure(1, &not_hidden);
+    sandbox.run(&["restore", "last", &ids[1]]).assert_failure(1, &not_hidden);
     for _ in 0..2 {
         let run = sandbox.run(&["drop", "last", &ids[1]]);
         done(&run);
@@ -130,9 +130,9 @@ fn a_dropped_message_of_a_session_is_shown_again_by_its_own_id() {
         assert!(!seen());
         sandbox.run(&["drop", "last", &ids[1]]).assert_failure(
             1,
-            &format!("analects: {} is hidden already\nhint: {undo} shows it again\n", ids[1]),
+            &format!("analects: {} is hidden already\nhint: {undo} shows it\n", ids[1]),
         );
-        let run = sandbox.run(&["drop", "last", &ids[1], "--undo"]);
+        let run = sandbox.run(&["restore", "last", &ids[1]]);
         assert_eq!((done(&run), &*run.stderr), (&*ids[1], ""));
         assert!(seen());
     }
@@ -142,11 +142,8 @@ fn a_dropped_message_of_a_session_is_shown_again_by_its_own_id() {
         (&dropped["message_id"], &dropped["hidden"]),
         (&ids[1].clone().into(), &true.into())
     );
-    // To drop the tombstone is still the same.
-    done(&sandbox.run(&["drop", "last", dropped["tombstone_id"].as_str().unwrap()]));
-    assert!(seen());
-    done(&sandbox.run(&["drop", "last", &ids[1]]));
-    let run = sandbox.run(&["drop", "last", &ids[1], "--undo", "--json"]);
+    assert!(dropped["revision_id"].is_string() && !seen(), "{dropped}");
+    let run = sandbox.run(&["restore", "last", &ids[1], "--json"]);
     let shown: serde_json::Value = serde_json::from_str(done(&run)).unwrap();
     assert_eq!((&shown["message_id"], &shown["hidden"]), (&ids[1].clone().into(), &false.into()));
     assert!(seen());
@@ -163,7 +160,7 @@ fn what_hides_a_message_twice_is_taken_back_at_once() {
     done(&sandbox.run_with_stdin(&["session", "append"], lines));
     let seen = || sandbox.run(&["context", "last", "-m", "openai/tiny", "--request"]).stdout;
     assert!(!seen().contains("two"));
-    done(&sandbox.run(&["drop", "last", "a1", "--undo"]));
+    done(&sandbox.run(&["restore", "last", "a1"]));
     assert!(seen().contains("two"), "{}", seen());
 }
 
@@ -182,9 +179,10 @@ fn the_beginning_of_an_id_means_a_message_that_people_see() {
     assert!(shared > 8, "{question} {other}");
     let run = sandbox.run(&["edit", "last", &question[..shared], "hello?"]);
     done(&run);
-    // Where nothing else begins so, it is meant.
-    let run = sandbox.run(&["rewind", "last", &other[..shared + 1]]);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(done(&run), question);
+    // Where nothing else begins so, it is meant; but nothing was said there.
+    let none = format!("analects: {other} is a record of the conversation, not a message in it\n");
+    sandbox.run(&["rewind", "last", &other[..shared + 1]]).assert_failure(1, &none);
 }
 
 #[test]
@@ -195,13 +193,17 @@ fn an_edited_question_of_a_session_says_how_it_is_asked() {
     let (session, ids) = (session_id(&sandbox), ids(&sandbox));
     let run = sandbox.run(&["edit", "last", &ids[1], "Good day."]);
     done(&run);
-    assert!(!run.stderr.contains("to ask it"), "{}", run.stderr);
+    assert_eq!(run.stderr, "");
+    // What has its answer is asked again after a rewind.
+    assert_eq!(sandbox.run(&["edit", "last", &ids[0], "hello again"]).stderr, "");
+    done(&sandbox.run(&["rewind", "last", &ids[0]]));
     let run = sandbox.run(&["edit", "last", &ids[0], "hello there"]);
-    done(&run);
-    let told =
-        format!("to ask it: analects session resume {session}\nto undo this: analects rewind ");
-    assert!(run.stderr.starts_with(&told), "{}", run.stderr);
+    assert_eq!(done(&run), ids[0]);
+    assert_eq!(run.stderr, format!("to ask it: analects session resume {session}\n"));
+    server.request();
     sandbox.run(&["session", "resume", &session]).assert_answer("Hello!\n");
+    let request = server.request();
+    assert!(request.contains("hello there") && !request.contains("Good day."), "{request}");
 }
 
 #[test]
@@ -226,8 +228,9 @@ fn a_plain_file_that_is_not_there_is_called_so() {
 fn whoever_names_a_cell_that_is_not_there_is_told_what_shows_all_of_them() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", format!("{AGENTS}# %% [^q]\n\n[^q]: [markdown]\n\nhi\n"));
-    let verbs: [&[&str]; 4] = [
+    let verbs: [&[&str]; 5] = [
         &["drop", "a.msg.md", "777"],
+        &["restore", "a.msg.md", "777"],
         &["edit", "a.msg.md", "777", "x"],
         &["rewind", "a.msg.md", "777"],
         &["fork", "a.msg.md", "--at", "777"],

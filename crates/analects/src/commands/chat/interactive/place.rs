@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use analects_core::{Agent, Attachment, AttachmentKind, Body, Message};
+use analects_core::{Agent, Attachment, AttachmentKind, Body, Message, MessageId};
 use analects_formats::msgfile::{Cell, Document};
 use analects_runtime::{
     Conversation, FileConversation, ResolvedAgent, StoredConversation, broken_answer,
@@ -169,7 +169,8 @@ impl Place {
             Place::Store { sessions, name } => {
                 let last = self.conversation(surroundings)?.last_said()?;
                 let last = last.ok_or_else(nothing_to_undo)?;
-                let before = Session::open(&*sessions.store, name.clone())?.parent(&last.id)?;
+                let session = Session::open(&*sessions.store, name.clone())?;
+                let before = message_before(&session, &last.id)?;
                 let place = self.for_verbs(surroundings);
                 rewind::back_to(&place, before.as_deref(), surroundings)?;
                 remark_files(&self.conversation(surroundings)?);
@@ -248,6 +249,20 @@ impl Place {
         self.for_verbs(surroundings).perform(Verb::Drop(&broken), surroundings)?;
         Ok(true)
     }
+}
+
+/// The message that another one follows; records of the state between them are none.
+fn message_before(session: &Session<'_>, id: &str) -> Result<Option<MessageId>, Failure> {
+    let mut before = session.parent(id)?;
+    while let Some(id) = &before {
+        match session.message(id)?.body {
+            Body::State(_) | Body::Progress(_) | Body::Tombstone(_) | Body::Revision(_) => {
+                before = session.parent(id)?;
+            }
+            _ => break,
+        }
+    }
+    Ok(before)
 }
 
 /// What a file holds; nothing where there is none yet. Of one that is no text, nobody knows what was said in it.
