@@ -251,6 +251,9 @@ fn outcome_of(
     if let Some(at) = at.filter(|_| outcome.is_hidden()) {
         outcome.unseen = unseen(&with_shown(messages, &tree, changes))[at];
     }
+    if target.is_some_and(|target| verbs::hidden_calls(messages).contains(target)) {
+        outcome.unseen = outcome.unseen.or(Some(Unseen::Hidden));
+    }
     for change in changes {
         match change {
             Change::ContinueFrom { parent } => {

@@ -252,7 +252,7 @@ fn what_was_dropped_edited_or_failed_is_in_no_request_that_is_converted() {
     let run = converted();
     assert!(run.stdout.contains("clumsy") && run.stdout.contains("more"), "{}", run.stdout);
     assert!(!run.stdout.contains("SECRET") && !run.stdout.contains("500"), "{}", run.stdout);
-    assert!(run.stderr.contains("it was dropped, so it is left out"), "{}", run.stderr);
+    assert!(run.stderr.contains("the model does not see it, so it is left out"), "{}", run.stderr);
     assert!(run.stderr.contains("it is an error, which"), "{}", run.stderr);
     assert_eq!(sandbox.run(&["edit", "last", &ids[0], "elegant"]).code, Some(0));
     let run = converted();
