@@ -380,3 +380,23 @@ fn an_answer_that_broke_off_on_another_branch_is_not_what_there_is_to_ask_again(
     let told = ask();
     assert!(told.contains("nothing to ask") && !told.contains("broke off"), "{told}");
 }
+
+#[test]
+fn chat_says_once_that_the_mark_of_a_rewind_is_gone() {
+    let server = Server::new((0..3).map(|_| answer(&["Yes."])).collect());
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let ask = |prompt: &str| sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", prompt]);
+    ask("one?").assert_answer("Yes.\n");
+    ask("two?").assert_answer("Yes.\n");
+    assert_eq!(sandbox.run(&["rewind", "a.msg.md", "2"]).code, Some(0));
+    // An editor saves the file without the empty cell.
+    let file = sandbox.read("a.msg.md");
+    let end = file.rfind("\n# %% [^5]").unwrap();
+    sandbox.write("a.msg.md", &file[..end]);
+    let gone = "analects: a.msg.md: the rewind to cell 2 is undone: its empty cell was removed\n\
+        hint: run this again to continue from the last cell, or go back: analects rewind a.msg.md 2\n";
+    ask("three?").assert_failure(1, gone);
+    assert_eq!(sandbox.read("a.msg.md"), file[..end], "nothing was sent or written");
+    ask("three?").assert_answer("Yes.\n");
+    assert_eq!(sandbox.texts("a.msg.md"), ["one?", "Yes.", "two?", "Yes.", "three?", "Yes."]);
+}

@@ -110,14 +110,12 @@ fn open_to_answer(call: Call<'_>, path: &Path) -> Result<FileConversation, Failu
 fn lost_rewind(path: &Path, lost: &LostRewind) -> Failure {
     let file = shell::path(path);
     let to = if lost.to.is_empty() { "the beginning".into() } else { format!("cell {}", lost.to) };
-    let message = format!("{file}: the empty cell is gone that said to go on from {to}");
+    let message = format!("{file}: the rewind to {to} is undone: its empty cell was removed");
+    let again = "run this again to continue from the last cell";
     let hint = if lost.to.is_empty() {
-        "to go on from the last cell, call this again".to_string()
+        again.to_string()
     } else {
-        let cell = shell::word(&lost.to);
-        format!(
-            "analects rewind {file} {cell} goes back; to go on from the last cell, call this again"
-        )
+        format!("{again}, or go back: analects rewind {file} {}", shell::word(&lost.to))
     };
     Failure::input(message).or_hint(hint)
 }
