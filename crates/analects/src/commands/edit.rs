@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analects_formats::msgfile::{self, Cell, CellRole, Document};
+use analects_formats::msgfile::{Cell, CellRole, Document};
 
 use super::chat::{self, to_ask_in_session};
 use super::verbs::{Outcome, Place, Verb};
@@ -109,7 +109,7 @@ fn advice(path: &Path, document: &Document, edited: &str) -> Option<String> {
     if role.is_user() {
         return Some(format!("to ask again from there: {back}"));
     }
-    let is_last = msgfile::current_branch(document).first().is_some_and(|step| is_it(&step.cell));
     let is_answer = role.is_reply() || role == CellRole::ToolResult;
-    (is_answer && !is_last).then(|| format!("to say something else from there: {back} PROMPT"))
+    (is_answer && !document.is_last_message(cell))
+        .then(|| format!("to say something else from there: {back} PROMPT"))
 }

@@ -12,7 +12,8 @@ use analects_formats::msgfile::{
 };
 use analects_store::vfs::Disk;
 use analects_store::{
-    ChainName, Journal, OsIds, PictureConsent, Session, StoreError, create_file, real_path,
+    ChainName, Journal, LockedFile, OsIds, PictureConsent, Session, StoreError, create_file,
+    real_path,
 };
 use jiff::Timestamp;
 
@@ -163,9 +164,37 @@ pub fn file(target: &str) -> Option<&Path> {
     (target.ends_with(".md") || path.is_file()).then_some(path)
 }
 
-fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<Outcome, Failure> {
+/// Puts another text into a cell, and the old one into the journal. Only the cell has to be read for that.
+fn edit_file(
+    path: &Path,
+    cell: &str,
+    text: &str,
+    surroundings: &Surroundings,
+) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
-    let after = change(path, surroundings, |document, journal, real| {
+    let file = change(path, surroundings, |document, journal, real| {
+        let at = find_one(document, cell)?;
+        let after = msgfile::edit_text(document, at, text)?;
+        let new = after.cells().nth(at).map(|cell| cell.name().into_owned());
+        outcome.target = new.unwrap_or_default();
+        outcome.changed = vec![outcome.target.clone()];
+        outcome.unseen = msgfile::unseen_cells(document)[at];
+        if let Some(old) = document.cells().nth(at) {
+            let now = Timestamp::now();
+            journal.keep_text(real, &outcome.target, &old.content(), text, now)?;
+        }
+        Ok(after)
+    })?;
+    outcome.file = Some(file.into_document());
+    Ok(outcome)
+}
+
+fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<Outcome, Failure> {
+    if let Verb::Edit { message, text } = verb {
+        return edit_file(path, message, text, surroundings);
+    }
+    let mut outcome = Outcome::default();
+    let file = change(path, surroundings, |document, _, _| {
         let read = CellMessages::of(document, &SessionId::default());
         let place = verb.named().map(|name| find_one(document, name)).transpose()?;
         let target = match place {
@@ -177,10 +206,7 @@ fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<O
         };
         let changes = verb.changes(&read.messages, target);
         let changes = changes.map_err(|error| msgfile::verb_error(&read, document, error))?;
-        let after = match (verb, place) {
-            (Verb::Edit { text, .. }, Some(at)) => msgfile::edit_text(document, at, text)?,
-            _ => msgfile::apply(document, &read, &changes, &mut OsIds)?,
-        };
+        let after = msgfile::apply(document, &read, &changes, &mut OsIds)?;
         let name = |at: usize| {
             after.cells().nth(at).map(|cell| cell.name().into_owned()).unwrap_or_default()
         };
@@ -188,18 +214,12 @@ fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<O
         outcome = outcome_of(&read.messages, target, &changes, id_name);
         outcome.target = place.map(name).unwrap_or_default();
         outcome.changed = changed_cells(document, &after).into_iter().map(name).collect();
-        if let (Verb::Edit { text, .. }, Some(at)) = (verb, place)
-            && let Some(old) = document.cells().nth(at)
-        {
-            journal.keep_text(real, &name(at), &old.content(), text, Timestamp::now())?;
-        }
         Ok(after)
     })?;
     if matches!(verb, Verb::Rewind(_)) {
-        let real = real_path(&Disk, path)?;
-        Journal::of(&surroundings.places).note_rewind(&real, &after)?;
+        file.journal().note_rewind(file.path(), file.document())?;
     }
-    outcome.file = Some(after);
+    outcome.file = Some(file.into_document());
     Ok(outcome)
 }
 
@@ -464,7 +484,7 @@ fn change(
     path: &Path,
     surroundings: &Surroundings,
     mut make: impl FnMut(&Document, &Journal, &Path) -> Result<Document, NotChanged>,
-) -> Result<Document, Failure> {
+) -> Result<LockedFile, Failure> {
     // Opening to write would take a file that is not there for a new one.
     reading::check_is_there(path)?;
     let mut file = writing::open(path, &surroundings.places)?;
@@ -473,7 +493,7 @@ fn change(
     file.try_replace(|document| {
         make(document, &journal, &real).map_err(|error| error.explain(path))
     })?;
-    Ok(file.into_document())
+    Ok(file)
 }
 
 /// Why a file was not changed.

@@ -237,6 +237,18 @@ pub fn unseen_cells(document: &Document) -> Vec<Option<Unseen>> {
     CellMessages::of(document, &SessionId::default()).unseen(document)
 }
 
+impl Document {
+    /// Whether nothing comes after a cell on the branch that the file is on.
+    pub fn is_last_message(&self, cell: Cell<'_>) -> bool {
+        if self.cells().any(may_hide) {
+            let last = current_branch(self);
+            return last.first().is_some_and(|step| step.cell.at == cell.at);
+        }
+        let mut behind = self.cells().rev().take_while(|other| other.at > cell.at);
+        behind.all(|other| other.is_ready() || other.role() == CellRole::AgentDefinition)
+    }
+}
+
 /// Whether a cell may keep itself or another from the model. What holds JSON may say anything.
 fn may_hide(cell: Cell<'_>) -> bool {
     let is_key = |key: MetaKey| {
