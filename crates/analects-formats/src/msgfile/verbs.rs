@@ -240,9 +240,9 @@ pub fn edit_text(document: &Document, at: usize, text: &str) -> Result<Document,
         CellRole::CompactBoundary
         | CellRole::Notification
         | CellRole::Progress
-        | CellRole::Tombstone
-        | CellRole::AgentDefinition
-        | CellRole::Details => return Err(refuse(&NotEditable::NoText)),
+        | CellRole::Tombstone => return Err(refuse(&NotEditable::NoText)),
+        CellRole::AgentDefinition | CellRole::Details => return Err(not_a_message(document, at)),
+        CellRole::User if cell.is_ready() => return Err(not_a_message(document, at)),
         CellRole::User
         | CellRole::Raw
         | CellRole::UserBlock
