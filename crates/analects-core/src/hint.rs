@@ -13,7 +13,7 @@ pub enum Hint {
     /// Undo the compaction.
     UndoCompaction,
     /// Show this cell or message again, which is hidden.
-    Restore(String),
+    Restore(Box<str>),
     /// Repair the transcript: what is wrong is left as it is and not read, and the repaired file lacks it.
     RepairTranscript,
     /// Compact the conversation, or choose a model with a larger window.

@@ -272,7 +272,7 @@ pub fn to_ask_in_session(session: &str) -> String {
 pub fn of_store(error: &StoreError) -> Option<Advice> {
     let text = match error {
         StoreError::Verb { name, error: VerbError::AlreadyHidden(id) } => {
-            let hint = Hint::Restore(id.to_string());
+            let hint = Hint::Restore(id.to_string().into());
             return Some(Advice::Hint(hint, Some(PathBuf::from(name))));
         }
         StoreError::NotFound { .. }

@@ -208,7 +208,7 @@ pub fn verb_error(read: &CellMessages, document: &Document, error: VerbError) ->
         None => id.to_string(),
     };
     let hint = match &error {
-        VerbError::AlreadyHidden(id) => Some(Hint::Restore(name(id))),
+        VerbError::AlreadyHidden(id) => Some(Hint::Restore(name(id).into())),
         _ => None,
     };
     let is_unknown = matches!(error, VerbError::UnknownMessage(_));
