@@ -16,8 +16,9 @@ pub(super) struct Families {
     callers: HashMap<(usize, String), usize>,
     /// The messages with the results of a call, by the place of the caller and the id of the call.
     results: HashMap<(usize, String), Vec<usize>>,
-    /// What each piece of code printed.
+    /// What each piece of code printed, and the code that printed it.
     printed: HashMap<usize, Vec<usize>>,
+    code: HashMap<usize, usize>,
 }
 
 impl Families {
@@ -29,6 +30,7 @@ impl Families {
             callers: HashMap::new(),
             results: HashMap::new(),
             printed: HashMap::new(),
+            code: HashMap::new(),
         };
         // Some providers give calls the same ids in every answer: the last one is meant.
         let mut calls: HashMap<String, usize> = HashMap::new();
@@ -41,6 +43,7 @@ impl Families {
                     if let Some(code) = code {
                         families.first[at] = code;
                         families.printed.entry(code).or_default().push(at);
+                        families.code.insert(at, code);
                     }
                 }
                 _ => {}
@@ -74,8 +77,13 @@ impl Families {
         self.results.get(&(caller, call.to_string())).map_or(&[], Vec::as_slice)
     }
 
+    /// The code that printed a message.
+    pub(super) fn code_of(&self, printed: usize) -> Option<usize> {
+        self.code.get(&printed).copied()
+    }
+
     /// What a piece of code printed.
-    pub(super) fn printed_by(&self, code: usize) -> &[usize] {
+    fn printed_by(&self, code: usize) -> &[usize] {
         self.printed.get(&code).map_or(&[], Vec::as_slice)
     }
 

@@ -8,9 +8,9 @@ use crate::{Body, History, Message, Tombstone, Tree};
 
 /// Hides a message, or one call of it, and its pair.
 ///
-/// With a message that makes calls, the results of these calls go; with a message of results, the calls go,
-/// and the rest of the calling message stays. Code takes its output along, and the output goes alone. To hide the
-/// summary of a compaction is to undo the compaction.
+/// With a message of results, the calls go, and the rest of the calling message stays. The results of a message that
+/// makes calls, and what code printed, are not seen without it, and need not be hidden themselves. To hide the summary
+/// of a compaction is to undo the compaction.
 pub fn drop(messages: &[Message], target: &Target) -> Result<Vec<Change>, VerbError> {
     let tree = Tree::of(messages);
     let families = Families::of(messages);
@@ -45,9 +45,6 @@ pub(super) fn hiding(
             changes.push(Change::set_history(target, History::Exclude));
         }
     }
-    for printed in families.printed_by(at) {
-        changes.push(hide_message(&messages[*printed]));
-    }
     changes
 }
 
@@ -64,20 +61,21 @@ pub fn restore(messages: &[Message], target: &Target) -> Result<Vec<Change>, Ver
         return some(changes, target);
     }
     let mut shown = vec![at];
+    shown.extend(families.code_of(at));
     let mut changes = Vec::new();
-    // A call is not seen without its result, nor a result without its call.
+    // A result is not seen without its call.
     for call in &families.said[at].results {
         if let Some(caller) = families.caller(at, call) {
             shown.push(caller);
             changes.extend(show_call(messages, caller, call));
         }
     }
-    for call in calls_of(messages, &families, at, target) {
-        changes.extend(show_call(messages, at, &call));
-        shown.extend(families.results(at, &call));
-    }
-    if target.call.is_none() {
-        shown.extend(families.printed_by(at));
+    if let Some(call) = &target.call {
+        changes.extend(show_call(messages, at, call));
+        // A result that is hidden for itself is shown if its call is seen.
+        if changes.is_empty() && !is_hidden(messages, &tree, at) {
+            shown.extend(families.results(at, call));
+        }
     }
     let mut all = show_all(messages, &tree, &shown);
     all.append(&mut changes);
@@ -89,15 +87,6 @@ fn some(changes: Vec<Change>, target: &Target) -> Result<Vec<Change>, VerbError>
         return Err(VerbError::NotHidden(target.message.clone()));
     }
     Ok(changes)
-}
-
-/// The calls that a target is about: one, or all that its message makes or made before they were hidden.
-fn calls_of(messages: &[Message], families: &Families, at: usize, target: &Target) -> Vec<String> {
-    match &target.call {
-        Some(call) => vec![call.clone()],
-        None if is_hidden_itself(&messages[at]) => families.said[at].calls.clone(),
-        None => Vec::new(),
-    }
 }
 
 /// The position of the message that a target is about, which must say something.

@@ -6,8 +6,8 @@ use super::families::Families;
 use super::{Change, Target};
 use crate::{Assistant, Block, Body, Content, History, Message, Revision, User};
 
-/// The messages with the revisions among them applied: a target says what its last revision says. The revisions
-/// themselves stay where they are. A call that is hidden goes with its result.
+/// The messages as the model is to see them: a target says what its last revision says, a call that is hidden goes with
+/// its result, and code with what it printed. The revisions themselves stay where they are.
 ///
 /// ```
 /// use analects_core::verbs::revised;
@@ -19,7 +19,10 @@ use crate::{Assistant, Block, Body, Content, History, Message, Revision, User};
 /// assert_eq!(revised(messages)[0].text(), "Good morning");
 /// ```
 pub fn revised(messages: Vec<Message>) -> Vec<Message> {
-    if !messages.iter().any(|message| matches!(message.body, Body::Revision(_))) {
+    let may_hide = |message: &Message| {
+        message.history == History::Exclude || matches!(message.body, Body::Revision(_))
+    };
+    if !messages.iter().any(may_hide) {
         return messages;
     }
     let (messages, hidden_calls) = revise_all(messages);
@@ -95,12 +98,15 @@ pub fn with_history(mut messages: Vec<Message>, changes: &[Change]) -> Vec<Messa
     without_calls(messages, &hidden_calls)
 }
 
-/// The messages without calls that are hidden, and without the results of calls whose message is hidden.
+/// The messages without what is not seen because something else is hidden: calls and their results, what code printed.
 fn without_calls(mut messages: Vec<Message>, hidden_calls: &HiddenCalls) -> Vec<Message> {
     let families = Families::of(&messages);
     let is_hidden: Vec<bool> =
         messages.iter().map(|message| message.history == History::Exclude).collect();
     for (at, message) in messages.iter_mut().enumerate() {
+        if families.code_of(at).is_some_and(|code| is_hidden[code]) {
+            message.history = History::Exclude;
+        }
         let is_call_hidden = |call: &str| hidden_calls.contains(&(at, call.to_string()));
         let is_result_hidden = |call: &str| {
             let caller = families.caller(at, call);

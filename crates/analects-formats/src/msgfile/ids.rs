@@ -140,12 +140,14 @@ impl Document {
     /// The place that a name means, from 0: that of the cell with this id, else of the cell without id at that place
     /// (`7`), or of any cell there (`#7`).
     pub(super) fn place_of(&self, name: &str) -> Option<usize> {
-        if let Some(place) = self.place_of_id(name) {
+        // With `#`, a place is meant, whatever ids there are.
+        let is_place = name.starts_with('#') && place_in(name).is_some();
+        if let Some(place) = self.place_of_id(name).filter(|_| !is_place) {
             return Some(place);
         }
         let place = place_in(name)?.checked_sub(1)?;
         let cell = self.scan.cells.get(place)?;
-        (name.starts_with('#') || cell.id.is_empty()).then_some(place)
+        (is_place || cell.id.is_empty()).then_some(place)
     }
 
     /// Whether all ids are numbers, each larger than the one before it, so that none can be there twice.

@@ -25,6 +25,7 @@ mod readable;
 use analects_core::{MessageId, SessionId};
 use uuid::Uuid;
 
+pub(crate) use added::check_is_first;
 pub use added::{AddedMessages, cell_names, cell_of, put_messages};
 pub use answers::{AnswerDetail, PlacedAnswer, put_answer};
 pub(crate) use details::{details_cell, details_lines};

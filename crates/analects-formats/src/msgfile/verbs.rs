@@ -7,7 +7,7 @@ use analects_core::{Body, Hint, History, Ids, MessageId, Raw, RawMap, SessionId}
 use super::cell_edits::{CellEdit, Edit, edit_cells, would_change_others};
 use super::code::code;
 use super::item::{ItemError, ItemErrorKind};
-use super::messages::{details_cell, details_lines, put_messages};
+use super::messages::{check_is_first, details_cell, details_lines, put_messages};
 use super::{Cell, CellMessages, CellRole, Document, MetaKey, NewCell, Splice, append};
 
 /// Makes changes to a file, whose messages were read before. A cell that a change names and that has no id gets one.
@@ -52,6 +52,9 @@ pub fn apply(
             Some(id) => Some(read.head(id).ok_or_else(|| no_cell(id))?),
             None => None,
         };
+        if let Some(cell) = parent.and_then(|at| document.cell_at(at)) {
+            check_is_first(document, cell)?;
+        }
         let is_loose = |at: usize| document.cell_at(at).is_some_and(|cell| cell.id().is_none());
         if let Some(cell) = parent.filter(|at| is_loose(*at)) {
             after = Some(edit_cells(document, &[CellEdit { cell, edit: Edit::Id }])?);
@@ -80,12 +83,8 @@ fn history_edits(
 ) -> Result<Vec<CellEdit>, ItemError> {
     let cell = read.cell_of(target).ok_or_else(|| no_cell(&target.message))?;
     let mut cells = vec![cell];
-    // A result that says something of its own says the same as its call.
-    let results = read.cells_of(target).filter(|at| *at != cell);
-    let speaks = |at: &usize| document.cell_at(*at).is_some_and(|cell| cell.history().is_some());
-    if target.call.is_some() {
-        cells.extend(results.filter(speaks));
-    } else if document.cell_at(cell).is_some_and(|cell| cell.role() == CellRole::ToolCall) {
+    let is_call = document.cell_at(cell).is_some_and(|cell| cell.role() == CellRole::ToolCall);
+    if target.call.is_none() && is_call {
         // An answer of calls alone is hidden call by call.
         cells = read.call_cells(&target.message);
     }
@@ -145,8 +144,8 @@ fn no_cell(message: &MessageId) -> ItemError {
 /// came with it. Every byte is that of the original; what the end of the file tells about these cells comes along.
 pub fn fork(document: &Document, at: usize) -> Result<Vec<u8>, ItemError> {
     let read = CellMessages::of(document, &SessionId::default());
-    let target = read.target(at).ok_or_else(|| not_a_message(document, at))?;
-    let positions = fork_positions(&read.messages, Some(&target.message));
+    let message = read.message(at).ok_or_else(|| not_a_message(document, at))?;
+    let positions = fork_positions(&read.messages, Some(message));
     let positions = positions.map_err(|error| verb_error(&read, document, error))?;
     let is_told =
         |at: &&usize| matches!(read.messages[**at].body, Body::Tombstone(_) | Body::Revision(_));
@@ -224,6 +223,7 @@ pub fn verb_error(read: &CellMessages, document: &Document, error: VerbError) ->
 /// Writes another text into a cell that holds one. What a model called, thought or printed is not a person's to change.
 pub fn edit_text(document: &Document, at: usize, text: &str) -> Result<Document, ItemError> {
     let cell = document.cell_at(at).ok_or_else(|| not_a_message(document, at))?;
+    check_is_first(document, cell)?;
     let refuse = |reason: &dyn std::fmt::Display| {
         let message = format!("cell {} cannot be edited: {reason}", cell.name());
         ItemError::new(ItemErrorKind::Invalid, message)

@@ -94,7 +94,7 @@ impl Loaded {
 pub fn tail(store: &dyn TranscriptStore, of: &ChainName, count: usize) -> Result<Tail, StoreError> {
     let mut marks = Marks::new(of.agent.as_deref());
     let mut found = VecDeque::new();
-    let mut revisions = VecDeque::new();
+    let mut revisions = Vec::new();
     store.scan_back(of, &mut |row| {
         if found.len() >= count {
             return ControlFlow::Break(());
@@ -103,14 +103,14 @@ pub fn tail(store: &dyn TranscriptStore, of: &ChainName, count: usize) -> Result
             if is_message(&met.message) {
                 found.push_front(met);
             } else if matches!(met.message.body, Body::Revision(_)) {
-                revisions.push_front(met.message);
+                revisions.push((met.place, met.message));
             }
         }
         ControlFlow::Continue(())
     })?;
     let surplus = found.len().saturating_sub(count);
     let mut found: Vec<Met> = found.into_iter().skip(surplus).collect();
-    let messages = found.iter().map(|met| met.message.clone()).collect();
+    let messages = found.iter().map(|met| (met.place, met.message.clone())).collect();
     for (met, message) in found.iter_mut().zip(with_revisions(messages, revisions)) {
         met.message = message;
     }
@@ -119,16 +119,20 @@ pub fn tail(store: &dyn TranscriptStore, of: &ChainName, count: usize) -> Result
     Ok(Tail { messages, unseen, overview: store.overview(of)? })
 }
 
+/// A record, and where it is: its row, and which of the records in it.
+type Placed = ((u64, usize), Message);
+
 /// Messages with the revisions applied that came after them.
-fn with_revisions(
-    mut messages: Vec<Message>,
-    revisions: impl IntoIterator<Item = Message>,
-) -> Vec<Message> {
-    let count = messages.len();
-    messages.extend(revisions);
-    let mut messages = revised(messages);
-    messages.truncate(count);
-    messages
+fn with_revisions(messages: Vec<Placed>, revisions: Vec<Placed>) -> Vec<Message> {
+    let mut order: Vec<usize> = (0..messages.len() + revisions.len()).collect();
+    let (places, records): (Vec<_>, Vec<Message>) =
+        messages.iter().chain(&revisions).cloned().unzip();
+    order.sort_by_key(|at| places[*at]);
+    let revised = revised(order.iter().map(|at| records[*at].clone()).collect());
+    let mut placed: Vec<(usize, Message)> = order.into_iter().zip(revised).collect();
+    placed.sort_by_key(|(at, _)| *at);
+    placed.truncate(messages.len());
+    placed.into_iter().map(|(_, message)| message).collect()
 }
 
 /// Whether a record is something that a person would call a message.

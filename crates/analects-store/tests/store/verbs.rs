@@ -56,6 +56,14 @@ impl Twins {
         self.ids = ids;
     }
 
+    /// Goes back to the message of a cell.
+    fn rewind(&mut self, at: usize) {
+        let message = read(&self.document).message(at).cloned();
+        if let Some(to) = message {
+            self.apply(None, |messages, _| verbs::rewind(messages, Some(&to)));
+        }
+    }
+
     /// Adds what a person says to both.
     fn say(&mut self, text: &str) {
         let cell = NewCell::message(self.document.next_id(), text);
@@ -120,15 +128,13 @@ impl Twins {
     /// Compares copies up to a cell.
     fn check_fork(&self, at: usize) {
         let file = read(&self.document);
-        let Some(target) = file.target(at) else { return };
+        let Some(target) = file.message(at) else { return };
         let Ok(copy) = msgfile::fork(&self.document, at) else { return };
         let copy = read(&decode(copy)).messages;
         let to = ChainName::new("p", "copy");
         let mut ids = CountingIds::default();
         let session = self.session();
-        let fork = session
-            .fork(Some(&target.message), to.clone(), &mut ids, Timestamp::UNIX_EPOCH)
-            .unwrap();
+        let fork = session.fork(Some(target), to.clone(), &mut ids, Timestamp::UNIX_EPOCH).unwrap();
         let copied = fork.load().unwrap();
         let copy = revised(copy);
         assert_eq!(view(&chain(&copy)), view(&copied.chain()), "fork at {at}");
@@ -168,9 +174,7 @@ fn act(twins: &mut Twins, (verb, nth): (usize, usize), number: usize) {
     match verb {
         0 => twins.say(&text),
         1 => twins.apply(None, |messages, _| verbs::rewind(messages, None)),
-        2 | 3 => twins.apply(at, |messages, target| {
-            verbs::rewind(messages, target.map(|target| &*target.message))
-        }),
+        2 | 3 => twins.rewind(nth % count),
         4 | 5 => twins.apply(at, |messages, target| verbs::drop(messages, target.unwrap())),
         6 => twins.apply(at, |messages, target| verbs::restore(messages, target.unwrap())),
         7 | 8 => twins.apply(at, |messages, target| verbs::edit(messages, target.unwrap(), &text)),

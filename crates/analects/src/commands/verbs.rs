@@ -204,9 +204,20 @@ fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<O
             }
             None => None,
         };
-        let changes = verb.changes(&read.messages, target);
+        // To go back to a result is to its own message.
+        let message = place.and_then(|at| read.message(at)).cloned().map(Target::message);
+        let changes = match verb {
+            Verb::Rewind(_) => verb.changes(&read.messages, message.as_ref()),
+            _ => verb.changes(&read.messages, target),
+        };
         let changes = changes.map_err(|error| msgfile::verb_error(&read, document, error))?;
         let after = msgfile::apply(document, &read, &changes, &mut OsIds)?;
+        if let (Verb::Restore(_), Some(target)) = (verb, target)
+            && after.source() == document.source()
+        {
+            let error = VerbError::NotHidden(target.message.clone());
+            return Err(msgfile::verb_error(&read, document, error).into());
+        }
         let name = |at: usize| {
             after.cells().nth(at).map(|cell| cell.name().into_owned()).unwrap_or_default()
         };

@@ -216,7 +216,7 @@ fn gone() -> ItemError {
 }
 
 /// Of two cells of one id, only the first can be named.
-fn check_is_first(document: &Document, cell: Cell<'_>) -> Result<(), ItemError> {
+pub(crate) fn check_is_first(document: &Document, cell: Cell<'_>) -> Result<(), ItemError> {
     let name = cell.name();
     if document.cell(&name).is_none_or(|first| first.ordinal() == cell.ordinal()) {
         return Ok(());

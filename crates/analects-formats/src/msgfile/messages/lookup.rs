@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use analects_core::verbs::{Target, hidden_calls, revised_in_full};
+use analects_core::verbs::{Target, hidden_calls, revised, revised_in_full};
 use analects_core::{Body, History, LinkKind, Message, MessageId, SessionId, Tree, Unseen, unseen};
 
 use super::draft::close;
@@ -104,6 +104,12 @@ impl CellMessages {
         &self.session
     }
 
+    /// The message that a cell is a cell of.
+    pub fn message(&self, cell: usize) -> Option<&MessageId> {
+        let owner = (*self.owners.get(cell)?)?;
+        self.target(cell).map(|_| &self.messages[owner].id)
+    }
+
     /// What a cell is among the messages: a message, or one call of it; a result stands for its call. `None` for a
     /// cell that is no part of a message.
     pub fn target(&self, cell: usize) -> Option<&Target> {
@@ -153,7 +159,7 @@ impl CellMessages {
 
     /// Why the model does not see each cell; `None` where it does, and for cells that say nothing.
     fn unseen(&self, document: &Document) -> Vec<Option<Unseen>> {
-        let of_messages = unseen(&self.messages);
+        let of_messages = unseen(&revised(self.messages.clone()));
         let hidden_calls = hidden_calls(&self.messages);
         let is_call_hidden = |cell: Cell<'_>| {
             self.target(cell.at).is_some_and(|target| hidden_calls.contains(target))

@@ -252,15 +252,6 @@ impl<'a> Reader<'a> {
             && own != self.messages[owner].message.history
     }
 
-    /// How much of a result is seen. Its answer governs that: a result is not seen without it.
-    fn history_of_result(&self, read: &Read<'_>) -> History {
-        let of_answer = self.history_of_call(&read.name);
-        if of_answer == History::Exclude {
-            return of_answer;
-        }
-        read.cell.history().unwrap_or(of_answer)
-    }
-
     fn part(&mut self, read: &Read<'a>, owner: usize) {
         let is_whole = self.messages[owner].cell.at == read.cell.at;
         let is_silent = read.text.is_empty() && self.messages[owner].shape != Some(Shape::Blocks);
@@ -311,9 +302,6 @@ impl<'a> Reader<'a> {
         if matches!(message.body, Body::Attachment(_)) {
             message.author = read.get(MetaKey::Author).map(str::to_string);
         }
-        if read.role() == CellRole::ToolResult {
-            message.history = self.history_of_result(read);
-        }
         // An answer of calls alone is hidden if all of them are.
         let is_call = head.role() == CellRole::ToolCall;
         if is_call && message.history == History::Exclude {
@@ -340,11 +328,6 @@ impl<'a> Reader<'a> {
             draft.blocks = vec![self.block(read)];
         }
         Some(draft)
-    }
-
-    fn history_of_call(&self, result: &str) -> History {
-        let call = result.rsplit_once('.').and_then(|(call, _)| self.owners.get(call));
-        call.map_or(History::Include, |owner| self.messages[*owner].message.history)
     }
 
     /// A message that stands in its cell whole, as JSON. What cannot be read keeps its place.

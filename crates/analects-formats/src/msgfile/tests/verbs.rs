@@ -73,8 +73,35 @@ fn a_result_is_hidden_with_its_call_even_if_it_insists() {
     let file = FILE.replace("[^2.aaa.1]: [tool]", "[^2.aaa.1]: [tool] history=include");
     assert!(!view(&drop_cell(&decode(file.as_str()), "2.aaa")).join("\n").contains("sun"));
     let file = FILE.replace("[^2.aaa.1]: [tool]", "[^2.aaa.1]: [tool] history=none");
+    // One that is hidden for itself stays so when its call comes back, until it is named again.
     let shown = restore_cell(&drop_cell(&decode(file.as_str()), "2.aaa"), "2.aaa");
-    assert!(view(&shown).join("\n").contains("sun"));
+    assert_eq!(text(&shown), file);
+    assert!(!view(&shown).join("\n").contains("sun"));
+    assert_eq!(text(&restore_cell(&shown, "2.aaa.1")), FILE);
+}
+
+#[test]
+fn what_is_hidden_for_itself_stays_so_when_the_answer_comes_back() {
+    let call = FILE.replace("[^2.aaa]: [tool]", "[^2.aaa]: [tool] history=none");
+    let output = FILE.replace("[^c.1]: [python]", "[^c.1]: [python] history=none");
+    for (file, name, secret) in [(call, "2", "sun"), (output, "c", "stdout")] {
+        let document = decode(file.as_str());
+        let hidden = drop_cell(&document, name);
+        assert_eq!(text(&restore_cell(&hidden, name)), file);
+        assert!(!view(&restore_cell(&hidden, name)).join("\n").contains(secret));
+    }
+}
+
+#[test]
+fn of_two_cells_of_one_id_only_the_first_can_be_gone_back_to_or_edited() {
+    let file = "# %% [^1]\n\n[^1]: [markdown]\n\none\n\n# %%% [^2]\n\n[^2]: [a]\n\ntwo\n\n\
+        # %%% [^2]\n\n[^2]: [a]\n\nthree\n\n# %%\n\nfour\n";
+    let document = decode(file);
+    assert!(edit_text(&document, 2, "x").is_err() && edit_text(&document, 1, "x").is_ok());
+    let read = read(&document);
+    let changes = verbs::rewind(&read.messages, read.message(2).map(|id| &**id)).unwrap();
+    let error = apply(&document, &read, &changes, &mut CountingIds::default()).unwrap_err();
+    assert!(error.to_string().starts_with("two cells are called 2"), "{error}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use analects_core::{
 };
 use analects_formats::transcript::{Envelope, Names, read_line};
 
-use super::{Loaded, place, too_long, with_revisions};
+use super::{Loaded, Placed, place, too_long, with_revisions};
 use crate::StoreError;
 use crate::sessions::{ChainName, Row, TranscriptStore};
 
@@ -311,14 +311,16 @@ impl Walk<'_> {
                 return None;
             }
         }
+        let mut messages = Vec::new();
         let steps = self.summary.iter().chain(self.steps.iter().rev());
         for step in steps {
-            loaded.messages.extend(step.read(&mut self.problems));
+            messages.extend(step.read_placed(&mut self.problems));
         }
-        let revisions = self.revisions.iter().rev();
-        let revisions: Vec<Message> =
-            revisions.filter_map(|step| step.read(&mut self.problems)).collect();
-        loaded.messages = with_revisions(loaded.messages, revisions);
+        let mut revisions = Vec::new();
+        for step in &self.revisions {
+            revisions.extend(step.read_placed(&mut self.problems));
+        }
+        loaded.messages = with_revisions(messages, revisions);
         loaded.problems = self.problems;
         Some(loaded)
     }
@@ -336,6 +338,11 @@ impl Walk<'_> {
 }
 
 impl Step {
+    fn read_placed(&self, problems: &mut Vec<Problem>) -> Option<Placed> {
+        let place = (self.place.row, self.place.nth.unwrap_or(0));
+        Some((place, self.read(problems)?))
+    }
+
     fn read(&self, problems: &mut Vec<Problem>) -> Option<Message> {
         let read = read_line(self.text.as_deref()?);
         // Those of a damaged row were told when it was met.

@@ -15,7 +15,7 @@ use crate::sessions::Row;
 pub(super) struct Met {
     pub message: Message,
     /// The row, and which of the records in it.
-    place: (u64, usize),
+    pub place: (u64, usize),
     /// Whether a tombstone hides it.
     is_hidden: bool,
     /// Whether the last message follows it.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use analects_core::{Body, Link, Message, Problem, Rebuilding, StateChange, Tree};
 use analects_formats::transcript::{Envelope, Names, read_line};
 
-use super::{Loaded, place, too_long, with_revisions};
+use super::{Loaded, Placed, place, too_long, with_revisions};
 use crate::StoreError;
 use crate::sessions::{ChainName, Row, TranscriptStore};
 
@@ -31,10 +31,13 @@ pub(super) fn load(
     let mut problems = all.problems;
     problems.extend(findings.map(|finding| finding.problem.clone()));
     let messages = read(store, of, &all.places, &effective.positions)?;
+    let places = effective.positions.iter().map(|at| all.places[*at]);
+    let messages = places.zip(messages).filter_map(|(place, message)| Some((place, message?)));
+    let messages = messages.collect();
     Ok(Loaded {
         messages: with_revisions(messages, all.revisions),
         leaf: leaf.map(name),
-        boundary: read(store, of, &all.places, effective.boundary.as_slice())?.pop(),
+        boundary: read(store, of, &all.places, effective.boundary.as_slice())?.pop().flatten(),
         state: all.state.finish(),
         problems,
     })
@@ -50,7 +53,7 @@ struct All {
     names: Vec<Names>,
     /// The row, and which of the records in it.
     places: Vec<(u64, usize)>,
-    revisions: Vec<Message>,
+    revisions: Vec<Placed>,
     state: Rebuilding,
     problems: Vec<Problem>,
 }
@@ -88,9 +91,11 @@ impl All {
         }
     }
 
+    /// Keeps the record that was met last if it is a revision.
     fn meet_revision(&mut self, message: Option<Message>) {
         let is_revision = |message: &Message| matches!(message.body, Body::Revision(_));
-        self.revisions.extend(message.filter(is_revision));
+        let place = self.places.last().copied().unwrap_or_default();
+        self.revisions.extend(message.filter(is_revision).map(|message| (place, message)));
     }
 
     fn meet_state(&mut self, message: Option<&Message>, session: Option<&str>) {
@@ -108,13 +113,13 @@ fn first(bytes: &[u8]) -> Option<Message> {
     read_line(bytes).messages.into_iter().next()
 }
 
-/// Reads the messages at some positions, in the order in which these are given.
+/// Reads the messages at some positions, in the order in which these are given; `None` for one that cannot be read.
 fn read(
     store: &dyn TranscriptStore,
     of: &ChainName,
     places: &[(u64, usize)],
     positions: &[usize],
-) -> Result<Vec<Message>, StoreError> {
+) -> Result<Vec<Option<Message>>, StoreError> {
     let mut wanted: Vec<(u64, usize, usize)> = positions
         .iter()
         .enumerate()
@@ -135,5 +140,5 @@ fn read(
         }
         if next < wanted.len() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    Ok(found.into_iter().flatten().collect())
+    Ok(found)
 }
