@@ -318,7 +318,7 @@ impl Mender {
             if !calls.is_empty() {
                 let results = calls.into_iter().map(|call| result_of(call, &mut mended)).collect();
                 let content = Content::Blocks(results);
-                turns.push(Turn { role: Role::User, content, model: None });
+                turns.push(Turn::user(content));
                 from.push(number);
             }
         }
