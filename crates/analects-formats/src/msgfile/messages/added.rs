@@ -67,9 +67,9 @@ fn with_through(
     session: &SessionId,
     new: &[Message],
 ) -> Result<Vec<Message>, ItemError> {
-    let boundaries = new.iter().filter_map(|message| match &message.body {
-        Body::CompactBoundary(body) => Some((message, body)),
-        _ => None,
+    let boundaries = new.iter().filter_map(|message| {
+        let Body::CompactBoundary(body) = &message.body else { return None };
+        Some((message, body))
     });
     let mut compactions = HashMap::new();
     for (boundary, body) in boundaries {
@@ -179,7 +179,17 @@ fn mentions(body: &Body) -> Vec<Mention<'_>> {
             let target = std::iter::once(counting(&body.target));
             target.chain(body.target_parent.iter().map(parent)).collect()
         }
-        _ => Vec::new(),
+        Body::System(_)
+        | Body::User(_)
+        | Body::Assistant(_)
+        | Body::ToolUse(_)
+        | Body::ToolResult(_)
+        | Body::Progress(_)
+        | Body::Attachment(_)
+        | Body::Notification(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_) => Vec::new(),
     }
 }
 
@@ -296,7 +306,17 @@ fn meaning(body: &Body, name: impl Fn(&MessageId) -> Option<MessageId>) -> Body 
             rename(&mut body.target);
             rename_some(&mut body.target_parent);
         }
-        _ => {}
+        Body::System(_)
+        | Body::User(_)
+        | Body::Assistant(_)
+        | Body::ToolUse(_)
+        | Body::ToolResult(_)
+        | Body::Progress(_)
+        | Body::Attachment(_)
+        | Body::Notification(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_) => {}
     }
     body
 }
