@@ -12,9 +12,7 @@ use super::known::{CellsHash, is_partial, may_be_known};
 use super::lookup::{CellMessages, CellNames, messages_of_cells, places};
 use crate::msgfile::cell_edits::with_ids;
 use crate::msgfile::item::{ItemError, ItemErrorKind};
-use crate::msgfile::{
-    Cell, CellKind, CellRole, Document, NewCell, Splice, answer_behind, append_all,
-};
+use crate::msgfile::{Cell, Document, NewCell, Splice, answer_behind, append_all};
 
 /// The cells of messages that are added.
 #[derive(Debug, Default)]
@@ -148,11 +146,8 @@ fn placed(document: &Document, cells: &[NewCell]) -> Splice {
 /// The call of the last of these cells, if all of them are results of calls of the file.
 fn call_of_all<'a>(document: &'a Document, cells: &[NewCell]) -> Option<Cell<'a>> {
     let call_of = |cell: &NewCell| {
-        let is_output = cell.kind == CellKind::Output && cell.type_word == "tool";
-        let (call, _) = cell.id.rsplit_once('.').filter(|_| is_output)?;
-        let is_tool =
-            |call: &Cell<'_>| matches!(call.role(), CellRole::ToolCall | CellRole::ToolResult);
-        document.cell(call).filter(is_tool)
+        let (call, _) = cell.id.rsplit_once('.').filter(|_| cell.role().is_tool())?;
+        document.cell(call).filter(|call| call.role().is_tool())
     };
     let calls: Option<Vec<Cell<'a>>> = cells.iter().map(call_of).collect();
     calls?.pop()

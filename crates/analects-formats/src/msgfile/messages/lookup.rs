@@ -79,9 +79,7 @@ impl CellMessages {
 
     /// A call and its results are one target.
     fn find_calls(&mut self, document: &Document, reader: &Reader<'_>) {
-        let tools = document
-            .cells()
-            .filter(|cell| matches!(cell.role(), CellRole::ToolCall | CellRole::ToolResult));
+        let tools = document.cells().filter(|cell| cell.role().is_tool());
         for cell in tools {
             let name = cell.name();
             let of_result = name.rsplit_once('.').map(|(call, _)| call);

@@ -14,7 +14,7 @@ use super::blocks::is_opaque;
 use super::cells::{CellWriter, MessageCells};
 use super::describe::Style;
 use super::encode::push_cell;
-use crate::msgfile::{CellKind, MetaKey, NewCell};
+use crate::msgfile::{MetaKey, NewCell};
 
 /// How much of a conversation a readable file leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -205,7 +205,7 @@ impl ReadableFile<'_> {
         else {
             return;
         };
-        let is_tool = |cell: &NewCell| cell.kind == CellKind::Output && cell.type_word == "tool";
+        let is_tool = |cell: &NewCell| cell.role().is_tool();
         let is_all = message.history == History::Exclude && is_tool(&cells.cells[cells.head]);
         let mut calls = blocks.iter().filter_map(Block::as_tool_use).map(|call| &call.id);
         for cell in cells.cells.iter_mut().filter(|cell| is_tool(cell)) {
