@@ -204,6 +204,3 @@ pub enum NotEditable {
 fn position(tree: &Tree<'_>, id: &MessageId) -> Result<usize, VerbError> {
     tree.position(id).ok_or_else(|| VerbError::UnknownMessage(id.clone()))
 }
-
-#[cfg(test)]
-mod tests;
