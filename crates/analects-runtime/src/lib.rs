@@ -12,8 +12,8 @@
 //! 3. [`Prepared::plan`] is what would be sent; [`Prepared::ask`] and [`Prepared::ask_blocking`] are the only ways to a
 //!    model. [`TurnEvent`] is what a person may watch, and [`Outcome`] what came of it.
 //! 4. [`turn`] is a turn as a pure state machine: what happened in, what to do next out.
-//! 5. [`Prepared::compact_blocking`] and [`undo_compaction`] do by hand what a turn does by itself when the context is
-//!    full.
+//! 5. [`Prepared::compact_blocking`] does by hand what a turn does by itself when the context is full;
+//!    [`undo_compaction`](analects_core::verbs::undo_compaction) takes it back.
 //!
 //! # Answering a file
 //!
