@@ -18,15 +18,14 @@ const MAX_PAGES: usize = 100;
 ///
 /// ```
 /// use analects_client::{ModelAdapter, Options, Surroundings, resolve};
-/// use analects_core::{Request, Role, Turn};
+/// use analects_core::Request;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("answer.sse");
 /// # std::fs::write(&path, "data: {\"id\":\"r\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")?;
 /// let model = resolve(&format!("replay:{}", path.display()), &Surroundings::default())?;
 /// let adapter = ModelAdapter::new(model, Options::default());
-/// let turn = Turn { role: Role::User, content: "Hello".into(), model: None };
-/// let request = Request { turns: vec![turn], ..Request::default() };
+/// let request = Request::from_prompt("Hello");
 ///
 /// let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 /// let response = runtime.block_on(adapter.send_message(&request))?;

@@ -16,25 +16,50 @@
 //! 4. [`Options`] say how long to wait, how often to try, and through which [`Proxies`] to go.
 //! 5. [`ClientError`] is everything that can go wrong; callers branch on what it answers.
 //!
+//! # Asking a model
+//!
+//! Keys and addresses come from wherever a program keeps them; one that reads its environment passes
+//! `|name| std::env::var(name).ok()`. Here, `variables` holds the address of a server on this machine. A program without
+//! a runtime waits for the answer:
+//!
 //! ```
-//! use analects_client::{Client, Options, Surroundings, resolve};
+//! use analects_client::blocking::ModelAdapter;
+//! use analects_client::{Options, Surroundings, resolve};
 //! use analects_core::Request;
 //!
-//! let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-//! let folder = tempfile::tempdir()?;
-//! let path = folder.path().join("answer.sse");
-//! std::fs::write(&path, "data: {\"id\":\"r\",\"choices\":[]}\n\ndata: [DONE]\n\n")?;
-//! let model = resolve(&format!("replay:{}", path.display()), &Surroundings::default())?;
-//! let count = runtime.block_on(async {
-//!     let mut events = Client::new(Options::default()).stream(&model, &Request::default()).await?;
-//!     let mut count = 0;
-//!     while let Some(event) = events.next().await {
-//!         event?;
-//!         count += 1;
-//!     }
-//!     Ok::<usize, analects_client::ClientError>(count)
-//! })?;
-//! assert_eq!(count, 2);
+//! # use analects_testkit::server::{Server, answer};
+//! # let server = Server::new(vec![answer(&["Forty-", "two."])]);
+//! # let variables = std::collections::BTreeMap::from([("OPENAI_BASE_URL", server.base_url.clone())]);
+//! let environment = Surroundings::read(|name| variables.get(name).cloned());
+//! let model = resolve("openai/gpt-5-mini", &environment)?;
+//! let adapter = ModelAdapter::new(model, Options::default());
+//! let response = adapter.send_message(&Request::from_prompt("Six times seven?"))?;
+//! assert_eq!(response.message.text(), "Forty-two.");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! An asynchronous one can also read the answer piece by piece, as it comes:
+//!
+//! ```
+//! use analects_client::{ModelAdapter, Options, Surroundings, resolve};
+//! use analects_core::{Fold, Message, Request};
+//!
+//! # use analects_testkit::server::{Server, answer};
+//! # let server = Server::new(vec![answer(&["Forty-", "two."])]);
+//! # let variables = std::collections::BTreeMap::from([("OPENAI_BASE_URL", server.base_url.clone())]);
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! let environment = Surroundings::read(|name| variables.get(name).cloned());
+//! let model = resolve("openai/gpt-5-mini", &environment)?;
+//! let adapter = ModelAdapter::new(model, Options::default());
+//! let mut stream = adapter.stream_message(&Request::from_prompt("Six times seven?")).await?;
+//! let mut fold = Fold::default();
+//! while let Some(event) = stream.next().await {
+//!     fold.push(&event?);
+//! }
+//! let answer = fold.finish(Message::assistant("", "")).message;
+//! assert_eq!(answer.text(), "Forty-two.");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

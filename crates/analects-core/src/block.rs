@@ -262,10 +262,20 @@ impl Block {
 
     /// The text, if this is a text block.
     pub fn text(&self) -> Option<String> {
-        match self {
-            Block::Text(block) => Some(block.text.as_str().into_owned()),
-            _ => None,
-        }
+        let Block::Text(block) = self else { return None };
+        Some(block.text.as_str().into_owned())
+    }
+
+    /// The call, if this is one.
+    pub fn as_tool_use(&self) -> Option<&ToolUse> {
+        let Block::ToolUse(call) = self else { return None };
+        Some(call)
+    }
+
+    /// The result of a call, if this is one.
+    pub fn as_tool_result(&self) -> Option<&ToolResult> {
+        let Block::ToolResult(result) = self else { return None };
+        Some(result)
     }
 
     fn from_raw(raw: &Raw, inside: Inside, problems: &mut Vec<Problem>) -> Block {

@@ -62,7 +62,12 @@ impl Part {
             && match &self.block {
                 Block::Text(text) => *text == TextBlock::default(),
                 Block::Thinking(thought) => *thought == Thinking::default(),
-                _ => false,
+                Block::Image(_)
+                | Block::ToolUse(_)
+                | Block::ToolResult(_)
+                | Block::RedactedThinking(_)
+                | Block::Document(_)
+                | Block::Other(_) => false,
             }
     }
 }
@@ -139,7 +144,13 @@ impl Fold {
                     call.input = input(&part.json, call.input, &mut call.extra);
                     blocks.push(Block::ToolUse(call));
                 }
-                block => blocks.push(block),
+                block @ (Block::Text(_)
+                | Block::Image(_)
+                | Block::ToolResult(_)
+                | Block::Thinking(_)
+                | Block::RedactedThinking(_)
+                | Block::Document(_)
+                | Block::Other(_)) => blocks.push(block),
             }
         }
         Content::Blocks(blocks)
@@ -204,7 +215,15 @@ impl Fold {
 fn whole(raw: &Raw) -> Block {
     match Block::read(raw, &mut Vec::new()) {
         Ok(block @ (Block::Image(_) | Block::Document(_))) => block,
-        _ => Block::Other(raw.clone()),
+        Ok(
+            Block::Text(_)
+            | Block::ToolUse(_)
+            | Block::ToolResult(_)
+            | Block::Thinking(_)
+            | Block::RedactedThinking(_)
+            | Block::Other(_),
+        )
+        | Err(_) => Block::Other(raw.clone()),
     }
 }
 

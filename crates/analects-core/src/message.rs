@@ -151,7 +151,18 @@ impl Message {
         let is_kind = match &self.body {
             Body::System(_) => true,
             Body::Attachment(attachment) => attachment.kind == AttachmentKind::File,
-            _ => false,
+            Body::User(_)
+            | Body::Assistant(_)
+            | Body::ToolUse(_)
+            | Body::ToolResult(_)
+            | Body::Progress(_)
+            | Body::Notification(_)
+            | Body::Summary(_)
+            | Body::CompactBoundary(_)
+            | Body::Tombstone(_)
+            | Body::Revision(_)
+            | Body::State(_)
+            | Body::Other(_) => false,
         };
         let times = self.created_at.zip(boundary.created_at);
         is_kind && times.is_none_or(|(own, of_boundary)| own == of_boundary)
@@ -175,10 +186,10 @@ impl Message {
 
     /// The text of its content; for a summary, the summary.
     pub fn text(&self) -> String {
-        match &self.body {
-            Body::Summary(summary) => summary.text.as_str().into_owned(),
-            body => body.content().map(Content::text).unwrap_or_default(),
+        if let Body::Summary(summary) = &self.body {
+            return summary.text.as_str().into_owned();
         }
+        self.body.content().map(Content::text).unwrap_or_default()
     }
 
     fn write_fields(&self, writer: &mut ObjectWriter<'_>) {

@@ -37,6 +37,20 @@ pub struct Request {
     pub metadata: RawMap,
 }
 
+impl Request {
+    /// A request that says one thing to the model and nothing else.
+    ///
+    /// ```
+    /// use analects_core::Request;
+    ///
+    /// let request = Request::from_prompt("Six times seven?");
+    /// assert_eq!(request.turns[0].content.text(), "Six times seven?");
+    /// ```
+    pub fn from_prompt(prompt: impl Into<Content>) -> Request {
+        Request { turns: vec![Turn::user(prompt)], ..Request::default() }
+    }
+}
+
 /// One turn of the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
@@ -47,6 +61,13 @@ pub struct Turn {
     /// The model that said it, so that signed thinking goes back only to its own provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+}
+
+impl Turn {
+    /// A turn of the person.
+    pub fn user(content: impl Into<Content>) -> Turn {
+        Turn { role: Role::User, content: content.into(), model: None }
+    }
 }
 
 /// A tool that the model may call.

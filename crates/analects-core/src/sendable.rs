@@ -93,8 +93,17 @@ fn is_in_order(turns: &[Turn]) -> bool {
                     }
                     answered += 1;
                 }
-                block if is_blank(block) => return false,
-                _ => spoken = true,
+                Block::Text(_)
+                | Block::Image(_)
+                | Block::Thinking(_)
+                | Block::RedactedThinking(_)
+                | Block::Document(_)
+                | Block::Other(_) => {
+                    if is_blank(block) {
+                        return false;
+                    }
+                    spoken = true;
+                }
             }
         }
         if answered != open.len() {
@@ -135,10 +144,8 @@ fn says_nothing(content: &Content) -> bool {
 
 /// Whether a block is blank text. One with other fields may carry a seal, and counts.
 fn is_blank(block: &Block) -> bool {
-    match block {
-        Block::Text(block) => block.extra.is_empty() && block.text.as_str().trim().is_empty(),
-        _ => false,
-    }
+    let Block::Text(block) = block else { return false };
+    block.extra.is_empty() && block.text.as_str().trim().is_empty()
 }
 
 /// A turn in the making, and the calls in it. Their results follow it.
@@ -234,7 +241,12 @@ impl Mender {
                 Block::ToolUse(_) => {
                     self.leave_out(number, "a tool call is not sent: it is not the model's");
                 }
-                block => said.push(block),
+                block @ (Block::Text(_)
+                | Block::Image(_)
+                | Block::Thinking(_)
+                | Block::RedactedThinking(_)
+                | Block::Document(_)
+                | Block::Other(_)) => said.push(block),
             }
         }
         said
@@ -318,7 +330,7 @@ impl Mender {
             if !calls.is_empty() {
                 let results = calls.into_iter().map(|call| result_of(call, &mut mended)).collect();
                 let content = Content::Blocks(results);
-                turns.push(Turn { role: Role::User, content, model: None });
+                turns.push(Turn::user(content));
                 from.push(number);
             }
         }

@@ -89,7 +89,14 @@ impl Wire for Messages {
             Body::Summary(body) => one("user", &Content::Text(body.text.clone())),
             Body::Attachment(body) if !body.content.is_empty() => one("user", &body.content),
             Body::Notification(body) if !body.content.is_empty() => one("user", &body.content),
-            _ => Vec::new(),
+            Body::Progress(_)
+            | Body::Attachment(_)
+            | Body::Notification(_)
+            | Body::CompactBoundary(_)
+            | Body::Tombstone(_)
+            | Body::Revision(_)
+            | Body::State(_)
+            | Body::Other(_) => Vec::new(),
         }
     }
 

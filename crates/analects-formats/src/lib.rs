@@ -20,11 +20,39 @@
 //!    another.
 //! 7. [`Loss`] is what a conversation loses on its way into a format that has no place for it.
 //!
+//! # Reading a file
+//!
+//! [`decode`] takes the bytes of a file and its name, and gives its messages:
+//!
 //! ```
-//! let file = b"# %% A question[^1]\n\n[^1]: [markdown]\n\nWhat is six times seven?\n";
-//! let decoded = analects_formats::decode(file, "talk.msg.md");
-//! assert_eq!(decoded.messages[0].text(), "What is six times seven?");
+//! let bytes = b"# %%\n\nSix times seven?\n\n# %%% [^2]\n\n[^2]: [coder]\n\nForty-two.\n";
+//! let decoded = analects_formats::decode(bytes, "talk.msg.md");
+//! let mut lines = Vec::new();
+//! for message in &decoded.messages {
+//!     lines.push(format!("{}: {}", message.body.type_name(), message.text()));
+//! }
+//! assert_eq!(lines, ["user: Six times seven?", "assistant: Forty-two."]);
 //! assert!(decoded.problems.is_empty());
+//! ```
+//!
+//! # Changing a file
+//!
+//! The verbs of [`analects_core::verbs`] say what changes, and [`msgfile::apply`] makes the changes. A person names a
+//! cell by its id:
+//!
+//! ```
+//! use analects_core::{CountingIds, SessionId, verbs};
+//! use analects_formats::msgfile::{CellMessages, apply, decode};
+//!
+//! let document = decode("# %%\n\nSix times seven?\n\n# %%% [^2]\n\n[^2]: [coder]\n\nForty.\n");
+//! let read = CellMessages::of(&document, &SessionId::default());
+//! let answer = read.target_named(&document, "2")?;
+//!
+//! // Or `verbs::drop(&read.messages, answer)`, or `verbs::rewind(&read.messages, Some(&answer.message))`.
+//! let changes = verbs::edit(&read.messages, answer, "Forty-two.")?;
+//! let after = apply(&document, &read, &changes, &mut CountingIds::default())?;
+//! assert!(after.source().ends_with(b"[^2]: [coder]\n\nForty-two.\n"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Limitations

@@ -93,7 +93,12 @@ fn heading(message: &Message) -> String {
         Body::Attachment(_) => "Attachment",
         Body::Notification(_) => "Notification",
         Body::Summary(_) => "Summary",
-        _ => "Separator",
+        Body::Progress(_)
+        | Body::CompactBoundary(_)
+        | Body::Tombstone(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_) => "Separator",
     };
     let mut notes: Vec<String> = Vec::new();
     notes.extend(message.author.as_deref().or(message.model.as_deref()).map(one_line));
@@ -122,7 +127,16 @@ fn body(message: &Message, out: &mut Written) -> Option<String> {
         Body::CompactBoundary(_) => String::new(),
         Body::ToolUse(call) => block(message, &Block::ToolUse(call.clone()), out),
         Body::ToolResult(body) => result(message, body, out),
-        body => content(message, body.content()?, out),
+        body @ (Body::System(_)
+        | Body::User(_)
+        | Body::Assistant(_)
+        | Body::Progress(_)
+        | Body::Attachment(_)
+        | Body::Notification(_)
+        | Body::Tombstone(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_)) => content(message, body.content()?, out),
     })
 }
 
@@ -194,9 +208,12 @@ fn result(message: &Message, body: &ToolResult, out: &mut Written) -> String {
     let head = if body.is_error == Some(true) { "Result (error):" } else { "Result:" };
     let shown = match &body.content {
         Content::Blocks(blocks) => {
-            let part = |part: &Block, out: &mut Written| match part {
-                Block::Text(text) => fenced(&text.text.as_str(), ""),
-                part => block(message, part, out),
+            let part = |part: &Block, out: &mut Written| {
+                if let Block::Text(text) = part {
+                    fenced(&text.text.as_str(), "")
+                } else {
+                    block(message, part, out)
+                }
             };
             let parts: Vec<String> = blocks.iter().map(|one| part(one, out)).collect();
             parts.join("\n")

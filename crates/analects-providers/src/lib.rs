@@ -21,11 +21,10 @@
 //!    are; [`decode_count`] and [`decode_models`] read the answers.
 //!
 //! ```
-//! use analects_core::{Message, Request, Role, Turn, fold};
+//! use analects_core::{Message, Request, fold};
 //! use analects_providers::{Api, decoder, encode};
 //!
-//! let turn = Turn { role: Role::User, content: "Hello".into(), model: None };
-//! let request = Request { model: "tiny".into(), turns: vec![turn], ..Request::default() };
+//! let request = Request { model: "tiny".into(), ..Request::from_prompt("Hello") };
 //! assert_eq!(encode(Api::OpenAiChat, &request).path, "/chat/completions");
 //!
 //! let answer = b"data: {\"id\":\"r1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\

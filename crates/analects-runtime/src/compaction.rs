@@ -290,9 +290,9 @@ impl CompactionPlan {
 
 /// The files in the part of a conversation that a compaction keeps.
 fn still_shown(chain: &Chain<'_>, made: &[Message]) -> FileFreshness {
-    let kept_from = made.iter().find_map(|message| match &message.body {
-        Body::CompactBoundary(boundary) => boundary.kept_from.as_ref(),
-        _ => None,
+    let kept_from = made.iter().find_map(|message| {
+        let Body::CompactBoundary(boundary) = &message.body else { return None };
+        boundary.kept_from.as_ref()
     });
     let from = chain.messages.iter().position(|message| Some(&message.id) == kept_from);
     let kept = chain.messages.iter().skip(from.unwrap_or(chain.messages.len()));
@@ -315,13 +315,10 @@ fn with_files(
     let Some(parent) = messages.last().cloned() else { return Vec::new() };
     let shown = attachments(&files, window, &parent, counter, &mut OsIds, now);
     let is_shown = |file: &FileText| {
-        let data = Some(analects_context::attach(file)).and_then(|message| match message.body {
-            Body::Attachment(body) => body.data,
-            _ => None,
-        });
-        shown
-            .iter()
-            .any(|message| matches!(&message.body, Body::Attachment(body) if body.data == data))
+        let Body::Attachment(attached) = analects_context::attach(file).body else { return false };
+        shown.iter().any(
+            |message| matches!(&message.body, Body::Attachment(body) if body.data == attached.data),
+        )
     };
     files.retain(is_shown);
     count_in(messages, &shown, counter);
@@ -343,13 +340,12 @@ fn count_in(messages: &mut [Message], shown: &[Message], counter: &mut Counter<'
 fn told(messages: &[Message], is_makeshift: bool, files: Vec<String>) -> Compacted {
     let mut compacted = Compacted { messages: 0, before: 0, after: 0, is_makeshift, files };
     for message in messages {
-        match &message.body {
-            Body::Summary(summary) => compacted.messages = summary.count.unwrap_or(0),
-            Body::CompactBoundary(boundary) => {
-                compacted.before = boundary.tokens_before.unwrap_or(0);
-                compacted.after = boundary.tokens_after.unwrap_or(0);
-            }
-            _ => {}
+        if let Body::Summary(summary) = &message.body {
+            compacted.messages = summary.count.unwrap_or(0);
+        }
+        if let Body::CompactBoundary(boundary) = &message.body {
+            compacted.before = boundary.tokens_before.unwrap_or(0);
+            compacted.after = boundary.tokens_after.unwrap_or(0);
         }
     }
     compacted

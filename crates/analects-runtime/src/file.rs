@@ -320,14 +320,10 @@ fn keep_from(made: &mut [Message], first_since: Option<&MessageId>) {
 /// What a person says, in words alone: it becomes a cell as they would type it.
 fn prompt_in(messages: &[Message]) -> Option<&str> {
     let [message] = messages else { return None };
-    match &message.body {
-        Body::User(User { content: Content::Text(Text::Plain(text)), .. })
-            if message.history == History::Include =>
-        {
-            Some(text)
-        }
-        _ => None,
-    }
+    let Body::User(User { content: Content::Text(Text::Plain(text)), .. }) = &message.body else {
+        return None;
+    };
+    (message.history == History::Include).then_some(text)
 }
 
 impl Conversation for FileConversation {
@@ -409,7 +405,9 @@ impl Conversation for FileConversation {
         for change in changes {
             match change {
                 Change::Append(message) => added.push(*message),
-                change => others.push(change),
+                change @ (Change::Revise { .. }
+                | Change::SetHistory { .. }
+                | Change::ContinueFrom { .. }) => others.push(change),
             }
         }
         if !others.is_empty() {

@@ -9,10 +9,7 @@ pub(crate) fn calls(answer: &Message) -> impl Iterator<Item = &ToolUse> {
         Some(Content::Blocks(blocks)) => blocks.as_slice(),
         _ => &[],
     };
-    blocks.iter().filter_map(|block| match block {
-        Block::ToolUse(call) => Some(call),
-        _ => None,
-    })
+    blocks.iter().filter_map(Block::as_tool_use)
 }
 
 /// The results of calls that nobody runs; `None` if the answer has no calls.

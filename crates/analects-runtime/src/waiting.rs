@@ -231,12 +231,9 @@ pub fn broken_answer(snapshot: &Snapshot) -> Option<MessageId> {
         matches!(message.body, Body::Assistant(_)) && message.why_not_sent().is_none()
     };
     let last = chain.messages.iter().rev().find(is_answer)?;
-    match &last.body {
-        Body::Assistant(answer) if answer.stop_reason == Some(StopReason::Interrupted) => {
-            Some(last.id.clone())
-        }
-        _ => None,
-    }
+    let Body::Assistant(answer) = &last.body else { return None };
+    let is_broken = answer.stop_reason == Some(StopReason::Interrupted);
+    is_broken.then(|| last.id.clone())
 }
 
 #[cfg(test)]

@@ -232,7 +232,11 @@ fn goes_back(message: &Message) -> bool {
         Block::Text(text) => !text.extra.is_empty(),
         Block::Thinking(thought) => thought.signature.is_some() || !thought.extra.is_empty(),
         Block::ToolUse(call) => !call.extra.is_empty(),
-        _ => true,
+        Block::Image(_)
+        | Block::ToolResult(_)
+        | Block::RedactedThinking(_)
+        | Block::Document(_)
+        | Block::Other(_) => true,
     })
 }
 

@@ -22,6 +22,73 @@
 //! has a message file open for writing, changes wait for it, and refuse after a while; what an editor
 //! saves at the same time is noticed and kept.
 //!
+//! # Reading a session
+//!
+//! [`tail`] gives the last messages of a session, and [`load`] those that the model sees:
+//!
+//! ```
+//! use analects_store::{Found, JsonlStore, Places, find, load};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let name = analects_store::ChainName::new("notes", "talk");
+//! # let messages = [analects_core::Message::user("1", "Hello"), analects_core::Message::assistant("2", "Hi")];
+//! # let earlier = JsonlStore::new(&Places::in_folder(&folder));
+//! # analects_store::Session::open(&earlier, name)?.append(messages.into(), &mut analects_store::OsIds, jiff::Timestamp::now())?;
+//! let store = JsonlStore::new(&Places::in_folder(&folder));
+//! // Without a name, the session that was written to last.
+//! let Found::One(name) = find(&store, None, None)? else {
+//!     return Err("there is no session".into());
+//! };
+//! let mut lines = Vec::new();
+//! for message in load(&store, &name)?.messages {
+//!     lines.push(format!("{}: {}", message.body.type_name(), message.text()));
+//! }
+//! assert_eq!(lines, ["user: Hello", "assistant: Hi"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Changing a conversation
+//!
+//! In a session, a verb of [`analects_core::verbs`] appends records; what was there stays:
+//!
+//! ```
+//! use analects_core::{Message, verbs, verbs::Target};
+//! use analects_store::{ChainName, MemoryStore, OsIds, Session};
+//! use jiff::Timestamp;
+//!
+//! let store = MemoryStore::default();
+//! let mut session = Session::open(&store, ChainName::new("notes", "talk"))?;
+//! let said = vec![Message::user("1", "Hello"), Message::assistant("2", "Hi"), Message::user("3", "Bye")];
+//! session.append(said, &mut OsIds, Timestamp::now())?;
+//! let greeting = Target::message("1");
+//! session.apply(|messages| verbs::edit(messages, &greeting, "Ahoy"), &mut OsIds, Timestamp::now())?;
+//! session.apply(|messages| verbs::rewind(messages, Some("2")), &mut OsIds, Timestamp::now())?;
+//! let texts: Vec<String> = session.load()?.messages.iter().map(Message::text).collect();
+//! assert_eq!(texts, ["Ahoy", "Hi"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! In a message file, a verb changes the bytes that it must and no others:
+//!
+//! ```
+//! use analects_core::{SessionId, verbs};
+//! use analects_formats::msgfile::{self, CellMessages};
+//! use analects_store::{LockedFile, OsIds, Places};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("talk.msg.md");
+//! # std::fs::write(&path, "# %%\n\none\n\n# %%% [^2]\n\n[^2]: [coder]\n\ntwo\n")?;
+//! let mut file = LockedFile::open(&path, &Places::in_folder(&folder))?;
+//! file.try_replace(|document| {
+//!     let read = CellMessages::of(document, &SessionId::default());
+//!     let answer = read.target_named(document, "2")?;
+//!     let changes = verbs::drop(&read.messages, answer)?;
+//!     Ok::<_, Box<dyn std::error::Error>>(msgfile::apply(document, &read, &changes, &mut OsIds)?)
+//! })?;
+//! assert!(std::fs::read_to_string(&path)?.contains("[^2]: [coder] history=\"none\""));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Limitations
 //!
 //! - What is promised holds for local file systems that sync honestly. On network file systems and

@@ -80,10 +80,10 @@ impl Sessions {
     /// The summary of the compaction that counts in a session.
     pub fn summary(&self, of: &ChainName) -> Result<Option<MessageId>, Failure> {
         let boundary = load(&*self.store, of)?.boundary;
-        Ok(boundary.and_then(|boundary| match boundary.body {
-            Body::CompactBoundary(body) => body.summary_id,
-            _ => None,
-        }))
+        let Some(Body::CompactBoundary(body)) = boundary.map(|boundary| boundary.body) else {
+            return Ok(None);
+        };
+        Ok(body.summary_id)
     }
 
     /// The message of a session that is meant: by its id, or the beginning of it. Of records that begin so, one that

@@ -37,15 +37,14 @@ pub(super) fn summary(chain: &Chain<'_>, first: &MessageId, last: &MessageId) ->
 impl Told {
     fn take(&mut self, message: &Message) {
         let content = message.content_to_send();
-        match (&message.body, message.role()) {
-            (Body::Summary(_), _) => self.summary = Some(content.text()),
-            (Body::User(_), Role::User) if !content.text().trim().is_empty() => {
-                self.asked.push(line(&content.text()));
-            }
-            (_, Role::Assistant) if !content.text().trim().is_empty() => {
-                self.last_answer = Some(content.text());
-            }
-            _ => {}
+        let text = content.text();
+        let has_words = !text.trim().is_empty();
+        if matches!(message.body, Body::Summary(_)) {
+            self.summary = Some(text);
+        } else if matches!(message.body, Body::User(_)) && has_words {
+            self.asked.push(line(&text));
+        } else if message.role() == Role::Assistant && has_words {
+            self.last_answer = Some(text);
         }
         let Content::Blocks(blocks) = &content else { return };
         for block in blocks {
@@ -57,7 +56,13 @@ impl Told {
                 Block::ToolResult(result) if result.is_error == Some(true) => {
                     self.errors.push(line(&words(&result.content)));
                 }
-                _ => {}
+                Block::Text(_)
+                | Block::Image(_)
+                | Block::ToolResult(_)
+                | Block::Thinking(_)
+                | Block::RedactedThinking(_)
+                | Block::Document(_)
+                | Block::Other(_) => {}
             }
         }
     }

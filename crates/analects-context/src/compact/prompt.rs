@@ -1,6 +1,6 @@
 //! What a model is asked for when it is to summarise.
 
-use analects_core::{Message, Request, Role, Turn};
+use analects_core::{Message, Request, Turn};
 
 use super::text::words;
 use crate::plan::Budget;
@@ -51,7 +51,7 @@ pub(super) fn request(
     }
     text.push_str(&format!("<{TAG}>\n{}\n</{TAG}>\n\n", defused(piece)));
     text.push_str(instructions);
-    let turn = Turn { role: Role::User, content: text.into(), model: None };
+    let turn = Turn::user(text);
     Request {
         model: model.to_string(),
         system: Some(SYSTEM.into()),
@@ -121,7 +121,7 @@ pub fn summary_request(model: &str, max_output_tokens: u64, message: &Message) -
          with the summary alone, in the language of the message.",
         defused(&piece)
     );
-    let turn = Turn { role: Role::User, content: text.into(), model: None };
+    let turn = Turn::user(text);
     let (model, system) = (model.to_string(), Some(SYSTEM.into()));
     let max_output_tokens = Some(max_output_tokens);
     Request { model, system, turns: vec![turn], max_output_tokens, ..Request::default() }

@@ -124,16 +124,31 @@ fn kind(message: &Message, role: Role) -> Kind {
     // As it was said, not as it is heard: another agent's results are passed on as text.
     let only_results = matches!(message.body.content(), Some(Content::Blocks(blocks))
         if blocks.iter().all(|block| matches!(block, Block::ToolResult(_))));
-    match (&message.body, role) {
-        (_, Role::System) => Kind::Instructions,
-        (_, Role::Assistant) => Kind::Answer,
-        (Body::Summary(_), _) => Kind::Summary,
-        (Body::Attachment(_) | Body::Notification(_), _) => Kind::Attached,
+    match role {
+        Role::System => return Kind::Instructions,
+        Role::Assistant => return Kind::Answer,
+        Role::User => {}
+    }
+    match &message.body {
+        Body::Summary(_) => Kind::Summary,
+        Body::Attachment(_) | Body::Notification(_) => Kind::Attached,
         // What another agent said is passed on.
-        (Body::Assistant(_) | Body::ToolUse(_), _) => Kind::Attached,
-        (Body::ToolResult(_), _) => Kind::Results,
-        _ if only_results => Kind::Results,
-        _ => Kind::Said,
+        Body::Assistant(_) | Body::ToolUse(_) => Kind::Attached,
+        Body::ToolResult(_) => Kind::Results,
+        Body::System(_)
+        | Body::User(_)
+        | Body::Progress(_)
+        | Body::CompactBoundary(_)
+        | Body::Tombstone(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_) => {
+            if only_results {
+                Kind::Results
+            } else {
+                Kind::Said
+            }
+        }
     }
 }
 

@@ -57,11 +57,16 @@ impl<'a> Listener<'a> {
         let Content::Blocks(blocks) = content else { return (message.role(), content) };
         let own_thoughts = same_maker(message.model.as_deref(), self.model);
         let heard = blocks.into_iter().filter_map(|block| match &block {
-            Block::Thinking(_) | Block::RedactedThinking(_) if !own_thoughts => None,
+            Block::Thinking(_) | Block::RedactedThinking(_) => own_thoughts.then_some(block),
             Block::ToolResult(result) if self.foreign.contains(result.tool_use_id.as_str()) => {
                 passed_on(&block).map(|text| Block::from_text(text.into_owned()))
             }
-            _ => Some(block),
+            Block::Text(_)
+            | Block::Image(_)
+            | Block::ToolUse(_)
+            | Block::ToolResult(_)
+            | Block::Document(_)
+            | Block::Other(_) => Some(block),
         });
         (message.role(), Content::Blocks(heard.collect()))
     }
@@ -69,19 +74,12 @@ impl<'a> Listener<'a> {
 
 /// The ids of the calls in a message.
 fn calls(body: &Body) -> Vec<&str> {
-    match body {
-        Body::ToolUse(call) => vec![call.id.as_str()],
-        body => match body.content() {
-            Some(Content::Blocks(blocks)) => blocks
-                .iter()
-                .filter_map(|block| match block {
-                    Block::ToolUse(call) => Some(call.id.as_str()),
-                    _ => None,
-                })
-                .collect(),
-            _ => Vec::new(),
-        },
+    if let Body::ToolUse(call) = body {
+        return vec![call.id.as_str()];
     }
+    let Some(Content::Blocks(blocks)) = body.content() else { return Vec::new() };
+    let calls = blocks.iter().filter_map(Block::as_tool_use);
+    calls.map(|call| call.id.as_str()).collect()
 }
 
 /// What is passed on of some blocks.
@@ -97,7 +95,11 @@ fn passed_on(block: &Block) -> Option<Cow<'_, str>> {
         Block::Text(block) => Some(block.text.as_str()),
         Block::ToolUse(call) => Some(format!("(called {} with {})", call.name, call.input).into()),
         Block::ToolResult(result) => Some(format!("(result: {})", result.content.text()).into()),
-        _ => None,
+        Block::Image(_)
+        | Block::Thinking(_)
+        | Block::RedactedThinking(_)
+        | Block::Document(_)
+        | Block::Other(_) => None,
     }
 }
 

@@ -41,7 +41,12 @@ pub(super) fn pair(draft: &mut Draft) {
                 answers.extend(found);
                 found.is_some()
             }
-            _ => true,
+            Block::Text(_)
+            | Block::Image(_)
+            | Block::Thinking(_)
+            | Block::RedactedThinking(_)
+            | Block::Document(_)
+            | Block::Other(_) => true,
         });
         item.answers = answers;
     }

@@ -68,6 +68,10 @@ fn part(block: &Block, whole: u64, keep: u64, counter: &mut Counter<'_>) -> Bloc
         Block::Text(said) => Block::from_text(shortened(&said.text.as_str(), tokens, share)),
         Block::Image(_) => Block::from_text("[a picture was left out]"),
         Block::Document(_) => Block::from_text("[a document was left out]"),
-        block => block.clone(),
+        block @ (Block::ToolUse(_)
+        | Block::ToolResult(_)
+        | Block::Thinking(_)
+        | Block::RedactedThinking(_)
+        | Block::Other(_)) => block.clone(),
     }
 }

@@ -219,9 +219,8 @@ impl<'c, 't> Work<'c, 't> {
             let item = &self.items[holder];
             let mut owners = item.answers.clone().into_iter();
             let kept = item.answers.iter().copied().filter(|owner| *owner != at).collect();
-            self.retain(holder, WHY_PAIR, |block| match block {
-                Block::ToolResult(_) => owners.next() != Some(at),
-                _ => true,
+            self.retain(holder, WHY_PAIR, |block| {
+                block.as_tool_result().is_none() || owners.next() != Some(at)
             });
             self.items[holder].answers = kept;
         }

@@ -35,7 +35,15 @@ impl Said {
                     !message.is_api_error_message && content.is_none_or(Content::is_empty);
                 said.read(content);
             }
-            _ => {}
+            Body::Progress(_)
+            | Body::Attachment(_)
+            | Body::Notification(_)
+            | Body::Summary(_)
+            | Body::CompactBoundary(_)
+            | Body::Tombstone(_)
+            | Body::Revision(_)
+            | Body::State(_)
+            | Body::Other(_) => {}
         }
         said
     }
@@ -48,7 +56,12 @@ impl Said {
             match block {
                 Block::ToolUse(call) => self.calls.push(call.id.clone()),
                 Block::ToolResult(result) => self.results.push(result.tool_use_id.clone()),
-                _ => {}
+                Block::Text(_)
+                | Block::Image(_)
+                | Block::Thinking(_)
+                | Block::RedactedThinking(_)
+                | Block::Document(_)
+                | Block::Other(_) => {}
             }
         }
     }

@@ -238,9 +238,9 @@ struct Lost<'p, 'a> {
 
 impl<'p, 'a> Lost<'p, 'a> {
     fn new(links: &[Link<'a>], first: &'p HashMap<&'a str, u32>) -> Lost<'p, 'a> {
-        let tombstones = links.iter().filter_map(|link| match link.kind {
-            LinkKind::Tombstone { target, target_parent } => Some((target, target_parent)),
-            _ => None,
+        let tombstones = links.iter().filter_map(|link| {
+            let LinkKind::Tombstone { target, target_parent } = link.kind else { return None };
+            Some((target, target_parent))
         });
         Lost { first, before: tombstones.collect(), known: HashMap::new() }
     }

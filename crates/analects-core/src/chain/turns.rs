@@ -30,17 +30,28 @@ impl Message {
                 is_for_models(&attachment.kind) || is_marked(attachment.data.as_ref())
             }
             Body::Notification(notification) => is_marked(notification.data.as_ref()),
-            _ => false,
+            Body::Progress(_)
+            | Body::CompactBoundary(_)
+            | Body::Tombstone(_)
+            | Body::Revision(_)
+            | Body::State(_)
+            | Body::Other(_) => false,
         };
         match self.history {
-            History::Exclude => Some("hidden"),
+            History::Exclude => return Some("hidden"),
             History::Summary if self.own_summary().is_none() => {
-                Some("history=summary, and it has no summary yet")
+                return Some("history=summary, and it has no summary yet");
             }
-            _ if !speaks => Some("not part of what a model reads"),
-            _ if self.is_api_error_message && !self.is_from_model() => Some("reports an error"),
-            _ if self.has_nothing_to_send() => Some("empty"),
-            _ => None,
+            History::Summary | History::Include => {}
+        }
+        if !speaks {
+            Some("not part of what a model reads")
+        } else if self.is_api_error_message && !self.is_from_model() {
+            Some("reports an error")
+        } else if self.has_nothing_to_send() {
+            Some("empty")
+        } else {
+            None
         }
     }
 
@@ -61,12 +72,24 @@ impl Message {
 
     /// The same for those who only look at it.
     pub fn content_seen(&self) -> Cow<'_, Content> {
+        if self.history == History::Summary {
+            return Cow::Owned(self.own_summary().unwrap_or_default().into());
+        }
         Cow::Owned(match &self.body {
-            _ if self.history == History::Summary => self.own_summary().unwrap_or_default().into(),
             Body::ToolUse(call) => Content::Blocks(vec![Block::ToolUse(call.clone())]),
             Body::ToolResult(result) => Content::Blocks(vec![Block::ToolResult(result.clone())]),
             Body::Summary(summary) => Content::Text(summary.text.clone()),
-            body => match body.content() {
+            body @ (Body::System(_)
+            | Body::User(_)
+            | Body::Assistant(_)
+            | Body::Progress(_)
+            | Body::Attachment(_)
+            | Body::Notification(_)
+            | Body::CompactBoundary(_)
+            | Body::Tombstone(_)
+            | Body::Revision(_)
+            | Body::State(_)
+            | Body::Other(_)) => match body.content() {
                 Some(content) => return Cow::Borrowed(content),
                 None => Content::Empty,
             },
@@ -75,13 +98,23 @@ impl Message {
 
     /// Whether [`Message::content_to_send`] is empty, without making it.
     fn has_nothing_to_send(&self) -> bool {
+        if self.history == History::Summary {
+            return self.own_summary().is_none_or(|summary| summary.is_empty());
+        }
         match &self.body {
-            _ if self.history == History::Summary => {
-                self.own_summary().is_none_or(|summary| summary.is_empty())
-            }
             Body::ToolUse(_) | Body::ToolResult(_) => false,
             Body::Summary(summary) => summary.text.is_empty(),
-            body => body.content().is_none_or(Content::is_empty),
+            body @ (Body::System(_)
+            | Body::User(_)
+            | Body::Assistant(_)
+            | Body::Progress(_)
+            | Body::Attachment(_)
+            | Body::Notification(_)
+            | Body::CompactBoundary(_)
+            | Body::Tombstone(_)
+            | Body::Revision(_)
+            | Body::State(_)
+            | Body::Other(_)) => body.content().is_none_or(Content::is_empty),
         }
     }
 

@@ -60,7 +60,12 @@ pub(super) fn compaction_of(tree: &Tree<'_>, at: usize) -> Option<(usize, usize)
             let boundary = boundaries.find(|place| tree.summary_of(*place) == Some(at))?;
             Some((boundary, at))
         }
-        _ => None,
+        LinkKind::Speech
+        | LinkKind::Tombstone { .. }
+        | LinkKind::Revision { .. }
+        | LinkKind::State
+        | LinkKind::Progress
+        | LinkKind::Unknown => None,
     }
 }
 

@@ -72,16 +72,18 @@ fn in_content(content: &Content, call: Option<&str>, text: &str) -> Result<Conte
     }
     let has_calls = blocks.iter().any(|block| matches!(block, Block::ToolUse(_)));
     for block in &mut blocks {
-        match block {
-            Block::ToolResult(result) if call.is_none_or(|call| call == result.tool_use_id) => {
-                result.content = Content::from(text);
-                return Ok(Content::Blocks(blocks));
-            }
-            Block::Text(old) if call.is_none() && results == 0 => {
-                old.text = text.into();
-                return Ok(Content::Blocks(blocks));
-            }
-            _ => {}
+        if let Block::ToolResult(result) = block
+            && call.is_none_or(|call| call == result.tool_use_id)
+        {
+            result.content = Content::from(text);
+            return Ok(Content::Blocks(blocks));
+        }
+        if let Block::Text(old) = block
+            && call.is_none()
+            && results == 0
+        {
+            old.text = text.into();
+            return Ok(Content::Blocks(blocks));
         }
     }
     match blocks.is_empty() {

@@ -37,16 +37,16 @@ impl Families {
         let mut code = None;
         for (at, message) in messages.iter().enumerate() {
             families.places.entry(message.id.clone()).or_default().push(at);
-            match &message.body {
-                Body::User(body) => code = (body.source == Some(UserSource::Code)).then_some(at),
-                Body::Attachment(body) if body.kind == AttachmentKind::CodeOutput => {
-                    if let Some(code) = code {
-                        families.first[at] = code;
-                        families.printed.entry(code).or_default().push(at);
-                        families.code.insert(at, code);
-                    }
-                }
-                _ => {}
+            if let Body::User(body) = &message.body {
+                code = (body.source == Some(UserSource::Code)).then_some(at);
+            }
+            if let Body::Attachment(body) = &message.body
+                && body.kind == AttachmentKind::CodeOutput
+                && let Some(code) = code
+            {
+                families.first[at] = code;
+                families.printed.entry(code).or_default().push(at);
+                families.code.insert(at, code);
             }
             for call in &families.said[at].calls {
                 calls.insert(call.clone(), at);

@@ -127,9 +127,10 @@ fn is_call_hidden(messages: &[Message], at: usize, target: &Target) -> bool {
 /// What the last revision of a call says of it.
 fn last_revision(messages: &[Message], at: usize, call: &str) -> Option<History> {
     let id = &messages[at].id;
-    messages.iter().rev().find_map(|message| match &message.body {
-        Body::Revision(it) if it.target == *id && it.call.as_deref() == Some(call) => it.history,
-        _ => None,
+    messages.iter().rev().find_map(|message| {
+        let Body::Revision(revision) = &message.body else { return None };
+        let is_of_call = revision.target == *id && revision.call.as_deref() == Some(call);
+        revision.history.filter(|_| is_of_call)
     })
 }
 

@@ -121,17 +121,39 @@ fn without_calls(mut messages: Vec<Message>, hidden_calls: &HiddenCalls) -> Vec<
                 blocks.retain(|block| match block {
                     Block::ToolUse(call) => !is_call_hidden(&call.id),
                     Block::ToolResult(result) => !is_result_hidden(&result.tool_use_id),
-                    _ => true,
+                    Block::Text(_)
+                    | Block::Image(_)
+                    | Block::Thinking(_)
+                    | Block::RedactedThinking(_)
+                    | Block::Document(_)
+                    | Block::Other(_) => true,
                 });
                 if blocks.is_empty() && before > 0 {
                     message.history = History::Exclude;
                 }
             }
-            Body::ToolUse(call) if is_call_hidden(&call.id) => message.history = History::Exclude,
-            Body::ToolResult(result) if is_result_hidden(&result.tool_use_id) => {
-                message.history = History::Exclude;
+            Body::ToolUse(call) => {
+                if is_call_hidden(&call.id) {
+                    message.history = History::Exclude;
+                }
             }
-            _ => {}
+            Body::ToolResult(result) => {
+                if is_result_hidden(&result.tool_use_id) {
+                    message.history = History::Exclude;
+                }
+            }
+            Body::System(_)
+            | Body::User(_)
+            | Body::Assistant(_)
+            | Body::Progress(_)
+            | Body::Attachment(_)
+            | Body::Notification(_)
+            | Body::Summary(_)
+            | Body::CompactBoundary(_)
+            | Body::Tombstone(_)
+            | Body::Revision(_)
+            | Body::State(_)
+            | Body::Other(_) => {}
         }
     }
     messages

@@ -64,7 +64,12 @@ fn add_block(out: &mut String, block: &Block, open: bool) -> bool {
             out.push_str(&escape_images(&block.text.as_str()));
             false
         }
-        _ => open,
+        Block::ToolUse(_)
+        | Block::ToolResult(_)
+        | Block::Thinking(_)
+        | Block::RedactedThinking(_)
+        | Block::Document(_)
+        | Block::Other(_) => open,
     }
 }
 

@@ -237,7 +237,15 @@ fn item(message: &Message, implied: Option<&str>, target: &Target) -> NewItem {
             let text = message.extra.get(TEXT).and_then(Raw::as_string);
             ("SEPERATOR", text.unwrap_or_default(), None)
         }
-        _ => ("ITEM", String::new(), None),
+        Body::ToolUse(_)
+        | Body::Progress(_)
+        | Body::Attachment(_)
+        | Body::Notification(_)
+        | Body::Summary(_)
+        | Body::Tombstone(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_) => ("ITEM", String::new(), None),
     };
     let mut item = NewItem::new(name, text);
     if let Some((tag, text)) = foreign_item(message) {
@@ -262,9 +270,10 @@ fn known_attributes(message: &Message, target: &Target) -> Vec<(&'static str, St
     });
     let usage = message.usage.as_ref();
     let count = |count: Option<u64>| count.map(|count| count.to_string());
-    let call = match &message.body {
-        Body::ToolResult(result) => Some(result.tool_use_id.clone()).filter(|id| !id.is_empty()),
-        _ => None,
+    let call = if let Body::ToolResult(result) = &message.body {
+        Some(result.tool_use_id.clone()).filter(|id| !id.is_empty())
+    } else {
+        None
     };
     let known = [
         ("author", message.author.clone()),

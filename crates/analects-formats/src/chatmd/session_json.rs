@@ -108,7 +108,12 @@ pub(crate) fn write_part(block: &Block) -> Option<Raw> {
         }
         // A block of a kind that is known elsewhere would puzzle the plugin.
         Block::Other(raw) if read_part(raw) == *block => Some(raw.clone()),
-        _ => None,
+        Block::ToolUse(_)
+        | Block::ToolResult(_)
+        | Block::Thinking(_)
+        | Block::RedactedThinking(_)
+        | Block::Document(_)
+        | Block::Other(_) => None,
     }
 }
 
@@ -116,10 +121,10 @@ pub(crate) fn read_part(part: &Raw) -> Block {
     if let Some(image) = read_image(part) {
         return Block::Image(image);
     }
-    match Block::read(part, &mut Vec::new()) {
-        Ok(block @ Block::Text(_)) => block,
-        _ => Block::Other(part.clone()),
+    if let Ok(block @ Block::Text(_)) = Block::read(part, &mut Vec::new()) {
+        return block;
     }
+    Block::Other(part.clone())
 }
 
 /// `{"type":"image_url","image_url":{"url":"…"}}`, and nothing beside it that would be lost.

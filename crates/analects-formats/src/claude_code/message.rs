@@ -259,10 +259,10 @@ fn summary(content: Content) -> (Text, bool) {
 fn first_text(content: &Content) -> Option<&str> {
     let text = match content {
         Content::Text(text) => text,
-        Content::Blocks(blocks) => match blocks.first() {
-            Some(Block::Text(block)) => &block.text,
-            _ => return None,
-        },
+        Content::Blocks(blocks) => {
+            let Some(Block::Text(block)) = blocks.first() else { return None };
+            &block.text
+        }
         Content::Empty => return None,
     };
     match text {

@@ -285,7 +285,12 @@ impl Records {
                     self.calls.insert(hash(&*call.id), self.line);
                 }
                 Block::ToolResult(result) => self.answered(&result.tool_use_id, out),
-                _ => {}
+                Block::Text(_)
+                | Block::Image(_)
+                | Block::Thinking(_)
+                | Block::RedactedThinking(_)
+                | Block::Document(_)
+                | Block::Other(_) => {}
             }
         }
     }
@@ -409,7 +414,17 @@ fn step(made: &Message, is_meta: bool) -> Step {
         Body::Attachment(_) | Body::Notification(_) => Step::Join,
         Body::User(_) if has(|block| matches!(block, Block::ToolResult(_))) => Step::Join,
         Body::User(_) if is_meta => Step::JoinCalls,
-        _ => Step::Start,
+        Body::System(_)
+        | Body::User(_)
+        | Body::ToolUse(_)
+        | Body::ToolResult(_)
+        | Body::Progress(_)
+        | Body::Summary(_)
+        | Body::CompactBoundary(_)
+        | Body::Tombstone(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_) => Step::Start,
     }
 }
 

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 
 use analects_core::Span;
 
-use super::CellKind;
 use super::fence::{Fence, FenceLine, Region, indentation};
 use super::line::{head, is_blank_line, is_head_like};
 use super::meta::{MAX_WORD, write_attribute};
+use super::role::RoleFacts;
 use super::scan::{line_text, lines};
+use super::{CellKind, CellRole, MetaKey};
 
 /// A cell that is to be written. Every cell that is written is sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +40,22 @@ impl NewCell {
     /// A reply of the agent of that name.
     pub fn reply(id: impl Into<String>, agent: &str, content: impl Into<String>) -> NewCell {
         NewCell::new(CellKind::Output, id, agent, content)
+    }
+
+    /// What the cell will be. Only a file knows which outputs belong to code: here they are replies.
+    pub fn role(&self) -> CellRole {
+        let value = |key: MetaKey| {
+            let mut attributes = self.attributes.iter().rev();
+            attributes.find(|(name, _)| name == key.as_str()).map(|(_, value)| value.as_str())
+        };
+        let facts = RoleFacts {
+            kind: self.kind,
+            type_word: &self.type_word,
+            id: self.id.as_bytes(),
+            has_name: value(MetaKey::Name).is_some(),
+            is_reasoning: value(MetaKey::Reasoning) == Some("1"),
+        };
+        CellRole::of(facts, |_| false)
     }
 
     /// Whether it says a message, and not only something about the file.

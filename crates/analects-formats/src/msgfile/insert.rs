@@ -33,9 +33,10 @@ pub(super) fn put_below(
     cell: &NewCell,
 ) -> Result<Splice, ItemError> {
     let placed = placed(document);
-    let last = match other.role() {
-        CellRole::ToolCall => last_result(&placed, other.at),
-        _ => last_of_message(&placed, other.at),
+    let last = if other.role() == CellRole::ToolCall {
+        last_result(&placed, other.at)
+    } else {
+        last_of_message(&placed, other.at)
     };
     let cell = NewCell { level: cell.level.or(Some(other.level())), ..cell.clone() };
     if is_end(&placed, last) {

@@ -82,6 +82,11 @@ impl CellRole {
         matches!(self, CellRole::Reply | CellRole::Thinking)
     }
 
+    /// Whether it is a call of a tool, or the result of one.
+    pub fn is_tool(self) -> bool {
+        matches!(self, CellRole::ToolCall | CellRole::ToolResult)
+    }
+
     /// Whether it is an output in which nobody speaks: it happened beside the conversation, and answers nothing.
     pub fn is_event(self) -> bool {
         match self {

@@ -290,11 +290,12 @@ fn outline_cell(cell: Cell<'_>, brief: &Brief) -> ShowCell {
 
 /// The language of a code cell and of its outputs.
 fn language(cell: Cell<'_>) -> Option<String> {
-    match cell.role() {
-        CellRole::Code => code(&cell.content()).ok()?.language.map(str::to_string),
-        CellRole::CodeOutput => cell.written_type().map(str::to_string),
-        _ => None,
+    let role = cell.role();
+    if role == CellRole::Code {
+        return code(&cell.content()).ok()?.language.map(str::to_string);
     }
+    let written = cell.written_type().filter(|_| role == CellRole::CodeOutput);
+    written.map(str::to_string)
 }
 
 /// Adds the content to what an outline has of a cell.
@@ -309,11 +310,9 @@ fn fill(row: &mut ShowCell, cell: Cell<'_>) {
 /// code gave that is neither text nor JSON. Nothing where the cell does not hold base64.
 pub fn binary_content(cell: Cell<'_>) -> Option<Vec<u8>> {
     let mime_type = cell.get(MetaKey::MimeType)?;
-    let is_binary = match cell.role() {
-        CellRole::Raw => true,
-        CellRole::CodeOutput => !mime_type.starts_with("text/") && !mime_type.ends_with("json"),
-        _ => false,
-    };
+    let role = cell.role();
+    let is_text = mime_type.starts_with("text/") || mime_type.ends_with("json");
+    let is_binary = role == CellRole::Raw || (role == CellRole::CodeOutput && !is_text);
     let bytes = is_binary.then(|| base64::decode(&cell.content())).flatten();
     bytes.filter(|bytes| !bytes.is_empty())
 }

@@ -20,7 +20,14 @@ pub(super) fn messages(message: &Message) -> Vec<RawMap> {
         Body::Summary(body) => vec![said(message, "user", &Content::Text(body.text.clone()))],
         Body::Attachment(body) if !body.content.is_empty() => user(message, &body.content),
         Body::Notification(body) if !body.content.is_empty() => user(message, &body.content),
-        _ => Vec::new(),
+        Body::Progress(_)
+        | Body::Attachment(_)
+        | Body::Notification(_)
+        | Body::CompactBoundary(_)
+        | Body::Tombstone(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_) => Vec::new(),
     }
 }
 

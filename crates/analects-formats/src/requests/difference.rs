@@ -70,7 +70,17 @@ pub(super) fn blocks(message: &Message) -> Vec<Block> {
         Body::ToolUse(call) => return vec![Block::ToolUse(call.clone())],
         Body::ToolResult(result) => return vec![Block::ToolResult(result.clone())],
         Body::Summary(summary) => Content::Text(summary.text.clone()),
-        body => body.content().cloned().unwrap_or_default(),
+        body @ (Body::System(_)
+        | Body::User(_)
+        | Body::Assistant(_)
+        | Body::Progress(_)
+        | Body::Attachment(_)
+        | Body::Notification(_)
+        | Body::CompactBoundary(_)
+        | Body::Tombstone(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_)) => body.content().cloned().unwrap_or_default(),
     };
     match content {
         Content::Empty => Vec::new(),

@@ -138,7 +138,17 @@ impl Change {
                 body.summary_id.iter_mut().for_each(|name| set(name, &self.summary));
                 body.kept_from.iter_mut().for_each(|name| set(name, &self.kept_from));
             }
-            _ => {}
+            Body::System(_)
+            | Body::User(_)
+            | Body::Assistant(_)
+            | Body::ToolUse(_)
+            | Body::ToolResult(_)
+            | Body::Progress(_)
+            | Body::Attachment(_)
+            | Body::Notification(_)
+            | Body::Summary(_)
+            | Body::State(_)
+            | Body::Other(_) => {}
         }
     }
 }
@@ -160,7 +170,11 @@ impl Change {
                 kept_from: self.kept_from.as_deref().or(kept_from),
                 is_separator,
             },
-            kind => kind,
+            kind @ (LinkKind::Speech
+            | LinkKind::Summary
+            | LinkKind::State
+            | LinkKind::Progress
+            | LinkKind::Unknown) => kind,
         };
         let parent = self.parent.as_ref().and_then(|parent| parent.as_deref());
         Link { id: self.id.as_deref().unwrap_or(link.id), parent, kind, ..link }
@@ -210,7 +224,11 @@ impl Planning<'_, '_> {
                     kept_from: new_name(kept_from),
                     ..Change::default()
                 },
-                _ => Change::default(),
+                LinkKind::Speech
+                | LinkKind::Summary
+                | LinkKind::State
+                | LinkKind::Progress
+                | LinkKind::Unknown => Change::default(),
             };
             if change != Change::default() {
                 self.changes.insert(at, change);

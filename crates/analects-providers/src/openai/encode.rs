@@ -142,7 +142,7 @@ impl<'a> Writer<'a> {
         }
         // A tool message holds text only, so pictures that a tool gave follow in the turn.
         let mut parts = Vec::new();
-        for result in blocks.iter().filter_map(as_tool_result) {
+        for result in blocks.iter().filter_map(Block::as_tool_result) {
             out.push(self.result(result));
             if let Content::Blocks(inner) = &result.content {
                 let others = inner.iter().filter(|block| !matches!(block, Block::Text(_)));
@@ -169,7 +169,11 @@ impl<'a> Writer<'a> {
                     }
                     _ => thoughts.push(thought.thinking.as_str()),
                 },
-                _ => {}
+                Block::Image(_)
+                | Block::ToolResult(_)
+                | Block::RedactedThinking(_)
+                | Block::Document(_)
+                | Block::Other(_) => {}
             }
         }
         let said = joined(texts.iter().map(Cow::as_ref));
@@ -239,13 +243,6 @@ fn as_text<'a>(part: &'a wire::Part<'_>) -> Option<&'a str> {
 /// Texts that stood in blocks of their own, as one.
 fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
-}
-
-fn as_tool_result(block: &Block) -> Option<&ToolResult> {
-    match block {
-        Block::ToolResult(result) => Some(result),
-        _ => None,
-    }
 }
 
 fn tool<'a>(spec: &'a ToolSpec, left_out: &mut LeftOut) -> wire::Tool<'a> {

@@ -57,9 +57,9 @@ fn are_plain(turns: &[Turn]) -> bool {
 }
 
 fn is_plain(content: &Content) -> bool {
-    let is_plain = |block: &Block| match block {
-        Block::Text(block) => block.extra.is_empty() && words(block).is_some(),
-        _ => false,
+    let is_plain = |block: &Block| {
+        let Block::Text(block) = block else { return false };
+        block.extra.is_empty() && words(block).is_some()
     };
     match content {
         Content::Empty => false,
@@ -121,7 +121,12 @@ pub(crate) fn media(
     match block {
         Block::Image(image) => picture(image).map_err(|why| ("an image", why)),
         Block::Document(file) => document(file, kind, files).map_err(|why| ("a document", why)),
-        _ => Err(("a block", "its type is unknown")),
+        Block::Text(_)
+        | Block::ToolUse(_)
+        | Block::ToolResult(_)
+        | Block::Thinking(_)
+        | Block::RedactedThinking(_)
+        | Block::Other(_) => Err(("a block", "its type is unknown")),
     }
 }
 
@@ -206,30 +211,37 @@ impl Fit<'_> {
                 self.left_out.thought(number, "it is not the model's");
                 None
             }
-            _ if role == Role::System && self.kind == Kind::Chat => {
-                self.left_out.content(number, "a block", "instructions are text");
+            Block::Image(_) | Block::Document(_) | Block::Other(_) => {
+                self.attached(number, role, block)
+            }
+        }
+    }
+
+    /// A picture, a document or a block that nobody knows, of somebody else than the model.
+    fn attached(&mut self, number: usize, role: Role, block: &Block) -> Option<Block> {
+        if role == Role::System && self.kind == Kind::Chat {
+            self.left_out.content(number, "a block", "instructions are text");
+            return None;
+        }
+        match media(block, self.kind, self.quirks.files) {
+            Ok(Media::Text(text)) if text.trim().is_empty() => None,
+            Ok(_) => Some(block.clone()),
+            Err((what, why)) => {
+                self.left_out.content(number, what, why);
                 None
             }
-            _ => match media(block, self.kind, self.quirks.files) {
-                Ok(Media::Text(text)) if text.trim().is_empty() => None,
-                Ok(_) => Some(block.clone()),
-                Err((what, why)) => {
-                    self.left_out.content(number, what, why);
-                    None
-                }
-            },
         }
     }
 
     fn result(&mut self, number: usize, result: &ToolResult) -> Block {
         let content = match &result.content {
             Content::Blocks(blocks) => {
-                let fit = blocks.iter().filter_map(|block| match block {
-                    Block::ToolResult(_) => {
+                let fit = blocks.iter().filter_map(|block| {
+                    if block.as_tool_result().is_some() {
                         self.left_out.content(number, "a block", "its type is unknown");
-                        None
+                        return None;
                     }
-                    block => self.question(number, Role::User, block),
+                    self.question(number, Role::User, block)
                 });
                 Content::Blocks(fit.collect())
             }
@@ -316,7 +328,11 @@ impl Fit<'_> {
                 Block::Thinking(_) => {}
                 Block::ToolResult(_) => led = false,
                 Block::Other(raw) => led = !is_output(raw),
-                _ => led = true,
+                Block::Text(_)
+                | Block::Image(_)
+                | Block::ToolUse(_)
+                | Block::RedactedThinking(_)
+                | Block::Document(_) => led = true,
             }
             kept.push(block);
         }

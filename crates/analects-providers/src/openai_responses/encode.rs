@@ -103,9 +103,10 @@ impl<'a> Input<'a> {
     fn question(&mut self, role: &'static str, blocks: &'a [Block]) {
         let mut parts = Vec::new();
         for block in blocks {
-            match block {
-                Block::ToolResult(result) => self.result(result),
-                block => parts.extend(self.part(block)),
+            if let Block::ToolResult(result) = block {
+                self.result(result);
+            } else {
+                parts.extend(self.part(block));
             }
         }
         if !parts.is_empty() {
@@ -165,7 +166,10 @@ impl<'a> Input<'a> {
                     self.items.push(write(&wire::Item::FunctionCall { call_id, name, arguments }));
                 }
                 Block::Other(raw) => self.items.push(raw.clone()),
-                _ => {}
+                Block::Image(_)
+                | Block::ToolResult(_)
+                | Block::RedactedThinking(_)
+                | Block::Document(_) => {}
             }
         }
         self.say(&mut said);

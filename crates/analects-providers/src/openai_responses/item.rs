@@ -330,15 +330,13 @@ impl Part {
 /// A block that is kept as it is. What looks like one of the core's blocks and is none is wrapped,
 /// or a reader of the record would take it for one.
 fn verbatim(raw: &Raw) -> BlockStart {
-    match core::Block::read(raw, &mut Vec::new()) {
-        Ok(core::Block::Other(_)) => BlockStart::Other(raw.clone()),
-        _ => {
-            let mut map = RawMap::new();
-            map.push("type", Raw::string("openai_item"));
-            map.push("item", raw.clone());
-            BlockStart::Other(map.to_raw())
-        }
+    if let Ok(core::Block::Other(_)) = core::Block::read(raw, &mut Vec::new()) {
+        return BlockStart::Other(raw.clone());
     }
+    let mut map = RawMap::new();
+    map.push("type", Raw::string("openai_item"));
+    map.push("item", raw.clone());
+    BlockStart::Other(map.to_raw())
 }
 
 /// What stands between the parts of a thought.

@@ -66,10 +66,7 @@ impl CallIds {
 
 fn calls(content: &Content) -> impl Iterator<Item = &str> {
     let blocks = if let Content::Blocks(blocks) = content { blocks.as_slice() } else { &[] };
-    blocks.iter().filter_map(|block| match block {
-        Block::ToolUse(call) => Some(call.id.as_str()),
-        _ => None,
-    })
+    blocks.iter().filter_map(Block::as_tool_use).map(|call| call.id.as_str())
 }
 
 fn fits(id: &str, rule: ToolIds) -> bool {

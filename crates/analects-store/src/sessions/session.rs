@@ -211,9 +211,12 @@ impl<'s> Session<'s> {
         let mut found = Vec::new();
         self.store.scan(&self.name, 0, &mut |row| {
             let read = row.bytes.map(read_line).unwrap_or_default();
-            let is_it = |message: &Message| match &message.body {
-                Body::Revision(revision) => &*revision.target == id,
-                _ => &*message.id == id,
+            let is_it = |message: &Message| {
+                if let Body::Revision(revision) = &message.body {
+                    &*revision.target == id
+                } else {
+                    &*message.id == id
+                }
             };
             found.extend(read.messages.into_iter().filter(is_it));
             ControlFlow::Continue(())

@@ -6,7 +6,7 @@ mod place;
 use std::path::PathBuf;
 
 use analects_core::{Ids, Problem, Severity};
-use analects_formats::msgfile::{self, Cell, CellKind, Document, NewCell, Splice, code};
+use analects_formats::msgfile::{self, Cell, CellRole, Document, NewCell, Splice, code};
 use analects_store::OsIds;
 
 use crate::failure::Failure;
@@ -145,7 +145,7 @@ fn cell(
         Place::CodeOutput { .. } => given.code_output(args.mime_type.as_deref(), &mut cell)?,
         _ => given.text(args.mime_type.as_deref())?,
     };
-    if cell.type_word == "code" && cell.kind == CellKind::Message {
+    if cell.role() == CellRole::Code {
         code::code(&content).map_err(|error| {
             let failure = Failure::input(format!("this is no code cell: {error}"));
             failure.or_hint("put the code into a fenced code block that names its language")

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use analects_client::{ClientError, EventStream, Model, ModelAdapter, cost, is_content, resolve};
 use analects_core::{
-    ApiError, Block, Content, Delta, Fold, Folded, Json, Message, Problem, Request, Role, Severity,
-    Span, StreamEvent, Turn,
+    ApiError, Block, Content, Delta, Fold, Folded, Json, Message, Problem, Request, Severity, Span,
+    StreamEvent, Turn,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -139,7 +139,7 @@ fn request(args: &Args) -> Result<Request, Failure> {
     Ok(Request {
         // Some providers refuse instructions that say nothing.
         system: args.system.as_deref().filter(|text| !text.trim().is_empty()).map(Into::into),
-        turns: vec![Turn { role: Role::User, content, model: None }],
+        turns: vec![Turn::user(content)],
         temperature: args.temperature,
         max_output_tokens: Some(args.max_tokens.unwrap_or(MAX_TOKENS)),
         reasoning: args.reasoning,

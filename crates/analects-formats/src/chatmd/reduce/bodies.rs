@@ -29,7 +29,15 @@ impl Reducer<'_> {
             Body::Other(other) if self.is_foreign_item() => {
                 vec![Body::Other(Other { type_name: other.type_name.clone() })]
             }
-            body => {
+            body @ (Body::ToolUse(_)
+            | Body::Progress(_)
+            | Body::Attachment(_)
+            | Body::Notification(_)
+            | Body::Summary(_)
+            | Body::Tombstone(_)
+            | Body::Revision(_)
+            | Body::State(_)
+            | Body::Other(_)) => {
                 let name = match body.type_name() {
                     "" => "message".to_string(),
                     CHAT_ITEM => "an item of another name".to_string(),
@@ -178,7 +186,12 @@ impl Reducer<'_> {
                 }
                 said.map(Block::Image)
             }
-            block => {
+            block @ (Block::ToolUse(_)
+            | Block::ToolResult(_)
+            | Block::Thinking(_)
+            | Block::RedactedThinking(_)
+            | Block::Document(_)
+            | Block::Other(_)) => {
                 let name = block_name(block);
                 self.lose(name, "there is no place for such a block; it is left out");
                 None

@@ -168,9 +168,10 @@ impl Reducer<'_> {
 
 /// The extra fields that are no attributes of a tag: the text below a separator, and a line of attributes.
 fn special_in_markdown(said: &Message) -> &'static [&'static str] {
-    match said.body {
-        Body::CompactBoundary(_) => &[TEXT, NOTE_ATTRIBUTES],
-        _ => &[NOTE_ATTRIBUTES],
+    if matches!(said.body, Body::CompactBoundary(_)) {
+        &[TEXT, NOTE_ATTRIBUTES]
+    } else {
+        &[NOTE_ATTRIBUTES]
     }
 }
 

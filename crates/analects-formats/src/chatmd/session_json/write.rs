@@ -178,7 +178,16 @@ fn inner(message: &Message) -> Raw {
         Body::Assistant(body) => ("assistant", &body.content),
         Body::ToolResult(body) => ("tool", &body.content),
         Body::User(body) => ("user", &body.content),
-        _ => ("user", &Content::Empty),
+        Body::ToolUse(_)
+        | Body::Progress(_)
+        | Body::Attachment(_)
+        | Body::Notification(_)
+        | Body::Summary(_)
+        | Body::CompactBoundary(_)
+        | Body::Tombstone(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_) => ("user", &Content::Empty),
     };
     fields.push("role", Raw::string(role));
     if let Body::ToolResult(result) = &message.body

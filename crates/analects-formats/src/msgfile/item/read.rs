@@ -109,8 +109,10 @@ fn items_and_places(document: &Document) -> Vec<(Item, usize)> {
 fn read(placed: &[Placed<'_>], here: &Placed<'_>) -> Option<Reading> {
     let cell = here.cell;
     let home = here.home.map(|at| placed[at].cell);
+    if cell.is_ready() {
+        return None;
+    }
     match cell.role() {
-        _ if cell.is_ready() => None,
         CellRole::User | CellRole::Code | CellRole::Raw | CellRole::UserBlock => {
             Some(Reading::Item(Item::Message(prompt(cell))))
         }

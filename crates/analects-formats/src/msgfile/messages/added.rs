@@ -12,9 +12,7 @@ use super::known::{CellsHash, is_partial, may_be_known};
 use super::lookup::{CellMessages, CellNames, messages_of_cells, places};
 use crate::msgfile::cell_edits::with_ids;
 use crate::msgfile::item::{ItemError, ItemErrorKind};
-use crate::msgfile::{
-    Cell, CellKind, CellRole, Document, NewCell, Splice, answer_behind, append_all,
-};
+use crate::msgfile::{Cell, Document, NewCell, Splice, answer_behind, append_all};
 
 /// The cells of messages that are added.
 #[derive(Debug, Default)]
@@ -67,9 +65,9 @@ fn with_through(
     session: &SessionId,
     new: &[Message],
 ) -> Result<Vec<Message>, ItemError> {
-    let boundaries = new.iter().filter_map(|message| match &message.body {
-        Body::CompactBoundary(body) => Some((message, body)),
-        _ => None,
+    let boundaries = new.iter().filter_map(|message| {
+        let Body::CompactBoundary(body) = &message.body else { return None };
+        Some((message, body))
     });
     let mut compactions = HashMap::new();
     for (boundary, body) in boundaries {
@@ -148,11 +146,8 @@ fn placed(document: &Document, cells: &[NewCell]) -> Splice {
 /// The call of the last of these cells, if all of them are results of calls of the file.
 fn call_of_all<'a>(document: &'a Document, cells: &[NewCell]) -> Option<Cell<'a>> {
     let call_of = |cell: &NewCell| {
-        let is_output = cell.kind == CellKind::Output && cell.type_word == "tool";
-        let (call, _) = cell.id.rsplit_once('.').filter(|_| is_output)?;
-        let is_tool =
-            |call: &Cell<'_>| matches!(call.role(), CellRole::ToolCall | CellRole::ToolResult);
-        document.cell(call).filter(is_tool)
+        let (call, _) = cell.id.rsplit_once('.').filter(|_| cell.role().is_tool())?;
+        document.cell(call).filter(|call| call.role().is_tool())
     };
     let calls: Option<Vec<Cell<'a>>> = cells.iter().map(call_of).collect();
     calls?.pop()
@@ -179,7 +174,17 @@ fn mentions(body: &Body) -> Vec<Mention<'_>> {
             let target = std::iter::once(counting(&body.target));
             target.chain(body.target_parent.iter().map(parent)).collect()
         }
-        _ => Vec::new(),
+        Body::System(_)
+        | Body::User(_)
+        | Body::Assistant(_)
+        | Body::ToolUse(_)
+        | Body::ToolResult(_)
+        | Body::Progress(_)
+        | Body::Attachment(_)
+        | Body::Notification(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_) => Vec::new(),
     }
 }
 
@@ -296,7 +301,17 @@ fn meaning(body: &Body, name: impl Fn(&MessageId) -> Option<MessageId>) -> Body 
             rename(&mut body.target);
             rename_some(&mut body.target_parent);
         }
-        _ => {}
+        Body::System(_)
+        | Body::User(_)
+        | Body::Assistant(_)
+        | Body::ToolUse(_)
+        | Body::ToolResult(_)
+        | Body::Progress(_)
+        | Body::Attachment(_)
+        | Body::Notification(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_) => {}
     }
     body
 }

@@ -202,7 +202,12 @@ pub(super) fn is_opaque(block: &Block) -> bool {
     match block {
         Block::RedactedThinking(_) => true,
         Block::Thinking(thinking) => thinking.thinking.is_empty(),
-        _ => false,
+        Block::Text(_)
+        | Block::Image(_)
+        | Block::ToolUse(_)
+        | Block::ToolResult(_)
+        | Block::Document(_)
+        | Block::Other(_) => false,
     }
 }
 
@@ -230,7 +235,18 @@ pub(super) fn write(
         (Block::Document(Document { source, .. }), Side::User) => {
             write_binary(source, false, names)
         }
-        _ => None,
+        // A text that is broken, a part of the other side, and what no cell has a role for.
+        (
+            Block::Text(_)
+            | Block::Image(_)
+            | Block::ToolUse(_)
+            | Block::ToolResult(_)
+            | Block::Thinking(_)
+            | Block::RedactedThinking(_)
+            | Block::Document(_)
+            | Block::Other(_),
+            Side::User | Side::Agent(_),
+        ) => None,
     };
     plain.unwrap_or_else(|| {
         let kind = if side == Side::User { CellKind::Message } else { CellKind::Output };

@@ -132,7 +132,18 @@ impl<'a> CellWriter<'a> {
                 let author = message.author.as_deref().filter(|name| is_type_word(name));
                 Some(self.speech(&body.content, Side::Agent(author.unwrap_or("assistant"))))
             }
-            body => {
+            body @ (Body::System(_)
+            | Body::ToolUse(_)
+            | Body::ToolResult(_)
+            | Body::Progress(_)
+            | Body::Attachment(_)
+            | Body::Notification(_)
+            | Body::Summary(_)
+            | Body::CompactBoundary(_)
+            | Body::Tombstone(_)
+            | Body::Revision(_)
+            | Body::State(_)
+            | Body::Other(_)) => {
                 let cell = event_cell(body, self.style)?;
                 let id = self.event_id(event_letter(body)?);
                 Some(MessageCells::one(NewCell { id, ..cell }))
@@ -291,7 +302,14 @@ fn event_cell(body: &Body, style: Style) -> Option<NewCell> {
             output("tombstone", ""),
             [("target", Some(&*body.target)), ("target_parent", body.target_parent.as_deref())],
         )),
-        _ => None,
+        Body::User(_)
+        | Body::Assistant(_)
+        | Body::ToolUse(_)
+        | Body::ToolResult(_)
+        | Body::Progress(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_) => None,
     }
 }
 

@@ -54,15 +54,13 @@ impl Details {
         true
     }
 
-    /// Adds to a message what its cells do not say.
-    pub(super) fn apply(&mut self, cell: &str, message: &mut Message) -> Result<(), Problem> {
+    /// Adds to a message what its cells do not say. Gives the problem of details that fit the cells no more.
+    pub(super) fn apply(&mut self, cell: &str, message: &mut Message) -> Option<Problem> {
         if self.entries.is_empty() {
-            return Ok(());
+            return None;
         }
-        let Some(entry) = self.entries.remove(cell) else { return Ok(()) };
-        let Some(json) = Raw::parse(&message.to_json()).ok().and_then(|raw| raw.as_object()) else {
-            return Ok(());
-        };
+        let entry = self.entries.remove(cell)?;
+        let json = Raw::parse(&message.to_json()).ok()?.as_object()?;
         let fields = entry.get("fields").and_then(Raw::as_object).unwrap_or_default();
         let blocks = entry.get("blocks").and_then(Raw::as_object).unwrap_or_default();
         let (content, stale) = patch_content(json.get("content"), &blocks);
@@ -83,7 +81,7 @@ impl Details {
         if let Ok(patched) = Message::from_json(whole.to_raw().as_str()) {
             *message = patched;
         }
-        if stale { Err(stale_problem(cell)) } else { Ok(()) }
+        stale.then(|| stale_problem(cell))
     }
 }
 

@@ -57,7 +57,18 @@ impl Draft<'_> {
         match self.message.body {
             Body::User(_) => read.is_users(),
             Body::Assistant(_) => !read.is_users(),
-            _ => self.open,
+            Body::System(_)
+            | Body::ToolUse(_)
+            | Body::ToolResult(_)
+            | Body::Progress(_)
+            | Body::Attachment(_)
+            | Body::Notification(_)
+            | Body::Summary(_)
+            | Body::CompactBoundary(_)
+            | Body::Tombstone(_)
+            | Body::Revision(_)
+            | Body::State(_)
+            | Body::Other(_) => self.open,
         }
     }
 }
@@ -91,14 +102,20 @@ pub(super) fn close(draft: Draft<'_>) -> Message {
             }
             body.stop_reason = body.stop_reason.take().filter(|reason| !reason.as_str().is_empty());
         }
-        _ => {}
+        Body::ToolUse(_)
+        | Body::ToolResult(_)
+        | Body::Progress(_)
+        | Body::Summary(_)
+        | Body::CompactBoundary(_)
+        | Body::Tombstone(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_) => {}
     }
     message
 }
 
 fn text_of(blocks: Vec<Block>) -> Text {
-    match blocks.into_iter().next() {
-        Some(Block::Text(block)) => block.text,
-        _ => Text::default(),
-    }
+    let Some(Block::Text(block)) = blocks.into_iter().next() else { return Text::default() };
+    block.text
 }

@@ -21,12 +21,12 @@ fn is_plain_text(read: &Read<'_>) -> bool {
 
 /// The pictures beside a message file that a person's text names.
 pub fn pictures_in(text: &str) -> Vec<String> {
-    let path = |block: &Block| match block {
-        Block::Image(image) => match Source::of(&image.source)? {
+    let path = |block: &Block| {
+        let Block::Image(image) = block else { return None };
+        match Source::of(&image.source)? {
             Source::File(path) => Some(path),
-            _ => None,
-        },
-        _ => None,
+            Source::Base64 { .. } | Source::Url(_) => None,
+        }
     };
     split_text(text).unwrap_or_default().iter().filter_map(path).collect()
 }

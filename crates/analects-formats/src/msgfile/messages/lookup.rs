@@ -8,7 +8,8 @@ use analects_core::{Body, History, LinkKind, Message, MessageId, SessionId, Tree
 use super::draft::close;
 use super::known::CellsHash;
 use super::read::{Reader, reader_of};
-use crate::msgfile::{Cell, CellKind, CellRole, Document, MetaKey};
+use crate::msgfile::item::ItemError;
+use crate::msgfile::{Cell, CellKind, CellRole, Document, MetaKey, find_one, not_a_message};
 
 /// The messages of a document, and the cells that say them.
 #[derive(Debug)]
@@ -78,9 +79,7 @@ impl CellMessages {
 
     /// A call and its results are one target.
     fn find_calls(&mut self, document: &Document, reader: &Reader<'_>) {
-        let tools = document
-            .cells()
-            .filter(|cell| matches!(cell.role(), CellRole::ToolCall | CellRole::ToolResult));
+        let tools = document.cells().filter(|cell| cell.role().is_tool());
         for cell in tools {
             let name = cell.name();
             let of_result = name.rsplit_once('.').map(|(call, _)| call);
@@ -114,6 +113,12 @@ impl CellMessages {
     /// cell that is no part of a message.
     pub fn target(&self, cell: usize) -> Option<&Target> {
         self.targets.get(cell)?.as_ref()
+    }
+
+    /// What the cell is that a person names, such as `2`: a message, or one call of it.
+    pub fn target_named(&self, document: &Document, name: &str) -> Result<&Target, ItemError> {
+        let at = find_one(document, name)?;
+        self.target(at).ok_or_else(|| not_a_message(document, at))
     }
 
     /// The place of the cell by which others name a message.

@@ -572,7 +572,7 @@ impl<'a> Reader<'a> {
             let known = known.filter(|_| may_be_known(&draft.message));
             let known = known.and_then(|known| known.get(draft.hash()));
             let mut message = close(draft);
-            if let Err(problem) = details.apply(&name, &mut message) {
+            if let Some(problem) = details.apply(&name, &mut message) {
                 problems.push(problem.at(cell.head(), &lines));
             }
             if let Some(known) = known.filter(|known| is_same_type(known, &message)) {

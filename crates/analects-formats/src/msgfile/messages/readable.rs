@@ -14,7 +14,7 @@ use super::blocks::is_opaque;
 use super::cells::{CellWriter, MessageCells};
 use super::describe::Style;
 use super::encode::push_cell;
-use crate::msgfile::{CellKind, MetaKey, NewCell};
+use crate::msgfile::{MetaKey, NewCell};
 
 /// How much of a conversation a readable file leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -205,12 +205,9 @@ impl ReadableFile<'_> {
         else {
             return;
         };
-        let is_tool = |cell: &NewCell| cell.kind == CellKind::Output && cell.type_word == "tool";
+        let is_tool = |cell: &NewCell| cell.role().is_tool();
         let is_all = message.history == History::Exclude && is_tool(&cells.cells[cells.head]);
-        let mut calls = blocks.iter().filter_map(|block| match block {
-            Block::ToolUse(call) => Some(&call.id),
-            _ => None,
-        });
+        let mut calls = blocks.iter().filter_map(Block::as_tool_use).map(|call| &call.id);
         for cell in cells.cells.iter_mut().filter(|cell| is_tool(cell)) {
             let Some(call) = calls.next() else { return };
             let target = Target::call(message.id.clone(), call);
@@ -234,7 +231,18 @@ impl ReadableFile<'_> {
                 rename(&mut body.summary_id);
                 rename(&mut body.kept_from);
             }
-            _ => {}
+            Body::System(_)
+            | Body::User(_)
+            | Body::Assistant(_)
+            | Body::ToolUse(_)
+            | Body::ToolResult(_)
+            | Body::Progress(_)
+            | Body::Attachment(_)
+            | Body::Notification(_)
+            | Body::Tombstone(_)
+            | Body::Revision(_)
+            | Body::State(_)
+            | Body::Other(_) => {}
         }
     }
 }
@@ -372,7 +380,9 @@ fn readable_block(block: &Block, left_behind: &mut LeftBehind) -> Option<Block> 
             left_behind.provider_details += extra.len() - is_said;
             return Some(block);
         }
-        _ => return Some(block),
+        Block::Image(_) | Block::RedactedThinking(_) | Block::Document(_) | Block::Other(_) => {
+            return Some(block);
+        }
     };
     *text = Text::Plain(text.as_str().into_owned());
     left_behind.provider_details += std::mem::take(extra).len();

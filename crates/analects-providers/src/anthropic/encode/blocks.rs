@@ -114,7 +114,12 @@ impl Speaker {
             Block::Document(document) => {
                 ("document", document_source(&document.source), &document.extra)
             }
-            _ => return None,
+            Block::Text(_)
+            | Block::ToolUse(_)
+            | Block::ToolResult(_)
+            | Block::Thinking(_)
+            | Block::RedactedThinking(_)
+            | Block::Other(_) => return None,
         };
         let Some(source) = source else {
             let what = if kind == "image" { "a picture" } else { "a document" };
@@ -166,22 +171,28 @@ impl Speaker {
 
     /// A block inside a result; one that reports a failure has text only.
     fn inside(self, block: &Block, failed: bool, left_out: &mut LeftOut) -> Option<RawMap> {
-        let map = match block {
+        match block {
             Block::Text(text) => return text_block(&text.text.as_str()),
-            _ if failed => None,
-            Block::Image(_) | Block::Document(_) => {
+            Block::Image(_) | Block::Document(_) if !failed => {
                 return Some(bare(&self.media(block, left_out)?));
             }
             Block::Other(raw)
-                if ["search_result", "tool_reference"].contains(&&*kind_of(raw))
+                if !failed
+                    && ["search_result", "tool_reference"].contains(&&*kind_of(raw))
                     && !names_a_file(raw) =>
             {
                 return Some(bare(&mended(raw).as_object()?));
             }
-            _ => None,
-        };
+            Block::Image(_)
+            | Block::Document(_)
+            | Block::ToolUse(_)
+            | Block::ToolResult(_)
+            | Block::Thinking(_)
+            | Block::RedactedThinking(_)
+            | Block::Other(_) => {}
+        }
         left_out.content(self.turn, "a block of a result", "the API does not take it there");
-        map
+        None
     }
 
     fn thought(self, thought: &Thinking, left_out: &mut LeftOut) -> Option<RawMap> {

@@ -38,12 +38,12 @@ fn instructions(number: usize, content: &Content, left_out: &mut LeftOut) -> Vec
         Content::Text(text) => text_block(&text.as_str()).into_iter().collect(),
         Content::Blocks(blocks) => {
             let speaker = Speaker::system();
-            let said = |block: &Block| match block {
-                Block::Text(text) => speaker.text(text),
-                _ => {
-                    left_out.content(number, "a block", "instructions are text");
-                    None
+            let said = |block: &Block| {
+                if let Block::Text(text) = block {
+                    return speaker.text(text);
                 }
+                left_out.content(number, "a block", "instructions are text");
+                None
             };
             blocks.iter().filter_map(said).collect()
         }

@@ -129,7 +129,12 @@ impl<'a> Writer<'a> {
             match block {
                 Block::Image(image) => self.file(USER, &image.source, &image.extra),
                 Block::Document(document) => self.file(USER, &document.source, &document.extra),
-                _ => {}
+                Block::Text(_)
+                | Block::ToolUse(_)
+                | Block::ToolResult(_)
+                | Block::Thinking(_)
+                | Block::RedactedThinking(_)
+                | Block::Other(_) => {}
             }
         }
     }

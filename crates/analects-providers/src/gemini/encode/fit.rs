@@ -86,16 +86,20 @@ impl Fit<'_> {
             Block::Thinking(_) | Block::RedactedThinking(_) => {
                 self.leave_out_thought("it is not the model's")
             }
-            block => self.file(block, RawMap::new()),
+            block @ (Block::Image(_) | Block::Document(_) | Block::Other(_)) => {
+                self.file(block, RawMap::new())
+            }
         }
     }
 
     fn result(&mut self, result: &ToolResult) -> Block {
         let content = match &result.content {
             Content::Blocks(blocks) => {
-                let fit = blocks.iter().filter_map(|block| match block {
-                    Block::ToolResult(_) => self.leave_out("a block", FOREIGN),
-                    block => self.question(block),
+                let fit = blocks.iter().filter_map(|block| {
+                    if block.as_tool_result().is_some() {
+                        return self.leave_out("a block", FOREIGN);
+                    }
+                    self.question(block)
                 });
                 Content::Blocks(fit.collect())
             }
@@ -157,17 +161,21 @@ impl Fit<'_> {
         let (what, source) = match block {
             Block::Image(image) => ("an image", &image.source),
             Block::Document(document) => ("a document", &document.source),
-            _ => return self.leave_out("a block", FOREIGN),
+            Block::Text(_)
+            | Block::ToolUse(_)
+            | Block::ToolResult(_)
+            | Block::Thinking(_)
+            | Block::RedactedThinking(_)
+            | Block::Other(_) => return self.leave_out("a block", FOREIGN),
         };
         if data(source).is_none() {
             return self.leave_out(what, "its bytes are not at hand");
         }
         let mut block = block.clone();
-        match &mut block {
-            Block::Image(Image { extra, .. }) | Block::Document(Document { extra, .. }) => {
-                *extra = kept;
-            }
-            _ => {}
+        if let Block::Image(Image { extra, .. }) | Block::Document(Document { extra, .. }) =
+            &mut block
+        {
+            *extra = kept;
         }
         Some(block)
     }

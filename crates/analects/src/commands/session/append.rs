@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::ops::ControlFlow;
 
-use analects_core::{Body, Content, Json, Message, Other, Raw, StateChange};
+use analects_core::{
+    Assistant, Body, Content, Json, Message, Other, Raw, StateChange, System, User,
+};
 use analects_store::{
     ChainName, JsonlStore, LINE_LIMIT, OsIds, Session, TranscriptStore, message_names,
 };
@@ -270,11 +272,24 @@ fn message(line: &[u8]) -> Result<Message, String> {
         Body::Other(Other { type_name: Some(name) }) if KNOWN.contains(&name.as_str()) => {
             Err(format!("a message of type {name} lacks what it needs; see the reference of JSON"))
         }
-        Body::User(_) | Body::Assistant(_) | Body::System(_)
-            if matches!(message.body.content(), None | Some(Content::Empty)) =>
-        {
+        Body::User(User { content: Content::Empty, .. })
+        | Body::Assistant(Assistant { content: Content::Empty, .. })
+        | Body::System(System { content: Content::Empty }) => {
             Err("it has no content, which is a string or a list of blocks".to_string())
         }
-        _ => Ok(message),
+        Body::System(_)
+        | Body::User(_)
+        | Body::Assistant(_)
+        | Body::ToolUse(_)
+        | Body::ToolResult(_)
+        | Body::Progress(_)
+        | Body::Attachment(_)
+        | Body::Notification(_)
+        | Body::Summary(_)
+        | Body::CompactBoundary(_)
+        | Body::Tombstone(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_) => Ok(message),
     }
 }

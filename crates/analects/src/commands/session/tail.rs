@@ -100,6 +100,6 @@ fn line_of(block: &Block) -> Option<String> {
             let kind = raw.as_object()?.get("type").and_then(Raw::as_string)?;
             Some(format!("({kind})"))
         }
-        _ => None,
+        Block::RedactedThinking(_) | Block::Document(_) => None,
     }
 }

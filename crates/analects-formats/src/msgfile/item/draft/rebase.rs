@@ -157,11 +157,12 @@ impl Draft {
 
 /// What kind of cell it is, as far as that decides what can be added to it.
 fn kind_for_outputs(cell: Cell<'_>) -> (CellRole, &str) {
-    match cell.role() {
-        // A person may turn text into something else; the outputs of code need code.
-        CellRole::User | CellRole::Raw | CellRole::UserBlock => (CellRole::User, ""),
-        role => (role, cell.type_word()),
+    let role = cell.role();
+    // A person may turn text into something else; the outputs of code need code.
+    if role.is_user() && role != CellRole::Code {
+        return (CellRole::User, "");
     }
+    (role, cell.type_word())
 }
 
 /// Whether the other side only added cells at the end, perhaps in the place of the one that was

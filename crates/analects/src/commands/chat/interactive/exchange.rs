@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analects_core::{Block, Body, Content, Message, User};
+use analects_core::{Block, Body, Content, Message};
 use analects_formats::msgfile::{self, Document};
 
 use super::place::nothing_to_undo;
@@ -55,10 +55,10 @@ fn last_exchange(document: &Document) -> Option<Exchange> {
 /// Whether a person said it, or a program in their place; the results of tools are said by neither.
 fn is_question(message: &Message) -> bool {
     let is_result = |block: &Block| matches!(block, Block::ToolResult(_));
-    match &message.body {
-        Body::User(User { content: Content::Blocks(blocks), .. }) => !blocks.iter().any(is_result),
-        Body::User(_) => true,
-        _ => false,
+    let Body::User(said) = &message.body else { return false };
+    match &said.content {
+        Content::Blocks(blocks) => !blocks.iter().any(is_result),
+        Content::Empty | Content::Text(_) => true,
     }
 }
 

@@ -300,12 +300,11 @@ fn remark_files(conversation: &dyn Conversation) {
 
 /// The path of a file that a message shows.
 fn file_shown(message: &Message) -> Option<String> {
-    match &message.body {
-        Body::Attachment(Attachment { kind: AttachmentKind::File, data, .. }) => {
-            data.as_ref()?.as_object()?.get("path")?.as_string()
-        }
-        _ => None,
-    }
+    let Body::Attachment(Attachment { kind: AttachmentKind::File, data, .. }) = &message.body
+    else {
+        return None;
+    };
+    data.as_ref()?.as_object()?.get("path")?.as_string()
 }
 
 pub fn nothing_to_undo() -> Failure {
