@@ -64,19 +64,18 @@ fn every_kind_of_cell_is_hidden_and_shown_again_byte_for_byte() {
 fn a_result_is_hidden_with_its_call_and_the_answer_stays() {
     // Also a result that says of itself that it is sent.
     let stubborn = with_call().replace("[^2.a.1]: [tool]", "[^2.a.1]: [tool] history=\"include\"");
-    for (cell, file, changed) in [
-        ("2.a", with_call(), "2.a"),
-        ("2.a.1", with_call(), "2.a"),
-        ("2.a", stubborn.clone(), "2.a\n2.a.1"),
-        ("2.a.1", stubborn, "2.a\n2.a.1"),
+    for (cell, file) in [
+        ("2.a", with_call()),
+        ("2.a.1", with_call()),
+        ("2.a", stubborn.clone()),
+        ("2.a.1", stubborn),
     ] {
         let sandbox = Sandbox::new();
         sandbox.write("a.msg.md", &file);
         let before = sent_of_file(&sandbox);
-        assert_eq!(done(&sandbox.run(&["drop", "a.msg.md", cell])), changed);
+        assert_eq!(done(&sandbox.run(&["drop", "a.msg.md", cell])), "2.a");
         let call = "[^2.a]: [tool] history=\"none\" name=\"w\"";
         let hidden = file.replace("[^2.a]: [tool] name=\"w\"", call);
-        let hidden = hidden.replace("history=\"include\"", "history=\"none\"");
         assert_eq!(sandbox.read("a.msg.md"), hidden);
         let sent = sent_of_file(&sandbox);
         assert!(!sent.contains("tool_calls") && !sent.contains("\"role\":\"tool\""), "{sent}");
@@ -84,8 +83,8 @@ fn a_result_is_hidden_with_its_call_and_the_answer_stays() {
         let shown = sandbox.show("a.msg.md");
         let cells = shown["cells"].as_array().unwrap().iter();
         assert_eq!(cells.filter(|cell| cell["unseen"] == "hidden").count(), 2, "{shown}");
-        assert_eq!(done(&sandbox.run(&["restore", "a.msg.md", cell])), changed);
-        assert_eq!(sandbox.read("a.msg.md"), with_call());
+        assert_eq!(done(&sandbox.run(&["restore", "a.msg.md", cell])), "2.a");
+        assert_eq!(sandbox.read("a.msg.md"), file);
         assert_eq!(sent_of_file(&sandbox), before);
     }
 }
@@ -97,10 +96,10 @@ fn code_is_hidden_with_what_it_printed() {
                 # %%% [^c.1]\n\n[^c.1]: [python]\n\nstdout> 1\n\n# %% [^3]";
     let file = FILE.replace("# %% [^3]", code);
     sandbox.write("a.msg.md", &file);
-    assert_eq!(done(&sandbox.run(&["drop", "a.msg.md", "c"])), "c\nc.1");
+    assert_eq!(done(&sandbox.run(&["drop", "a.msg.md", "c"])), "c");
     let sent = sent_of_file(&sandbox);
     assert!(!sent.contains("print(1)") && !sent.contains("stdout> 1"), "{sent}");
-    assert_eq!(done(&sandbox.run(&["restore", "a.msg.md", "c"])), "c\nc.1");
+    assert_eq!(done(&sandbox.run(&["restore", "a.msg.md", "c"])), "c");
     assert_eq!(sandbox.read("a.msg.md"), file);
     // What it printed goes alone.
     assert_eq!(done(&sandbox.run(&["drop", "a.msg.md", "c.1"])), "c.1");
