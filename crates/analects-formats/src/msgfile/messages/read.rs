@@ -66,7 +66,7 @@ pub(super) struct Reader<'a> {
     begun: HashMap<usize, usize>,
     /// The last message whose parts name a cell that is not there, and that name.
     without_whole: Option<(String, usize)>,
-    /// The calls that are hidden while their messages are not.
+    /// The calls that are hidden for themselves.
     pub(super) hidden_calls: Vec<HiddenCall<'a>>,
     /// The models of answers that name none, by their agents.
     models: HashMap<String, String>,
@@ -74,7 +74,7 @@ pub(super) struct Reader<'a> {
     problems: Vec<Problem>,
 }
 
-/// A call that is hidden while its message is not.
+/// A call that is hidden for itself.
 pub(super) struct HiddenCall<'a> {
     owner: usize,
     call: String,
@@ -266,11 +266,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes a call that is hidden while its message is not.
+    /// Notes a call that is hidden for itself.
     fn note_hidden_call(&mut self, read: &Read<'a>, owner: usize, block: &Block) {
         let Block::ToolUse(call) = block else { return };
-        let is_hidden = read.cell.history() == Some(History::Exclude);
-        if is_hidden && self.messages[owner].message.history != History::Exclude {
+        if read.cell.history() == Some(History::Exclude) {
             self.hidden_calls.push(HiddenCall { owner, call: call.id.clone(), cell: read.cell });
         }
     }
