@@ -6,7 +6,7 @@ use super::{Change, VerbError, position};
 use crate::{LinkKind, Message, MessageId, Tree};
 
 /// The next message follows `to`, and what came after it stays as a branch. `None` goes back before the first
-/// message. What completes a message is gone back to with it ([`step_end`]).
+/// message. A message keeps what completes it ([`step_end`]).
 pub fn rewind(messages: &[Message], to: Option<&str>) -> Result<Vec<Change>, VerbError> {
     let tree = Tree::of(messages);
     let last = last_message(&tree);

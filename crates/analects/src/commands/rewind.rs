@@ -8,8 +8,8 @@ use crate::{shell, ui};
 /// Go back to an earlier message of a conversation
 ///
 /// What you say next follows that message. What came after it stays in the record as a branch that is not sent; to go
-/// back there, rewind to its last message. Tool calls are gone back to with their results, code with its output, a
-/// summary with its compaction.
+/// back there, rewind to its last message. A tool call keeps its result, code keeps its output, and a summary keeps its
+/// compaction.
 ///
 /// In a FILE, the empty cell at the end gets parent="3", and the next message goes into it. Before a compaction, its
 /// summary does not count, and what it stands for is sent again.

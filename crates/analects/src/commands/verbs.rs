@@ -280,7 +280,7 @@ fn outcome_of(
         ..Outcome::default()
     };
     if let Some(at) = at.filter(|_| outcome.is_hidden()) {
-        outcome.unseen = unseen(&with_shown(messages, &tree, changes))[at];
+        outcome.unseen = unseen(&verbs::with_history(messages.to_vec(), changes))[at];
     }
     if target.is_some_and(|target| verbs::hidden_calls(messages).contains(target)) {
         outcome.unseen = outcome.unseen.or(Some(Unseen::Hidden));
@@ -300,20 +300,6 @@ fn outcome_of(
     }
     outcome.changed.dedup();
     outcome
-}
-
-/// The messages with those shown again that changes show.
-fn with_shown(messages: &[Message], tree: &Tree<'_>, changes: &[Change]) -> Vec<Message> {
-    let mut shown = messages.to_vec();
-    for change in changes {
-        if let Change::SetHistory { target, history } = change
-            && target.call.is_none()
-            && let Some(at) = tree.position(&target.message)
-        {
-            shown[at].history = *history;
-        }
-    }
-    shown
 }
 
 /// The summary that counts now and does not count where a conversation ends with another message, and the one that
