@@ -68,6 +68,14 @@ fn one_call_goes_with_its_result_alone() {
 }
 
 #[test]
+fn a_call_that_is_shown_is_not_hidden_for_that() {
+    let set = |history| Change::set_history(Target::call("2", "a"), history);
+    let shown = with_history(talk(), &[set(History::Exclude), set(History::Include)]);
+    assert_eq!(shown, talk());
+    assert_ne!(with_history(talk(), &[set(History::Exclude)]), talk());
+}
+
+#[test]
 fn the_last_revision_counts() {
     let revision = |id: &str, text: &str| {
         let content = Some(text.into());

@@ -89,9 +89,12 @@ pub fn with_history(mut messages: Vec<Message>, changes: &[Change]) -> Vec<Messa
             continue;
         };
         for at in families.places_of(message) {
-            match call {
-                Some(call) => _ = hidden_calls.insert((*at, call.clone())),
-                None => messages[*at].history = *history,
+            match (call, history) {
+                (None, history) => messages[*at].history = *history,
+                (Some(call), History::Exclude) => _ = hidden_calls.insert((*at, call.clone())),
+                (Some(call), History::Include | History::Summary) => {
+                    hidden_calls.remove(&(*at, call.clone()));
+                }
             }
         }
     }
