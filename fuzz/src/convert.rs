@@ -60,6 +60,7 @@ fn write(format: &dyn Format, messages: &[Message]) {
     };
     messages.iter().for_each(|message| writer.push(message, &mut out));
     writer.finish(&mut out);
+    out.bytes.append(&mut out.tail);
     if let Some(back) = read(format, &out.bytes, out.bytes.len().max(1)) {
         let is_same = back.messages.len() == messages.len();
         assert!(is_same || !out.losses.is_empty(), "{} lost messages silently", format.id());

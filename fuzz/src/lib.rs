@@ -26,7 +26,7 @@ mod transcript;
 #[path = "../../crates/analects/src/ui"]
 mod ui {
     pub mod markdown;
-    pub mod safe;
+    pub mod text;
 }
 
 pub use dictionary::dictionary;

@@ -1,14 +1,17 @@
 //! `cargo xtask bench`: what is measured, and how it stands against its bar. The measuring itself is
-//! in `benches/ratios.rs`, which may depend on the crates that it measures.
+//! in `benches/ratios/main.rs`, which may depend on the crates that it measures.
 //!
-//! Values are ratios of two things timed in the same run, since times alone say more about the
-//! machine than about the code.
+//! Where it can be, a value is a ratio of two things timed in the same run, since times alone say more about
+//! the machine than about the code.
 
 use std::fmt;
+use std::fs;
 use std::hint::black_box;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::setup;
 use crate::steps::{cargo, succeeds};
 
 /// The limit that a value must keep.
@@ -100,6 +103,52 @@ pub fn run(root: &Path, wanted: &[&str]) -> bool {
     let run = ["bench", "--quiet", "--package", "xtask", "--bench", "ratios", "--"];
     let status = cargo(root, &[&run, wanted].concat()).status();
     status.is_ok_and(|status| status.success())
+}
+
+/// What other tools are measured with, from Python's package index.
+const PEERS: [&str; 4] = ["jupytext", "langchain-core", "tiktoken", "llm"];
+
+/// Runs other tools at the same work, side by side with the command; false if one could not be installed or a bar was
+/// missed.
+pub fn run_peers(root: &Path) -> bool {
+    match measure_peers(root) {
+        Ok(ok) => ok,
+        Err(error) => {
+            eprintln!("SKIPPED: peers: {error}");
+            false
+        }
+    }
+}
+
+fn measure_peers(root: &Path) -> Result<bool, String> {
+    let python = setup::python_with("peers", &PEERS)?;
+    let vocabulary = vocabulary(root)?;
+    if !succeeds(&mut cargo(root, &["build", "--release", "--package", "analects"])) {
+        return Err("the command does not build".to_string());
+    }
+    let folder = root.join("target/peers");
+    // What an earlier run has left would be measured along.
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let mut command = Command::new(python);
+    command.arg(root.join("xtask/benches/peers/peers.py"));
+    command.arg(root.join("target/release/analects")).arg(&folder).arg(vocabulary);
+    let status = command.status().map_err(|error| error.to_string())?;
+    let _ = fs::remove_dir_all(&folder);
+    Ok(status.success())
+}
+
+/// The file of the vocabulary o200k, which the crate that counts with it carries.
+fn vocabulary(root: &Path) -> Result<PathBuf, String> {
+    let output = cargo(root, &["metadata", "--format-version", "1", "--offline"]).output();
+    let metadata = output.map_err(|error| error.to_string())?.stdout;
+    let metadata = String::from_utf8_lossy(&metadata);
+    let manifests = metadata.split("\"manifest_path\":\"").skip(1);
+    let mut paths = manifests.filter_map(|rest| rest.split('"').next());
+    let manifest = paths.find(|path| path.contains("bpe-openai-"));
+    let folder = manifest.and_then(|path| Path::new(path).parent());
+    let file = folder.map(|folder| folder.join("data/o200k_base.tiktoken.gz"));
+    file.filter(|file| file.is_file()).ok_or("the vocabulary o200k is not there".to_string())
 }
 
 #[cfg(test)]

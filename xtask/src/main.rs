@@ -9,12 +9,13 @@ usage: cargo xtask <verb>
 
   setup    get what the tests need; the first time takes some minutes
   test     run every check; the one test command
-  bench    measure, and compare with the bars; `bench WORD` only what is called so
+  bench    measure, and compare with the bars; `bench WORD` only what is called so;
+           `bench --peers` runs other tools beside the command
   torture  run the tests with far more cases, and each fuzz target for 5 minutes;
            `torture SECONDS` for so long
   fuzz     search for inputs that break a parser: `fuzz [TARGET] [SECONDS]`;
            `fuzz TARGET FILE` runs one input, `fuzz keep` keeps what was found for later runs
-  tidy     check the tree's own rules
+  tidy     check the tree's own rules; `tidy --report` shows how large and dense it is
 ";
 
 fn main() -> ExitCode {
@@ -23,11 +24,13 @@ fn main() -> ExitCode {
     let ok = match args.as_slice() {
         ["setup"] => setup::run(&root()),
         ["test"] => test::run(&root()),
+        ["bench", "--peers"] => bench::run_peers(&root()),
         ["bench", wanted @ ..] => bench::run(&root(), wanted),
         ["torture"] => torture::run(&root(), torture::FUZZ_SECONDS),
         ["torture", seconds] if seconds.parse::<u32>().is_ok() => torture::run(&root(), seconds),
         ["fuzz", wanted @ ..] => fuzz::run(&root(), wanted),
         ["tidy"] => tidy::run(&root()),
+        ["tidy", "--report"] => tidy::report(&root()),
         ["--help" | "-h" | "help"] => {
             print!("{USAGE}");
             true

@@ -3,6 +3,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
 use crate::steps::{self, cargo};
@@ -44,7 +45,7 @@ fn component(root: &Path, verb: &str, name: &str) -> Result<&'static str, String
     if steps::succeeds(&mut cargo(root, &[verb, "--version"])) {
         return Ok("found");
     }
-    let mut rustup = std::process::Command::new("rustup");
+    let mut rustup = Command::new("rustup");
     if steps::succeeds(rustup.current_dir(root).args(["component", "add", name])) {
         return Ok("installed");
     }
@@ -77,6 +78,22 @@ fn cache_dir() -> Result<PathBuf, String> {
         .ok_or("no folder for tools\nhint: set ANALECTS_TEST_CACHE".to_string())
 }
 
+/// A Python of its own with these packages; gives its program.
+pub fn python_with(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    let folder = cache_dir()?.join(name);
+    let python = folder.join("bin/python");
+    let mut venv = Command::new("python3");
+    if !python.is_file() && !steps::succeeds(venv.args(["-m", "venv"]).arg(&folder)) {
+        return Err("python3 -m venv failed".to_string());
+    }
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages);
+    if steps::succeeds(&mut pip) {
+        return Ok(python);
+    }
+    Err(format!("pip cannot install {}", packages.join(", ")))
+}
+
 fn deny_dir() -> Result<PathBuf, String> {
     Ok(cache_dir()?.join(format!("cargo-deny-{DENY_VERSION}")))
 }
@@ -96,12 +113,12 @@ fn cargo_deny(root: &Path) -> Result<&'static str, String> {
 
 /// Installs a Debian package unless its program is there.
 fn from_debian(root: &Path, program: &str, package: &str) -> Result<&'static str, String> {
-    let has = || steps::succeeds(std::process::Command::new(program).arg("--version"));
+    let has = || steps::succeeds(Command::new(program).arg("--version"));
     if has() {
         return Ok("found");
     }
     let apt = |args: &[&str]| {
-        let mut command = std::process::Command::new("apt-get");
+        let mut command = Command::new("apt-get");
         steps::succeeds(command.current_dir(root).args(args))
     };
     let install = ["install", "--yes", "--no-install-recommends", package];

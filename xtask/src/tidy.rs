@@ -10,6 +10,7 @@ pub mod files;
 pub mod modules;
 pub mod paths;
 pub mod purity;
+pub mod report;
 pub mod sizes;
 #[cfg(test)]
 mod tests;
@@ -105,6 +106,20 @@ pub fn findings(root: &Path) -> Result<Vec<Finding>, String> {
     found.extend(purity::check_edges(&cargo_tree(root, purity::EDGES_ARGS)?));
     found.extend(purity::check_below(&cargo_tree(root, &purity::below_args())?));
     Ok(found)
+}
+
+/// Prints the numbers of the tree.
+pub fn report(root: &Path) -> bool {
+    match read(root) {
+        Ok(files) => {
+            print!("{}", report::report(&files));
+            true
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            false
+        }
+    }
 }
 
 /// Prints what was found; false if any of it is a failure.

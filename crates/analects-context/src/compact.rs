@@ -2,13 +2,11 @@
 //! [`Compaction`] gives the requests one by one, takes the answers, and ends in the messages to append.
 //! What was said stays in the record.
 
-mod back_off;
 mod cut;
 mod fallback;
 mod files;
 mod prompt;
-mod text;
-mod threshold;
+mod when;
 
 use analects_core::{
     Agent, Block, Body, Chain, CompactBoundary, CompactTrigger, Content, Ids, Message, MessageId,
@@ -16,13 +14,13 @@ use analects_core::{
 };
 use jiff::Timestamp;
 
-use crate::plan::{Budget, after_boundary, shortened};
+use crate::boundary::after_boundary;
+use crate::plan::{Budget, shortened};
 use crate::tokens::{Count, Counter};
 
-pub use back_off::{BackOff, compaction_failed};
 pub use files::{FileText, attach, attachments};
 pub use prompt::{SECTIONS, summary_request};
-pub use threshold::{Threshold, ThresholdError};
+pub use when::{BackOff, Threshold, ThresholdError, compaction_failed};
 
 /// Why nothing is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -167,7 +165,7 @@ impl Compaction {
         let room = prompt::room(budget, counter);
         Ok(Compaction {
             trigger,
-            pieces: text::pieces(&cut.said, room, counter),
+            pieces: prompt::pieces(&cut.said, room, counter),
             done: 0,
             is_simple: false,
             summary: String::new(),

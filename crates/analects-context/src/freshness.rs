@@ -1,16 +1,12 @@
 //! Which files an agent has seen as they are now. The facts about a file are arguments; here it is only decided
-//! what they mean.
-
-mod important;
-mod recorded;
+//! what they mean, and what a conversation itself records about them: attachments say which file was shown, and
+//! what it was like; reminders say of what the model was told.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analects_core::Raw;
+use analects_core::{Attachment, AttachmentKind, Body, Message, Raw, RawMap};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-
-pub(crate) use recorded::seen;
 
 /// What a file is like at a moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,6 +119,11 @@ pub struct FileFreshness {
 }
 
 impl FileFreshness {
+    /// Whether the agent has to do with no file.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.conflicts.is_empty()
+    }
+
     /// The agent read a file.
     #[doc(alias = "record_file_read")]
     pub fn read(&mut self, path: &str, facts: FileFacts, now: Timestamp) {
@@ -279,7 +280,7 @@ impl FileFreshness {
     #[doc(alias = "get_important_files")]
     pub fn important(&self, most: usize) -> Vec<&str> {
         let mut files: Vec<(&String, &Known)> =
-            self.files.iter().filter(|(path, _)| important::is_own(path)).collect();
+            self.files.iter().filter(|(path, _)| is_own(path)).collect();
         files.sort_by_key(|(_, known)| std::cmp::Reverse(known.accessed_at()));
         files.into_iter().take(most).map(|(path, _)| path.as_str()).collect()
     }
@@ -293,6 +294,94 @@ impl FileFreshness {
     /// Reads what [`FileFreshness::snapshot`] wrote; anything else is as if no file was seen.
     pub fn from_snapshot(raw: &Raw) -> FileFreshness {
         raw.to().unwrap_or_default()
+    }
+}
+
+/// Folders that others fill. Only a whole name counts: `.git` is one of them, `.github` is not.
+const FOREIGN: [&str; 26] = [
+    ".cache",
+    ".git",
+    ".gradle",
+    ".hg",
+    ".idea",
+    ".mypy_cache",
+    ".next",
+    ".nuxt",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".svn",
+    ".terraform",
+    ".tox",
+    ".venv",
+    ".vscode",
+    "__pycache__",
+    "bower_components",
+    "build",
+    "coverage",
+    "dist",
+    "node_modules",
+    "out",
+    "site-packages",
+    "target",
+    "vendor",
+    "venv",
+];
+
+/// Whether a file is in none of these folders. Both kinds of slashes separate, whatever the machine.
+fn is_own(path: &str) -> bool {
+    let mut folders: Vec<&str> = path.split(['/', '\\']).collect();
+    folders.pop();
+    !folders.iter().any(|folder| FOREIGN.contains(folder))
+}
+
+/// What an attachment says about the file in it.
+pub(crate) fn seen(path: &str, facts: Option<&FileFacts>, grant: Option<&str>) -> Raw {
+    let mut data = RawMap::new();
+    data.push("path", Raw::string(path));
+    if let Some(facts) = facts.and_then(to_raw) {
+        data.push("facts", facts);
+    }
+    if let Some(grant) = grant {
+        data.push("grant", Raw::string(grant));
+    }
+    data.to_raw()
+}
+
+fn to_raw(facts: &FileFacts) -> Option<Raw> {
+    serde_json::to_string(facts).ok().and_then(|json| Raw::parse(&json).ok())
+}
+
+impl Stale {
+    /// What a reminder of this says beside its text, so that nobody is reminded twice.
+    pub fn data(&self) -> Raw {
+        seen(&self.path, self.now.as_ref(), None)
+    }
+}
+
+impl FileFreshness {
+    /// What the messages that a model sees record about files. What is not sent, it has not seen.
+    pub fn recorded<'a>(messages: impl IntoIterator<Item = &'a Message>) -> FileFreshness {
+        let mut files = FileFreshness::default();
+        for message in messages.into_iter().filter(|message| message.why_not_sent().is_none()) {
+            let Body::Attachment(Attachment { kind, data: Some(data), .. }) = &message.body else {
+                continue;
+            };
+            let Some(data) = data.as_object() else { continue };
+            let Some(path) = data.get("path").and_then(Raw::as_string) else { continue };
+            let facts: Option<FileFacts> = data.get("facts").and_then(Raw::to);
+            match (kind, facts) {
+                (AttachmentKind::File, Some(facts)) => {
+                    files.read(&path, facts, message.created_at.unwrap_or_default());
+                    let grant = data.get("grant").and_then(Raw::as_string);
+                    if let (Some(known), Some(grant)) = (files.files.get_mut(&path), grant) {
+                        known.grant = Some(grant);
+                    }
+                }
+                (AttachmentKind::Reminder, facts) => files.reminded(&path, facts),
+                _ => {}
+            }
+        }
+        files
     }
 }
 

@@ -41,6 +41,7 @@
 //!   dropped.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod boundary;
 mod compact;
 mod freshness;
 mod normalize;

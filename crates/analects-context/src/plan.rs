@@ -1,21 +1,19 @@
 //! The plan: the request itself, and for every message what happens to it, why, and its tokens. What a
 //! person can print is what is sent.
 
-mod assemble;
 mod budget;
-mod measure;
-mod rows;
 mod shorten;
 mod trim;
 
-use analects_core::{Agent, Chain, MessageId, Problem, Raw, Request, ToolChoice, ToolSpec};
+use analects_core::{
+    Agent, Chain, Hint, Message, MessageId, Problem, Raw, Request, Role, ToolChoice, ToolSpec,
+};
 
+use crate::boundary::after_boundary;
 use crate::normalize::{Draft, draft, joined};
-use crate::tokens::{Calibration, Count, Counter};
+use crate::tokens::{Calibration, Count, Counter, count_tokens_from_usage};
 
 pub use budget::{Budget, TooLarge};
-pub(crate) use measure::after_boundary;
-pub use rows::{Fate, Row};
 pub(crate) use shorten::shortened;
 
 /// A request, and what became of every message on the way to it.
@@ -80,7 +78,8 @@ pub enum Precision {
     /// By estimates, and with the model's vocabulary, if it is at hand, once they come near the window.
     #[default]
     WhenItMatters,
-    /// With the model's vocabulary, if it is at hand.
+    /// With the model's vocabulary, if it is at hand. Of a conversation that is far beyond the window, what cannot be
+    /// sent in any case is estimated.
     Exact,
 }
 
@@ -167,11 +166,11 @@ impl<'a> Planner<'a> {
         let request = self.request(joined(&system));
         let mut work = self.counted(&request, items, counter);
         let fits = work.fit();
-        let mut rows = rows::of(chain, &left_out);
+        let mut rows = rows_of(chain, &left_out);
         work.tell(&mut rows);
         let too_large = (!fits).then_some(TooLarge { count: work.total, budget: self.budget });
         let mut notes = self.budget.notes();
-        notes.extend(rows::note(&rows));
+        notes.extend(note(&rows));
         notes.append(&mut work.mended);
         Plan {
             request: Request { turns: work.turns, ..request },
@@ -216,11 +215,17 @@ impl<'a> Planner<'a> {
         items: Vec<crate::normalize::Item>,
         counter: &'c mut Counter<'t>,
     ) -> trim::Work<'c, 't> {
-        counter.use_vocabulary(self.precision == Precision::Exact);
-        let work = trim::Work::new(request, items, self.budget, counter);
-        let near = work.upper().tokens as f64 >= MATTERS_ABOVE * self.budget.window as f64;
-        if near && self.precision == Precision::WhenItMatters {
-            return work.recounted_exactly(request);
+        counter.use_vocabulary(false);
+        let mut work = trim::Work::new(request, items, self.budget, counter);
+        let matters = match self.precision {
+            Precision::Estimate => false,
+            Precision::WhenItMatters => {
+                work.upper().tokens as f64 >= MATTERS_ABOVE * self.budget.window as f64
+            }
+            Precision::Exact => true,
+        };
+        if matters {
+            work.count_exactly(request);
         }
         work
     }
@@ -230,4 +235,106 @@ impl<'a> Planner<'a> {
 pub fn plan(chain: &Chain<'_>, agent: &Agent) -> Plan {
     let model = agent.models.first().map_or("", String::as_str);
     Planner::new(agent).plan(chain, &mut Counter::of_model(model))
+}
+
+impl Planner<'_> {
+    /// The size of the context: the real usage up to the last answer, and the best count of what came
+    /// after it; without a usage that still holds, the best count of everything.
+    pub fn count(&self, chain: &Chain<'_>, counter: &mut Counter<'_>) -> Count {
+        let Draft { mut system, items, .. } = draft(chain, self.agent);
+        let since = after_boundary(chain);
+        let used = count_tokens_from_usage(&chain.messages[since..]);
+        if let Some(used) = used {
+            let later = items.iter().filter(|item| item.at > since + used.at);
+            let later = later.map(|item| counter.content(&item.content) + counter.per_turn());
+            return later.fold(used.count, |sum, count| sum + count);
+        }
+        system.splice(0..0, self.system.clone());
+        let request = self.request(joined(&system));
+        let is_exact = counter.is_exact();
+        counter.use_vocabulary(false);
+        let mut work = trim::Work::new(&request, items, self.budget, counter);
+        if is_exact {
+            work.count_exactly(&request);
+        }
+        work.upper()
+    }
+}
+
+/// What happens to a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fate {
+    /// It is sent as it is.
+    #[default]
+    Sent,
+    /// A part of it is sent: there was no room for all.
+    Shortened,
+    /// It is not sent: there was no room.
+    Dropped,
+    /// It is not sent: it is not for this model.
+    LeftOut,
+}
+
+impl Fate {
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Fate::Sent => "sent",
+            Fate::Shortened => "shortened",
+            Fate::Dropped => "dropped",
+            Fate::LeftOut => "left out",
+        }
+    }
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The message.
+    pub id: MessageId,
+    /// Who speaks in it.
+    pub role: Role,
+    /// What happens to it.
+    pub fate: Fate,
+    /// Why, if it is not just sent.
+    pub why: Option<&'static str>,
+    /// What it takes in the request, the turn around it not counted.
+    pub tokens: Count,
+    /// What it would take as a whole.
+    pub whole: Count,
+}
+
+impl Row {
+    /// Why nothing of it is sent; `None` if something is.
+    pub fn left_out(&self) -> Option<&'static str> {
+        self.why.filter(|_| matches!(self.fate, Fate::LeftOut | Fate::Dropped))
+    }
+}
+
+/// A row for each message of the chain, before anything was trimmed.
+fn rows_of(chain: &Chain<'_>, left_out: &[Option<&'static str>]) -> Vec<Row> {
+    let row = |(message, why): (&&Message, &Option<&'static str>)| Row {
+        id: message.id.clone(),
+        role: message.role(),
+        fate: if why.is_some() { Fate::LeftOut } else { Fate::Sent },
+        why: *why,
+        tokens: Count::default(),
+        whole: Count::default(),
+    };
+    chain.messages.iter().zip(left_out).map(row).collect()
+}
+
+/// Says that there was no room for everything.
+fn note(rows: &[Row]) -> Option<Problem> {
+    let count = |fate: Fate| rows.iter().filter(|row| row.fate == fate).count();
+    let (dropped, shortened) = (count(Fate::Dropped), count(Fate::Shortened));
+    let text = match (dropped, shortened) {
+        (0, 0) => return None,
+        (dropped, 0) => format!("{dropped} earlier messages are not sent: they do not fit"),
+        (0, shortened) => format!("{shortened} messages are sent in part: all of them do not fit"),
+        (dropped, shortened) => format!(
+            "{dropped} earlier messages are not sent and {shortened} are sent in part: all of them do not fit"
+        ),
+    };
+    Some(Problem::warning("sent-in-part", text).hint(Hint::CompactOrLargerModel))
 }

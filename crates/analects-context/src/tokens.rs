@@ -1,14 +1,11 @@
 //! How many tokens something has, and how sure that is. A [`Count`] always says how it was found; an
 //! estimate never poses as exact.
 
-mod cache;
 mod calibration;
 mod counter;
-mod estimate;
 mod family;
 mod features;
 mod images;
-#[cfg(feature = "openai-tokens")]
 mod openai;
 #[cfg(test)]
 mod tests;
@@ -21,8 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use calibration::Calibration;
 pub use counter::{Counter, Tokenizer};
-pub use estimate::estimate;
-pub use family::Family;
+pub use family::{Family, estimate};
 pub use images::{Pixels, pixels};
 
 /// How a count was found, the surest way first.

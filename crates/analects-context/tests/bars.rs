@@ -34,7 +34,6 @@ fn an_estimate_never_poses_as_exact() {
     }
 }
 
-#[cfg(feature = "openai-tokens")]
 #[test]
 fn the_vocabulary_of_openai_is_exact() {
     let mut counter = Counter::of_model("gpt-5");

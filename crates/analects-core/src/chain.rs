@@ -7,14 +7,12 @@ mod pairs;
 mod resolve;
 mod tree;
 mod turns;
-mod unseen;
 
-pub use effective::Effective;
-pub use link::{Link, LinkKind};
+pub use effective::{Effective, Unseen, unseen};
+pub use link::{Link, LinkKind, NameId, NameTable};
 pub use pairs::{Lack, Pairs, Said, Unpaired};
 pub use resolve::Finding;
-pub use tree::{Branch, Tree};
-pub use unseen::{Unseen, unseen};
+pub use tree::{Branch, Tree, TreeBuilder};
 
 use crate::{Message, Problem};
 
@@ -42,7 +40,7 @@ pub fn chain(messages: &[Message]) -> Chain<'_> {
 }
 
 /// The same for any chain and branch of a conversation, by the position of its last message.
-pub fn chain_to<'a>(messages: &'a [Message], tree: &Tree<'_>, leaf: Option<usize>) -> Chain<'a> {
+pub fn chain_to<'a>(messages: &'a [Message], tree: &Tree, leaf: Option<usize>) -> Chain<'a> {
     let effective = leaf.map(|leaf| tree.effective(leaf)).unwrap_or_default();
     let findings = tree.findings().iter().chain(&effective.findings);
     Chain {

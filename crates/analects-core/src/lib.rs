@@ -43,14 +43,9 @@ mod block;
 mod body;
 mod chain;
 mod error;
-mod event;
-mod facts;
 mod fold;
-mod hint;
-mod ids;
 mod json;
 mod message;
-mod nearest;
 mod problem;
 mod raw;
 mod request;
@@ -61,7 +56,7 @@ mod usage;
 pub mod verbs;
 mod words;
 
-pub use agent::Agent;
+pub use agent::{Agent, ModelFacts, Prices, PricesAbove, Rates};
 pub use block::{
     Block, Content, Document, Image, RedactedThinking, Source, TextBlock, Thinking, ToolResult,
     ToolUse,
@@ -71,23 +66,18 @@ pub use body::{
     StateChange, Summary, System, Tombstone, User,
 };
 pub use chain::{
-    Branch, Chain, Effective, Finding, Lack, Link, LinkKind, Pairs, Said, Tree, Unpaired, Unseen,
-    chain, chain_to, unseen,
+    Branch, Chain, Effective, Finding, Lack, Link, LinkKind, NameId, NameTable, Pairs, Said, Tree,
+    TreeBuilder, Unpaired, Unseen, chain, chain_to, unseen,
 };
 pub use error::{ApiError, ApiErrorKind};
-pub use event::{BlockStart, Delta, StreamEvent};
-pub use facts::{ModelFacts, Prices, PricesAbove, Rates};
-pub use fold::{Fold, Folded, fold};
-pub use hint::Hint;
-pub use ids::{CountingIds, Ids};
+pub use fold::{BlockStart, Delta, Fold, Folded, StreamEvent, fold};
 pub use json::{Json, JsonError};
-pub use message::{Message, MessageId, SessionId};
-pub use nearest::nearest;
-pub use problem::{LineIndex, Problem, Severity, Span};
+pub use message::{CountingIds, Ids, Message, MessageId, SessionId};
+pub use problem::{Hint, LineIndex, Problem, Severity, Span};
 pub use raw::{Raw, RawMap};
 pub use request::{Request, ToolChoice, ToolSpec, Turn};
 pub use sendable::{Sendable, sendable};
 pub use state::{Rebuilding, SessionState};
 pub use text::Text;
 pub use usage::TokenUsage;
-pub use words::{AttachmentKind, CompactTrigger, History, Role, StopReason, UserSource};
+pub use words::{AttachmentKind, CompactTrigger, History, Role, StopReason, UserSource, nearest};

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::body::take_id;
 use crate::json::{ObjectWriter, flag, number, shared_string, write_object};
 use crate::{
-    Assistant, AttachmentKind, Body, Content, History, Json, JsonError, Problem, Raw, RawMap,
+    Assistant, AttachmentKind, Body, Content, History, Json, JsonError, Problem, Raw, RawMap, Role,
+    TokenUsage, User,
 };
-use crate::{Role, TokenUsage, User};
 
 /// The version of the JSON shape that this crate writes.
 const VERSION: &str = "1";
@@ -302,5 +302,47 @@ fn report(message: &Message, problems: &mut Vec<Problem>) {
         let name = other.type_name.as_deref().unwrap_or("none");
         let text = format!("a message is of type {name}, which is not known here; it is kept");
         problems.push(Problem::warning("unknown-type", text));
+    }
+}
+
+/// Gives out identifiers, so that randomness is an argument and every test is repeatable. The store has the one that asks the operating system.
+pub trait Ids {
+    /// A new UUID (version 7 in earnest), hyphenated, lower case.
+    fn uuid(&mut self, now: Timestamp) -> String;
+
+    /// Eight lower-case Crockford base32 characters, at least one of them a letter.
+    fn nonce(&mut self) -> String;
+}
+
+impl<I: Ids + ?Sized> Ids for &mut I {
+    fn uuid(&mut self, now: Timestamp) -> String {
+        (**self).uuid(now)
+    }
+
+    fn nonce(&mut self) -> String {
+        (**self).nonce()
+    }
+}
+
+/// Identifiers that count up from one: for tests and examples, never for a record.
+#[derive(Debug, Clone, Default)]
+pub struct CountingIds {
+    last: u64,
+}
+
+impl CountingIds {
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+}
+
+impl Ids for CountingIds {
+    fn uuid(&mut self, _: Timestamp) -> String {
+        format!("00000000-0000-7000-8000-{:012x}", self.next())
+    }
+
+    fn nonce(&mut self) -> String {
+        format!("n{:07}", self.next())
     }
 }

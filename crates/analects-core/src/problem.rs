@@ -1,12 +1,10 @@
-//! What is wrong with an input, and where. A problem is a finding, not an error: whatever could be
-//! read has been read.
+//! What is wrong with an input, where, and what can be done about it. A problem is a finding, not an error: whatever
+//! could be read has been read.
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 
 use serde::{Deserialize, Serialize};
-
-use crate::Hint;
 
 /// A range of bytes, `start` included, `end` not.
 #[derive(
@@ -152,5 +150,46 @@ impl<'a> LineIndex<'a> {
         let line_start = memchr::memrchr(b'\n', between).map_or(line_start, |at| from + at + 1);
         self.last.set((offset, line, line_start));
         (line, offset - line_start + 1)
+    }
+}
+
+/// What can be done about a problem or an error. The libraries say what; the program that a person uses says how it is
+/// done there, so no variant names a command or an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hint {
+    /// A sentence about the data or its format, which holds in every program: lower case, no full stop.
+    Note(Cow<'static, str>),
+    /// Look at the cells of the file.
+    ShowCells,
+    /// Undo the compaction.
+    UndoCompaction,
+    /// Show this cell or message again, which is hidden.
+    Restore(Box<str>),
+    /// Repair the transcript: what is wrong is left as it is and not read, and the repaired file lacks it.
+    RepairTranscript,
+    /// Compact the conversation, or choose a model with a larger window.
+    CompactOrLargerModel,
+    /// Allow the pictures of the file.
+    AllowPictures,
+    /// Convert in full, which keeps everything.
+    ConvertInFull,
+}
+
+impl Hint {
+    /// The sentence, if it holds in every program.
+    pub fn as_note(&self) -> Option<&str> {
+        if let Hint::Note(text) = self { Some(text) } else { None }
+    }
+}
+
+impl From<&'static str> for Hint {
+    fn from(text: &'static str) -> Hint {
+        Hint::Note(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for Hint {
+    fn from(text: String) -> Hint {
+        Hint::Note(Cow::Owned(text))
     }
 }

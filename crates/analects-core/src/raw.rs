@@ -44,6 +44,12 @@ impl Raw {
         Raw::trusted(out)
     }
 
+    /// These values as one JSON array.
+    pub fn array(values: &[Raw]) -> Raw {
+        let values: Vec<_> = values.iter().map(Raw::as_str).collect();
+        Raw::trusted(format!("[{}]", values.join(",")))
+    }
+
     /// The empty object, `{}`.
     pub fn empty_object() -> Raw {
         Raw("{}".into())
@@ -76,6 +82,29 @@ impl Raw {
     /// The decoded string; `None` for anything else, and for a string with a lone surrogate.
     pub fn as_string(&self) -> Option<String> {
         if self.0.starts_with('"') { self.to() } else { None }
+    }
+
+    /// The `type` of an object, which says what it is, if it has one.
+    pub fn kind(&self) -> Option<String> {
+        self.as_object()?.string("type")
+    }
+}
+
+impl From<bool> for Raw {
+    fn from(value: bool) -> Raw {
+        Raw::trusted(value.to_string())
+    }
+}
+
+impl From<i64> for Raw {
+    fn from(value: i64) -> Raw {
+        Raw::trusted(value.to_string())
+    }
+}
+
+impl From<u64> for Raw {
+    fn from(value: u64) -> Raw {
+        Raw::trusted(value.to_string())
     }
 }
 
@@ -157,9 +186,25 @@ impl RawMap {
         self.position(key).map(|at| &self.entries()[at].1)
     }
 
+    /// The decoded string under a key; `None` where it is missing or something else.
+    pub fn string(&self, key: &str) -> Option<String> {
+        self.get(key)?.as_string()
+    }
+
     /// Keys (raw JSON strings) and values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&Raw, &Raw)> {
         self.entries().iter().map(|(key, value)| (key, value))
+    }
+
+    /// Puts a value in the place of the one that the key has, or at the end. A repeated key is there once
+    /// afterwards, in its first place.
+    pub fn set(&mut self, key: &str, value: Raw) {
+        let Some(at) = self.entries().iter().position(|(raw, _)| is_key(raw, key)) else {
+            return self.push(key, value);
+        };
+        let later = self.entries_mut().split_off(at + 1);
+        self.entries_mut()[at].1 = value;
+        self.entries_mut().extend(later.into_iter().filter(|(raw, _)| !is_key(raw, key)));
     }
 
     /// Removes all entries of a key, and gives the value of the last.
@@ -200,6 +245,39 @@ impl RawMap {
 
     fn position(&self, key: &str) -> Option<usize> {
         self.entries().iter().rposition(|(raw, _)| is_key(raw, key))
+    }
+}
+
+impl<const N: usize> From<[(&str, Raw); N]> for RawMap {
+    fn from(entries: [(&str, Raw); N]) -> RawMap {
+        entries.into_iter().collect()
+    }
+}
+
+impl<K: AsRef<str>> FromIterator<(K, Raw)> for RawMap {
+    fn from_iter<I: IntoIterator<Item = (K, Raw)>>(entries: I) -> RawMap {
+        let mut map = RawMap::new();
+        for (key, value) in entries {
+            map.push(key.as_ref(), value);
+        }
+        map
+    }
+}
+
+/// Takes entries as [`RawMap::iter`] gives them.
+impl<'a> FromIterator<(&'a Raw, &'a Raw)> for RawMap {
+    fn from_iter<I: IntoIterator<Item = (&'a Raw, &'a Raw)>>(entries: I) -> RawMap {
+        let mut map = RawMap::new();
+        map.extend(entries);
+        map
+    }
+}
+
+impl<'a> Extend<(&'a Raw, &'a Raw)> for RawMap {
+    fn extend<I: IntoIterator<Item = (&'a Raw, &'a Raw)>>(&mut self, entries: I) {
+        for (key, value) in entries {
+            self.push_raw(key.clone(), value.clone());
+        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! The state of a session beside its messages: where it works, on what, with whom. It is kept as
 //! changes among the messages, and made again from them alone.
-
-mod patch;
+//!
+//! The changes are merge patches (RFC 7396) over JSON as text: objects are merged key by key, `null` removes, anything
+//! else replaces.
 
 use std::collections::BTreeMap;
 
 use crate::json::write_string;
 use crate::{Body, Json, JsonError, Message, Problem, Raw, RawMap, SessionId, StateChange};
-use patch::Patched;
 
 /// The state of a session.
 ///
@@ -78,7 +78,7 @@ impl SessionState {
     /// What makes `after` of this state; `None` if nothing changes.
     pub fn change_to(&self, after: &SessionState) -> Option<StateChange> {
         let (before, after) = (self.to_raw(), after.to_raw());
-        let changes = patch::difference(&before, &after)?;
+        let changes = difference(&before, &after)?;
         Some(StateChange { changes, is_snapshot: false })
     }
 
@@ -154,7 +154,7 @@ fn strings(map: &BTreeMap<String, String>) -> String {
 
 /// A state that is being made again, record by record. A change costs what it says, however large the
 /// state has grown.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rebuilding {
     session: Option<SessionId>,
     patched: Patched,
@@ -184,6 +184,16 @@ impl Rebuilding {
         self.patched.merge(&change.changes);
     }
 
+    /// The session, as far as it is known.
+    pub fn session(&self) -> Option<&SessionId> {
+        self.session.as_ref()
+    }
+
+    /// All changes so far in one, from which another one can go on.
+    pub fn so_far(&self) -> StateChange {
+        StateChange { changes: Raw::trusted(self.patched.to_json()), is_snapshot: true }
+    }
+
     /// The state after all of them.
     pub fn finish(self) -> SessionState {
         let mut state = SessionState::from_json(&self.patched.to_json()).unwrap_or_default();
@@ -192,4 +202,116 @@ impl Rebuilding {
         }
         state
     }
+}
+
+/// Objects that are nested deeper are replaced as a whole, so that no input makes us recurse.
+const DEEPEST: usize = 32;
+
+/// A value that patches were merged into.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Node {
+    /// Anything but an object that was merged; `None` is such an object.
+    value: Option<Raw>,
+    object: Patched,
+}
+
+/// An object that patches were merged into.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Patched {
+    /// By their keys, which are JSON strings in their raw form.
+    entries: BTreeMap<String, Node>,
+}
+
+impl Patched {
+    /// Merges a patch; one that is no object changes nothing.
+    fn merge(&mut self, patch: &Raw) {
+        self.merge_below(patch, DEEPEST);
+    }
+
+    fn merge_below(&mut self, patch: &Raw, depth: usize) {
+        let Some(patch) = patch.as_object() else { return };
+        for (key, value) in patch.iter() {
+            let key = normal(key);
+            if value.as_str() == "null" {
+                self.entries.remove(&key);
+            } else if depth > 0 && value.as_str().starts_with('{') {
+                self.object_at(key, depth).merge_below(value, depth - 1);
+            } else {
+                let value = Some(value.clone());
+                self.entries.insert(key, Node { value, object: Patched::default() });
+            }
+        }
+    }
+
+    /// The object at a key, made of whatever is there.
+    fn object_at(&mut self, key: String, depth: usize) -> &mut Patched {
+        let node = self.entries.entry(key).or_default();
+        if let Some(value) = node.value.take() {
+            node.object.merge_below(&value, depth - 1);
+        }
+        &mut node.object
+    }
+
+    fn to_json(&self) -> String {
+        let mut out = String::new();
+        self.write(&mut out);
+        out
+    }
+
+    fn write(&self, out: &mut String) {
+        out.push('{');
+        for (at, (key, node)) in self.entries.iter().enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            out.push_str(key);
+            out.push(':');
+            match &node.value {
+                Some(value) => out.push_str(value.as_str()),
+                None => node.object.write(out),
+            }
+        }
+        out.push('}');
+    }
+}
+
+/// A key in its usual spelling, so that `"a"` and `"\u0061"` are one.
+fn normal(key: &Raw) -> String {
+    match key.as_string() {
+        Some(text) => Raw::string(&text).as_str().to_string(),
+        None => key.as_str().to_string(),
+    }
+}
+
+/// The patch that makes one object of another; `None` if they are equal. Values are compared as text.
+fn difference(before: &Raw, after: &Raw) -> Option<Raw> {
+    difference_below(before, after, DEEPEST)
+}
+
+fn difference_below(before: &Raw, after: &Raw, depth: usize) -> Option<Raw> {
+    let (before, after) = (entries(before), entries(after));
+    let mut patch = RawMap::new();
+    let mut push = |key: &str, value: Raw| patch.push_raw(Raw::trusted(key.to_string()), value);
+    for key in before.keys().filter(|key| !after.contains_key(*key)) {
+        push(key, Raw::trusted("null".to_string()));
+    }
+    let is_object = |raw: &Raw| raw.as_str().starts_with('{');
+    for (key, value) in &after {
+        match before.get(key) {
+            Some(old) if old == value => {}
+            // What is merged into an object stays in it, so what is gone has to be named.
+            Some(old) if depth > 0 && is_object(old) && is_object(value) => {
+                if let Some(below) = difference_below(old, value, depth - 1) {
+                    push(key, below);
+                }
+            }
+            _ => push(key, value.clone()),
+        }
+    }
+    (!patch.is_empty()).then(|| patch.to_raw())
+}
+
+fn entries(raw: &Raw) -> BTreeMap<String, Raw> {
+    let map = raw.as_object().unwrap_or_default();
+    map.iter().map(|(key, value)| (normal(key), value.clone())).collect()
 }

@@ -18,7 +18,6 @@ mod choose;
 mod compact;
 mod edit;
 mod families;
-mod fork;
 mod hide;
 mod rewind;
 mod view;
@@ -28,10 +27,11 @@ use crate::{Body, History, Message, MessageId, Revision, Tree};
 pub use choose::{Choice, choose};
 pub use compact::{compact, undo_compaction};
 pub use edit::{edit, edited_content, text_of};
-pub use fork::fork;
 pub use hide::{drop, restore};
-pub use rewind::{rewind, step_end};
-pub use view::{hidden_calls, revised, revised_in_full, with_history};
+pub use rewind::{fork, fork_to, rewind, step_end};
+pub use view::{
+    Edits, Survey, Surveyed, View, hidden_calls, revised, revised_in_full, with_history,
+};
 
 /// One change of a conversation.
 #[derive(Debug, Clone, PartialEq)]
@@ -201,7 +201,7 @@ pub enum NotEditable {
 }
 
 /// The position of a message that a verb is about: of several with one id, the last.
-fn position(tree: &Tree<'_>, id: &MessageId) -> Result<usize, VerbError> {
+fn position(tree: &Tree, id: &MessageId) -> Result<usize, VerbError> {
     tree.position(id).ok_or_else(|| VerbError::UnknownMessage(id.clone()))
 }
 

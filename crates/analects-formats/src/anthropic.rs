@@ -6,7 +6,9 @@
 use analects_core::{Assistant, Block, Body, Content, Json, Message, Raw, RawMap, System, User};
 
 use crate::chatmd::session_json::Fields;
-use crate::frame::{Format, Head, ReadOptions, Reader, RevisedWriter, Sure, WriteOptions, Writer};
+use crate::frame::{
+    Format, Head, Held, ReadOptions, Reader, RevisedSurvey, Sure, Survey, WriteOptions, Writer,
+};
 use crate::requests::{RequestReader, RequestWriter, Wire, implied_stop, skim};
 
 /// The Messages API.
@@ -48,7 +50,11 @@ impl Format for Anthropic {
     }
 
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
-        Some(RevisedWriter::around(RequestWriter::<Messages>::new(&options.name)))
+        self.survey(options).map(Held::behind)
+    }
+
+    fn survey(&self, options: &WriteOptions) -> Option<Box<dyn Survey>> {
+        Some(RevisedSurvey::before(RequestWriter::<Messages>::new(&options.name)))
     }
 }
 

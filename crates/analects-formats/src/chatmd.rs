@@ -37,17 +37,12 @@ mod content;
 mod decode;
 mod edit;
 mod encode;
-mod escape;
-mod facts;
 mod line;
 mod messages;
-mod plugin;
 mod problems;
 mod reduce;
-mod scan;
 mod session;
 pub mod session_json;
-mod time;
 
 use std::borrow::Cow;
 
@@ -58,9 +53,8 @@ pub use content::{content_of, text_of};
 pub use decode::{decode, is_chat_markdown};
 pub use edit::{append, append_all, replace_text, set_attribute};
 pub use encode::{NewItem, encode, encode_in};
-pub use facts::{with_facts, without_facts};
 pub use messages::{messages, messages_in};
-pub use session::Session;
+pub use session::{Session, with_facts, without_facts};
 
 /// A chat Markdown file, read: the source, and where its parts are.
 #[derive(Debug)]
@@ -71,7 +65,7 @@ pub struct Document {
     front: session::Front,
     /// Where the frontmatter, or else the byte-order mark, ends.
     body: usize,
-    scan: scan::Scan,
+    scan: decode::Scan,
     utf8: bool,
 }
 
@@ -188,7 +182,7 @@ impl Document {
 }
 
 impl<'a> Item<'a> {
-    fn spans(self) -> &'a scan::ItemSpans {
+    fn spans(self) -> &'a decode::ItemSpans {
         &self.document.scan.items[self.at]
     }
 
@@ -250,7 +244,7 @@ impl<'a> Item<'a> {
 
     /// What stands below its tag: its text with the escapes taken off, pictures as HTML.
     pub fn text(self) -> Cow<'a, str> {
-        escape::unescape(String::from_utf8_lossy(self.bytes(self.body())))
+        line::unescape(String::from_utf8_lossy(self.bytes(self.body())))
     }
 
     /// The tag's line without its line end.

@@ -6,18 +6,33 @@
 //! record. Records beside the conversation (progress, snapshots, queues, types that nobody knows yet)
 //! are left out and counted, or, in full, become `progress` messages, which are nobody's parents.
 
-mod fields;
-mod kind;
 mod line;
 mod links;
 mod message;
 mod reader;
-mod recognise;
+mod record;
 pub mod usage;
 
-use crate::frame::{Format, ReadOptions, Reader, Sure, WriteOptions, Writer};
+use record::Fields;
+
+use crate::frame::{Format, Head, ReadOptions, Reader, Reading, Sure, WriteOptions, Writer};
 
 pub use reader::SessionReader;
+
+/// How many lines are looked at. The first ones may be anything.
+const LINES: usize = 20;
+
+/// Types of records that have no name of their own.
+const BESIDE: [&str; 8] = [
+    "queue-operation",
+    "file-history-snapshot",
+    "last-prompt",
+    "permission-mode",
+    "ai-title",
+    "custom-title",
+    "pr-link",
+    "tag",
+];
 
 /// Sessions of Claude Code.
 #[derive(Debug)]
@@ -36,17 +51,62 @@ impl Format for ClaudeCode {
         &[".jsonl"]
     }
 
+    /// By its first lines: endings and names lie.
     fn recognise(&self, head: &[u8], name: &str) -> Sure {
-        recognise::recognise(head, name)
+        let text =
+            String::from_utf8_lossy(head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head));
+        let lines = text.lines().filter(|line| !line.trim().is_empty()).take(LINES);
+        let best = lines.map(|line| record(line.trim())).max().unwrap_or(Sure::No);
+        let is_cut = !text.contains('\n') && best == Sure::No;
+        match () {
+            _ if is_cut && is_beginning(head) => Sure::Yes,
+            _ if best == Sure::No && head.trim_ascii().is_empty() && is_place(name) => Sure::ByName,
+            _ => best,
+        }
     }
 
     fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
         Some(Box::new(SessionReader::new(options)))
     }
 
+    fn reading(&self) -> Reading {
+        Reading::Records
+    }
+
     fn writer(&self, _: &WriteOptions) -> Option<Box<dyn Writer>> {
         None
     }
+}
+
+/// How sure a whole line makes.
+fn record(line: &str) -> Sure {
+    let Some(fields) = Fields::parse(line) else { return Sure::No };
+    let has = |key| fields.get(key).is_some();
+    let Some(kind) = fields.string("type") else {
+        return if has("sessionId") && has("message") { Sure::Maybe } else { Sure::No };
+    };
+    let (is_foreign, is_chained) = (has("v") || has("payload"), has("parentUuid"));
+    let is_named = has("uuid") && (has("sessionId") || has("message") || has("leafUuid"));
+    match () {
+        _ if is_foreign => Sure::No,
+        _ if is_chained && has("uuid") || is_named => Sure::Yes,
+        _ if BESIDE.contains(&&*kind) && (has("sessionId") || has("messageId")) => Sure::Yes,
+        _ if kind == "summary" && has("leafUuid") => Sure::Yes,
+        _ if has("sessionId") && has("message") => Sure::Maybe,
+        _ => Sure::No,
+    }
+}
+
+/// Whether a line that is longer than what is shown of it begins like a record.
+fn is_beginning(head: &[u8]) -> bool {
+    let head = Head::new(head);
+    let is_chained = head.has_key("parentUuid") && head.has_key("sessionId");
+    head.starts_with("{") && (is_chained || (head.has_key("isSnapshotUpdate")))
+}
+
+/// Whether a file of that name is where Claude Code keeps them.
+fn is_place(name: &str) -> bool {
+    name.ends_with(".jsonl") && name.replace('\\', "/").contains(".claude/projects/")
 }
 
 #[cfg(test)]

@@ -20,26 +20,24 @@
 
 mod collect;
 mod conversion;
-mod head;
 mod registry;
 mod texts;
 
 use std::fmt;
 use std::rc::Rc;
 
-use analects_core::verbs::revised;
-use analects_core::{Message, Problem, SessionId};
+use analects_core::{Message, MessageId, Problem, SessionId};
 use jiff::tz::TimeZone;
+use serde::Serialize;
 use uuid::Uuid;
 
-use crate::Loss;
 use crate::chatmd::Dialect;
 use crate::msgfile::{KnownMessages, LeftBehind};
 
 pub use collect::{LINE_LIMIT, LineOf, Lines, WHOLE_LIMIT, Whole};
-pub use conversion::Conversion;
-pub use head::Head;
-pub use registry::{FORMATS, Target, detect, format, of_name};
+pub use conversion::{Conversion, Problems, Survey, Surveying};
+pub(crate) use conversion::{Held, RevisedSurvey};
+pub use registry::{FORMATS, Head, Target, detect, format, of_name};
 pub use texts::{ChatMarkdown, ChatSession, MessageFile, Transcript};
 
 /// How much of a file's beginning [`Format::recognise`] is to be shown.
@@ -62,8 +60,31 @@ pub trait Format: Sync {
     /// Something that reads it; `None` if it can only be written.
     fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>>;
 
-    /// Something that writes it; `None` if it can only be read.
+    /// Something that writes it; `None` if it can only be read. Where there is a [`survey`](Format::survey), it holds
+    /// all messages until the end.
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>>;
+
+    /// How its files are read.
+    fn reading(&self) -> Reading {
+        Reading::Whole
+    }
+
+    /// The first of two passes over a conversation, for a format in which what comes late changes what is written
+    /// early; `None` where the writer needs no such pass.
+    fn survey(&self, _: &WriteOptions) -> Option<Box<dyn Survey>> {
+        None
+    }
+}
+
+/// How the files of a format are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Record by record, and a record may revise an earlier one.
+    Revisions,
+    /// Record by record, and none revises another.
+    Records,
+    /// As a whole.
+    Whole,
 }
 
 /// How sure a format is that a file is its own.
@@ -115,37 +136,13 @@ pub trait Writer {
     fn finish(self: Box<Self>, out: &mut Written);
 }
 
-/// A writer of a format that has no place for revisions: each message is written as its last revision says it. A revision
-/// may come long after its target, so all messages are held until the end.
-pub(crate) struct RevisedWriter {
-    writer: Box<dyn Writer>,
-    messages: Vec<Message>,
-}
-
-impl RevisedWriter {
-    pub(crate) fn around(writer: impl Writer + 'static) -> Box<dyn Writer> {
-        Box::new(RevisedWriter { writer: Box::new(writer), messages: Vec::new() })
-    }
-}
-
-impl Writer for RevisedWriter {
-    fn push(&mut self, message: &Message, _: &mut Written) {
-        self.messages.push(message.clone());
-    }
-
-    fn finish(mut self: Box<Self>, out: &mut Written) {
-        for message in revised(self.messages) {
-            self.writer.push(&message, out);
-        }
-        self.writer.finish(out);
-    }
-}
-
 /// What was written since somebody looked last.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Written {
     /// The bytes, which follow on those from before.
     pub bytes: Vec<u8>,
+    /// The bytes that stand behind all others, at the end of the file; they follow on those from before, too.
+    pub tail: Vec<u8>,
     /// What has no place in them.
     pub losses: Vec<Loss>,
     /// What a readable message file leaves out.
@@ -163,6 +160,8 @@ pub struct ReadOptions {
     pub zone: TimeZone,
     /// What is known of the answers of a message file beyond its cells.
     pub known: Option<Known>,
+    /// Whether the messages are for a [`Survey`]: what they say may be left out, but for what revisions say.
+    pub is_survey: bool,
 }
 
 /// Full messages by the hash of their cells.
@@ -178,7 +177,8 @@ impl fmt::Debug for Known {
 impl ReadOptions {
     /// A file of that name, without what is no conversation, times without a zone in UTC.
     pub fn named(name: impl Into<String>) -> ReadOptions {
-        ReadOptions { name: name.into(), full: false, zone: TimeZone::UTC, known: None }
+        let (name, zone) = (name.into(), TimeZone::UTC);
+        ReadOptions { name, full: false, zone, known: None, is_survey: false }
     }
 }
 
@@ -210,6 +210,29 @@ impl Default for WriteOptions {
 /// the file again gives it one. Such names are UUIDs of version 5.
 pub(crate) fn is_derived(session: &SessionId) -> bool {
     Uuid::try_parse(session).is_ok_and(|id| id.get_version_num() == 5)
+}
+
+/// Something of a conversation that the target has no place for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Loss {
+    /// The message that loses it; `None` for what belongs to the conversation as a whole.
+    pub message: Option<MessageId>,
+    /// What is lost: a field such as `model`, or a block such as `tool_use`.
+    pub what: String,
+    /// Why, or what becomes of it: lower case, no full stop.
+    pub why: String,
+}
+
+impl Loss {
+    /// Something that a message loses.
+    pub fn of(message: &MessageId, what: impl Into<String>, why: impl Into<String>) -> Loss {
+        Loss { message: Some(message.clone()), what: what.into(), why: why.into() }
+    }
+
+    /// Something that the conversation as a whole loses.
+    pub fn of_session(what: impl Into<String>, why: impl Into<String>) -> Loss {
+        Loss { message: None, what: what.into(), why: why.into() }
+    }
 }
 
 #[cfg(test)]

@@ -69,7 +69,6 @@ pub mod anthropic;
 pub mod chatmd;
 pub mod claude_code;
 pub mod frame;
-mod loss;
 pub mod msgfile;
 pub mod openai;
 pub mod page;
@@ -78,8 +77,7 @@ pub mod transcript;
 
 use analects_core::{Message, Problem};
 
-pub use frame::{Format, Read, ReadOptions, Reader, Sure, WriteOptions, Writer, Written};
-pub use loss::Loss;
+pub use frame::{Format, Loss, Read, ReadOptions, Reader, Sure, WriteOptions, Writer, Written};
 
 /// What a file held.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -14,7 +14,6 @@ mod cell;
 mod cell_edits;
 pub mod code;
 pub(crate) mod decode;
-mod default_agent;
 mod edit;
 pub(crate) mod encode;
 pub(crate) mod fence;
@@ -30,8 +29,6 @@ pub(crate) mod messages;
 mod meta;
 mod metadata;
 pub mod output;
-mod output_path;
-mod parts;
 pub(crate) mod problems;
 mod role;
 pub(crate) mod scan;
@@ -56,10 +53,10 @@ pub use insert::answer_behind;
 pub use keys::MetaKey;
 pub use line::is_same_text;
 pub use messages::{
-    AddedMessages, AnswerDetail, CellMessages, CellsHash, KnownMessages, LeftBehind, PlacedAnswer,
-    Step, cell_names, cell_of, current_branch, encode, encode_readable, hashes_of_cells,
-    message_problems, messages, messages_knowing, pictures_in, put_answer, put_messages,
-    session_of, unseen_cells,
+    AddedMessages, AnswerDetail, CellMessages, CellsHash, ExactWriter, KnownMessages, LeftBehind,
+    PlacedAnswer, ReadableWriter, Step, cell_names, cell_of, current_branch, encode,
+    encode_readable, hashes_of_cells, message_problems, messages, messages_knowing,
+    messages_with_cells, pictures_in, put_answer, put_messages, session_of, unseen_cells,
 };
 pub use role::{CellRole, is_fixed_word};
 pub use scan::Section;

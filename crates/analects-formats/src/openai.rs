@@ -24,7 +24,9 @@ mod encode;
 use analects_core::{Message, RawMap};
 
 use crate::chatmd::session_json::Fields;
-use crate::frame::{Format, Head, ReadOptions, Reader, RevisedWriter, Sure, WriteOptions, Writer};
+use crate::frame::{
+    Format, Head, Held, ReadOptions, Reader, RevisedSurvey, Sure, Survey, WriteOptions, Writer,
+};
 use crate::requests::{RequestReader, RequestWriter, Wire, skim};
 
 /// Who can say something, of whom the last ones are known to this API only.
@@ -66,7 +68,11 @@ impl Format for OpenAi {
     }
 
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
-        Some(RevisedWriter::around(RequestWriter::<Messages>::new(&options.name)))
+        self.survey(options).map(Held::behind)
+    }
+
+    fn survey(&self, options: &WriteOptions) -> Option<Box<dyn Survey>> {
+        Some(RevisedSurvey::before(RequestWriter::<Messages>::new(&options.name)))
     }
 }
 

@@ -6,7 +6,7 @@ use analects_core::{Block, Body, Content, Image, Message, Source, ToolResult};
 use crate::Loss;
 use crate::chatmd;
 use crate::frame::{
-    Format, ReadOptions, Reader, RevisedWriter, Sure, WriteOptions, Writer, Written,
+    Format, Held, ReadOptions, Reader, RevisedSurvey, Sure, Survey, WriteOptions, Writer, Written,
 };
 use crate::msgfile::encode::open_fence;
 
@@ -35,8 +35,12 @@ impl Format for MarkdownPage {
         None
     }
 
-    fn writer(&self, _: &WriteOptions) -> Option<Box<dyn Writer>> {
-        Some(RevisedWriter::around(Page { is_started: false }))
+    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
+        self.survey(options).map(Held::behind)
+    }
+
+    fn survey(&self, _: &WriteOptions) -> Option<Box<dyn Survey>> {
+        Some(RevisedSurvey::before(Page { is_started: false }))
     }
 }
 

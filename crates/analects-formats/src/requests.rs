@@ -7,7 +7,6 @@
 
 mod difference;
 mod read;
-mod same;
 mod skim;
 mod write;
 
@@ -16,9 +15,9 @@ use analects_core::{Message, MessageId, Raw, RawMap, SessionId, StateChange, Sto
 use crate::chatmd::session_json::Fields;
 use crate::msgfile::messages::derived_id;
 
-pub(crate) use read::RequestReader;
 #[cfg(test)]
-pub(crate) use same::same;
+pub(crate) use difference::same;
+pub(crate) use read::RequestReader;
 pub(crate) use skim::skim;
 pub(crate) use write::RequestWriter;
 

@@ -1,15 +1,12 @@
 //! Every name of the interface of items and of the chat dialect can be found: as it is, or by a search
 //! for its alias.
 
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 9] = [
     include_str!("../src/msgfile/item/traits.rs"),
-    include_str!("../src/msgfile/item/registry.rs"),
     include_str!("../src/msgfile/item/read.rs"),
     include_str!("../src/msgfile/item/prompts.rs"),
     include_str!("../src/msgfile/item/outputs.rs"),
     include_str!("../src/msgfile/item/builders.rs"),
-    include_str!("../src/msgfile/item/builders/outputs.rs"),
-    include_str!("../src/msgfile/item/builders/prompts.rs"),
     include_str!("../src/msgfile/item/draft.rs"),
     include_str!("../src/msgfile/item/draft/add.rs"),
     include_str!("../src/msgfile/item/draft/agents.rs"),

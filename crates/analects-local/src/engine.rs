@@ -1,5 +1,6 @@
 //! What runs a model: `llama-server` of the search path, or the one of the wheel that was fetched.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::error::to;
 use crate::packages::packages;
-use crate::{Local, LocalError, cores, keeper, python};
+use crate::{Local, LocalError, keeper, python};
 
 /// How many tokens of a conversation the server keeps in mind. More would take memory that a small
 /// machine does not have; a model that was made for less gets less.
@@ -93,7 +94,7 @@ impl Engine {
                 let told = json!({
                     "engine": folder.to_string_lossy(), "model": weights.to_string_lossy(),
                     "alias": alias, "key": key, "context": CONTEXT, "parallel": PARALLEL,
-                    "threads": cores::threads(),
+                    "threads": threads(),
                 });
                 start_wheel(local, python, &told)
             }
@@ -143,25 +144,20 @@ fn start_program(
     // be faster, the server ends, and is started again.
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|bound| bound.local_addr());
     let port = free.map_err(to("find a port for", program))?.port();
-    let (number, threads) = (port.to_string(), cores::threads().to_string());
+    let number = port.to_string();
+    let threads = threads().to_string();
     let context = CONTEXT.to_string();
-    let args = [
-        OsStr::new("--model"),
-        weights.as_os_str(),
-        OsStr::new("--alias"),
-        OsStr::new(alias),
-        OsStr::new("--host"),
-        OsStr::new("127.0.0.1"),
-        OsStr::new("--port"),
-        OsStr::new(&number),
-        OsStr::new("--ctx-size"),
-        OsStr::new(&context),
-        OsStr::new("--threads"),
-        OsStr::new(&threads),
-        OsStr::new("--threads-batch"),
-        OsStr::new(&threads),
-        OsStr::new("--jinja"),
+    let options = [
+        ("--model", weights.as_os_str()),
+        ("--alias", OsStr::new(alias)),
+        ("--host", OsStr::new("127.0.0.1")),
+        ("--port", OsStr::new(&number)),
+        ("--ctx-size", OsStr::new(&context)),
+        ("--threads", OsStr::new(&threads)),
+        ("--threads-batch", OsStr::new(&threads)),
     ];
+    let options = options.into_iter().flat_map(|(name, value)| [OsStr::new(name), value]);
+    let args = options.chain([OsStr::new("--jinja")]);
     let mut command = keeper::following(local, program, args);
     // Other than its arguments, nobody else can read its environment.
     command.env("LLAMA_API_KEY", key).stdin(Stdio::null()).stdout(std::io::stderr());
@@ -202,4 +198,54 @@ fn is_program(path: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_program(path: &Path) -> bool {
     path.is_file()
+}
+
+/// The number of threads for a model's server on this machine: one for each physical core, less one for
+/// everybody else.
+fn threads() -> usize {
+    let usable = std::thread::available_parallelism().map_or(1, usize::from);
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    threads_of(usable, physical(&text))
+}
+
+/// With two threads on two busy cores, each waits for the other most of the time.
+fn threads_of(usable: usize, physical: Option<usize>) -> usize {
+    physical.map_or(usable, |physical| physical.min(usable)).saturating_sub(1).max(1)
+}
+
+/// The physical cores that Linux lists; `None` if it does not say.
+fn physical(cpuinfo: &str) -> Option<usize> {
+    let value = |block: &str, name: &str| {
+        let line =
+            block.lines().find(|line| line.split(':').next().map(str::trim) == Some(name))?;
+        Some(line.split(':').nth(1)?.trim().to_string())
+    };
+    let core = |block| Some((value(block, "physical id")?, value(block, "core id")?));
+    let cores: BTreeSet<(String, String)> = cpuinfo.split("\n\n").filter_map(core).collect();
+    (!cores.is_empty()).then_some(cores.len())
+}
+
+#[cfg(test)]
+mod tests {
+    //! Threads of machines that are not here.
+
+    use super::*;
+
+    #[test]
+    fn one_core_is_left_to_others() {
+        let pairs = [(1, None, 1), (2, None, 1), (8, None, 7), (8, Some(4), 3), (2, Some(16), 1)];
+        for (usable, physical, threads) in pairs {
+            assert_eq!(threads_of(usable, physical), threads);
+        }
+    }
+
+    #[test]
+    fn two_threads_of_one_core_are_one() {
+        let cpu = |id: &str, core: &str| {
+            format!("processor : x\nphysical id\t: {id}\ncore id\t\t: {core}\n\n")
+        };
+        let text = [cpu("0", "0"), cpu("0", "1"), cpu("0", "0"), cpu("1", "0")].concat();
+        assert_eq!(physical(&text), Some(3));
+        assert_eq!(physical("processor : 0\nBogoMIPS : 48\n"), None);
+    }
 }

@@ -1,17 +1,26 @@
-//! Whether a server on this machine is there, and is ours: one small request over loopback.
+//! What a server on this machine says: whether it is there and is ours, which models it has, and how many
+//! tokens a text is. One request over loopback each.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
+use crate::Serving;
+
 /// The most that is read of an answer.
-const ENOUGH: u64 = 1 << 20;
+const ENOUGH: usize = 1 << 26;
+
+/// How long counting tokens may take; a server counts megabytes in less than a second.
+const COUNTING: Duration = Duration::from_secs(10);
 
 /// Whether the server at `port` answers to `key` and serves the model `name`. A server that is still
 /// loading, or another that has come by the port, does not.
 pub(crate) fn is_ready(port: u16, key: &str, name: &str, limit: Duration) -> bool {
-    let Ok((200, body)) = get(port, "/v1/models", Some(key), limit) else { return false };
-    let Ok(body) = serde_json::from_str::<serde_json::Value>(&body) else { return false };
+    let request = format!("GET /v1/models HTTP/1.0\r\nauthorization: Bearer {key}\r\n");
+    let address = (Ipv4Addr::LOCALHOST, port).into();
+    let Ok(body) = ask(address, &request, "", limit) else { return false };
     let models = body["data"].as_array();
     models.is_some_and(|models| models.iter().any(|model| model["id"] == name))
 }
@@ -27,62 +36,75 @@ pub(crate) fn is_listening(port: u16) -> bool {
 
 /// The models of a server that needs no key, such as an Ollama; `None` if nobody answers in time.
 pub fn models_at(address: SocketAddr, limit: Duration) -> Option<Vec<String>> {
-    let (status, body) = get_from(address, "/v1/models", None, limit).ok()?;
-    let body: serde_json::Value = serde_json::from_str(&body).ok().filter(|_| status == 200)?;
+    let body = ask(address, "GET /v1/models HTTP/1.0\r\n", "", limit).ok()?;
     // With nothing pulled, the list is null.
     let models = body["data"].as_array().cloned().unwrap_or_default();
     Some(models.iter().filter_map(|model| Some(model["id"].as_str()?.to_string())).collect())
 }
 
-fn get(port: u16, path: &str, key: Option<&str>, limit: Duration) -> io::Result<(u16, String)> {
-    get_from((Ipv4Addr::LOCALHOST, port).into(), path, key, limit)
+impl Serving {
+    /// The tokens of a text by the vocabulary of the model, without any that mark its beginning; `None` if
+    /// the server does not say.
+    pub fn count_tokens(&self, text: &str) -> Option<u64> {
+        let body = json!({ "content": text, "add_special": false }).to_string();
+        let request = format!(
+            "POST /tokenize HTTP/1.0\r\nauthorization: Bearer {}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n",
+            self.key,
+            body.len()
+        );
+        let address = (Ipv4Addr::LOCALHOST, self.port).into();
+        let answer = ask(address, &request, &body, COUNTING).ok()?;
+        answer["tokens"].as_array().map(|tokens| tokens.len() as u64)
+    }
 }
 
-fn get_from(
-    address: SocketAddr,
-    path: &str,
-    key: Option<&str>,
-    limit: Duration,
-) -> io::Result<(u16, String)> {
+/// Sends a request, in the older version of HTTP, so that the answer ends with the connection and comes in
+/// one piece. Gives the JSON of an answer with the status 200.
+fn ask(address: SocketAddr, head: &str, body: &str, limit: Duration) -> io::Result<Value> {
     let end = Instant::now() + limit;
     let left = || {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(io::Error::from(io::ErrorKind::TimedOut)) } else { Ok(left) }
     };
     let mut stream = TcpStream::connect_timeout(&address, left()?)?;
-    let key = key.map(|key| format!("authorization: Bearer {key}\r\n")).unwrap_or_default();
-    // The older version, so that the answer ends with the connection and comes in one piece.
-    let request = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n{key}\r\n");
     stream.set_write_timeout(Some(left()?))?;
-    stream.write_all(request.as_bytes())?;
+    stream.write_all(format!("{head}host: {address}\r\n\r\n{body}").as_bytes())?;
     let mut bytes = Vec::new();
     let mut buffer = [0; 8192];
     loop {
         stream.set_read_timeout(Some(left()?))?;
         let count = stream.read(&mut buffer)?;
         bytes.extend_from_slice(&buffer[..count]);
-        if count == 0 || bytes.len() as u64 > ENOUGH || is_whole(&bytes) {
-            return parse(&bytes);
+        if count == 0 || bytes.len() > ENOUGH || is_whole(&bytes) {
+            return read(&bytes);
         }
     }
 }
 
 /// Whether all of the body that was announced has come: some servers keep the connection open.
 fn is_whole(bytes: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(bytes);
-    let Some((head, _)) = text.split_once("\r\n\r\n") else { return false };
-    let length = head.lines().find_map(|line| {
+    let Some((head, body)) = split(bytes) else { return false };
+    let length = String::from_utf8_lossy(head).lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
     });
-    length.is_some_and(|length| bytes.len() >= head.len() + 4 + length)
+    length.is_some_and(|length| body.len() >= length)
 }
 
-fn parse(bytes: &[u8]) -> io::Result<(u16, String)> {
-    let text = String::from_utf8_lossy(bytes);
-    let (head, body) = text.split_once("\r\n\r\n").ok_or(io::ErrorKind::InvalidData)?;
-    let status = head.split_whitespace().nth(1).and_then(|word| word.parse().ok());
-    Ok((status.ok_or(io::ErrorKind::InvalidData)?, body.to_string()))
+fn read(bytes: &[u8]) -> io::Result<Value> {
+    let (head, body) = split(bytes).ok_or(io::ErrorKind::InvalidData)?;
+    if String::from_utf8_lossy(head).split_whitespace().nth(1) != Some("200") {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    Ok(serde_json::from_slice(body)?)
+}
+
+/// The head and the body of an answer, as soon as the head is there.
+fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    const BLANK: &[u8] = b"\r\n\r\n";
+    let at = bytes.windows(BLANK.len()).position(|window| window == BLANK)?;
+    Some((&bytes[..at], &bytes[at + BLANK.len()..]))
 }
 
 #[cfg(test)]

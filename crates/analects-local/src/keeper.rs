@@ -10,8 +10,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::engine::{Engine, Running};
 use crate::error::to;
-use crate::folders::{lock_file, take};
 use crate::server::Facts;
+use crate::sys::{lock_file, take};
 use crate::{Local, LocalError, health, sys};
 
 /// The word by which the program knows that it started itself.

@@ -54,10 +54,8 @@
 //! - Locks are those of the file system: on one that has none, no server can be kept.
 //! - Where there is no Linux, a `llama-server` of the search path outlives a keeper that was killed.
 
-mod cores;
 mod engine;
 mod error;
-mod folders;
 mod health;
 mod keeper;
 mod models;
@@ -66,9 +64,9 @@ mod pull;
 mod python;
 mod server;
 mod sys;
-mod vocabulary;
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -101,4 +99,39 @@ pub struct Local {
     pub secrets: Vec<String>,
     /// All that a Python which fetches something sees of the environment; `None` for all of it.
     pub python_environment: Option<Vec<(OsString, OsString)>>,
+}
+
+impl Local {
+    /// The folder of engine and weights.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.data.join("local")
+    }
+
+    /// The folder of weights.
+    pub(crate) fn weights(&self) -> PathBuf {
+        self.store().join("models")
+    }
+
+    /// Lets nobody else change what is in the store. The lock is beside it: whoever shares the store
+    /// need not share the state.
+    pub(crate) fn lock_store(&self, waiting: &mut dyn FnMut()) -> Result<File, LocalError> {
+        let file = sys::lock_file(&self.data, "local.lock")?;
+        sys::take(&file, Duration::MAX, waiting);
+        Ok(file)
+    }
+
+    /// The folder of what runs for a model.
+    pub(crate) fn room(&self, name: &str) -> PathBuf {
+        self.state.join("local").join(name)
+    }
+
+    /// What a server said.
+    pub(crate) fn log(&self, name: &str) -> PathBuf {
+        self.room(name).join("server.log")
+    }
+
+    /// What is known about a running server, with its key.
+    pub(crate) fn facts(&self, name: &str) -> PathBuf {
+        self.room(name).join("server.json")
+    }
 }

@@ -120,10 +120,10 @@ impl Local {
 pub(crate) fn check_name(name: &str) -> Result<(), LocalError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let good = name.chars().all(fits) && name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    match good && name.len() <= LONGEST {
-        true => Ok(()),
-        false => Err(LocalError::BadName(name.to_string())),
+    if good && name.len() <= LONGEST {
+        return Ok(());
     }
+    Err(LocalError::BadName(name.to_string()))
 }
 
 /// Whether a file holds weights.

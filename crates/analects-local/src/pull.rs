@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::engine::PYTHON;
 use crate::error::to;
-use crate::folders::sync;
 use crate::models::{Installed, check_name, check_weights};
 use crate::packages::{Package, Pullable, Size, packages, pullable};
 use crate::python::Pip;
+use crate::sys::sync;
 use crate::{Local, LocalError, keeper, python, sys};
 
 /// What the folders begin with in which something is being made.

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::error::to;
-use crate::folders::{is_held, lock_file, take};
 use crate::keeper::{self, KEEPER, LEASE_FILE, STOP};
 use crate::models::check_weights;
+use crate::sys::{is_held, lock_file, take};
 use crate::{Local, LocalError, health, sys};
 
 /// How long a server may take to load its model.
@@ -160,10 +160,10 @@ impl Local {
     fn look(&self, name: &str) -> Found {
         let facts = self.read_facts(name).filter(|_| self.runs(name));
         let Some(facts) = facts else { return Found::Nothing };
-        match health::is_ready(facts.port, &facts.key, name, ANSWER) {
-            true => Found::Ready(facts),
-            false => Found::Silent(facts),
+        if health::is_ready(facts.port, &facts.key, name, ANSWER) {
+            return Found::Ready(facts);
         }
+        Found::Silent(facts)
     }
 
     fn serving(&self, name: &str, facts: &Facts, mut lease: File) -> Serving {
@@ -236,12 +236,8 @@ impl Local {
         take(&start, END, &mut || {});
         let room = self.room(name);
         let stop = room.join(STOP);
-        sys::private()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&stop)
-            .map_err(to("create", &stop))?;
+        let made = sys::private().write(true).create(true).truncate(true).open(&stop);
+        made.map_err(to("create", &stop))?;
         let asked = self.ended(name, END / 2);
         if !asked {
             self.end(name)?;

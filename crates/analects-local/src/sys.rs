@@ -1,8 +1,15 @@
-//! What only the operating system can do: sessions, signals, free space, private files.
+//! What only the operating system can do: private files and folders, locks, sessions, signals, free space.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::LocalError;
+use crate::error::to;
+
+/// How long to wait before asking for a lock again.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// How a file of ours is opened: by its owner only.
 pub(crate) fn private() -> OpenOptions {
@@ -19,6 +26,63 @@ pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
+}
+
+/// Opens the file of a lock.
+pub(crate) fn lock_file(folder: &Path, name: &str) -> Result<File, LocalError> {
+    create_private_folder(folder).map_err(to("create this folder", folder))?;
+    let path = folder.join(name);
+    let file = private().read(true).write(true).create(true).truncate(false).open(&path);
+    file.map_err(to("open", &path))
+}
+
+/// Takes a lock for oneself, waiting for others as long as `patience` lasts; `waiting` is called once
+/// if there is somebody. False if there still is.
+pub(crate) fn take(file: &File, patience: Duration, waiting: &mut dyn FnMut()) -> bool {
+    let start = Instant::now();
+    let mut told = false;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return true,
+            Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Interrupted => {
+                return false;
+            }
+            Err(_) => {}
+        }
+        if start.elapsed() >= patience {
+            return false;
+        }
+        if !std::mem::replace(&mut told, true) {
+            waiting();
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Whether somebody holds a lock for himself.
+pub(crate) fn is_held(file: &File) -> bool {
+    match file.try_lock_shared() {
+        Ok(()) => {
+            let _ = file.unlock();
+            false
+        }
+        Err(TryLockError::WouldBlock) => true,
+        Err(TryLockError::Error(_)) => false,
+    }
+}
+
+/// Makes what was written in a folder, and below it, survive a power cut.
+pub(crate) fn sync(path: &Path) -> Result<(), LocalError> {
+    let facts = path.symlink_metadata().map_err(to("look at", path))?;
+    if facts.is_dir() {
+        for entry in path.read_dir().map_err(to("list", path))? {
+            sync(&entry.map_err(to("list", path))?.path())?;
+        }
+    }
+    if facts.is_dir() || facts.is_file() {
+        File::open(path).and_then(|file| file.sync_all()).map_err(to("sync", path))?;
+    }
+    Ok(())
 }
 
 /// Bytes that may be written to the disk of a folder; `None` if it does not say.

@@ -2,13 +2,11 @@
 
 mod decode;
 mod encode;
-mod fields;
-mod models;
 mod wire;
 
 pub(crate) use decode::Decoder;
 pub(crate) use encode::{encode, encode_count};
-pub(crate) use models::{decode_count, decode_models, list_request};
+pub(crate) use wire::VERSION;
 
 #[cfg(test)]
 mod tests;

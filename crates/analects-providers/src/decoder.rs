@@ -1,6 +1,7 @@
 //! Bytes of an answer in, events out, whatever the provider: the part that all of them share.
 
 use analects_core::{ApiError, ApiErrorKind, Raw, StreamEvent};
+use memchr::memmem;
 
 use crate::sse::{DEFAULT_LIMIT, Splitter, SseEvent, TooLong};
 use crate::{Api, anthropic, gemini, openai, openai_responses};
@@ -150,4 +151,57 @@ fn is_stream_start(body: &str) -> bool {
     let line = body.trim_start_matches('\u{feff}').lines().next().unwrap_or_default();
     let names = [":", "data", "event", "id", "retry"];
     names.iter().any(|name| line.starts_with(name) || name.starts_with(line))
+}
+
+/// The wire format of a recorded answer, by the words that only one of them has; `None` where the
+/// beginning of the answer does not tell.
+pub fn recognise(answer: &[u8]) -> Option<Api> {
+    let marks: [(&[&str], Api); 4] = [
+        (
+            &["\"response.created\"", "\"object\":\"response\"", "\"object\": \"response\""],
+            Api::OpenAiResponses,
+        ),
+        (&["\"choices\""], Api::OpenAiChat),
+        (&["\"candidates\"", "\"promptFeedback\"", "\"usageMetadata\""], Api::Gemini),
+        (&["\"message_start\"", "\"stop_reason\""], Api::AnthropicMessages),
+    ];
+    let place = |mark: &&str| memmem::find(answer, mark.as_bytes());
+    let first =
+        |(words, api): &(&[&str], Api)| Some((words.iter().filter_map(&place).min()?, *api));
+    marks.iter().filter_map(first).min_by_key(|(at, _)| *at).map(|(_, api)| api)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Recordings of every wire format.
+
+    use super::*;
+
+    #[test]
+    fn recordings_tell_who_gave_them() {
+        let cases = [
+            (
+                "event: message_start\ndata: {\"type\":\"message_start\"}\n\n",
+                Some(Api::AnthropicMessages),
+            ),
+            (
+                "{\"id\":\"msg\",\"type\":\"message\",\"stop_reason\":\"end_turn\"}",
+                Some(Api::AnthropicMessages),
+            ),
+            ("data: {\"id\":\"r\",\"choices\":[]}\n\n", Some(Api::OpenAiChat)),
+            (
+                "event: response.created\ndata: {\"type\":\"response.created\"}\n\n",
+                Some(Api::OpenAiResponses),
+            ),
+            ("data: {\"candidates\":[{}]}\n\n", Some(Api::Gemini)),
+            (
+                "data: {\"choices\":[{\"delta\":{\"content\":\"\\\"candidates\\\"\"}}]}",
+                Some(Api::OpenAiChat),
+            ),
+            ("hello", None),
+        ];
+        for (answer, api) in cases {
+            assert_eq!(recognise(answer.as_bytes()), api, "{answer}");
+        }
+    }
 }

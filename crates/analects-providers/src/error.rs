@@ -1,13 +1,9 @@
 //! Errors that providers report, in the words of the core: by status, type and message. No
 //! transport errors here; those are the client's.
 
-mod window;
-
 use analects_core::{ApiError, ApiErrorKind, Raw, RawMap};
 
 use crate::{Api, gemini};
-
-pub use window::named_window;
 
 /// Reads an answer whose status says that it is an error. `header` looks a header up by its
 /// lower-case name.
@@ -27,7 +23,7 @@ pub fn error_from_response(
         _ => header("x-request-id"),
     };
     error.request_id = request_id.or(error.request_id);
-    error.retry_after_ms = retry_after_ms(header).or(error.retry_after_ms);
+    error.retry_after_ms = crate::retry::after_ms(header).or(error.retry_after_ms);
     error
 }
 
@@ -190,11 +186,53 @@ pub(crate) fn plain_message(body: &str) -> String {
     body.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-fn retry_after_ms(header: impl Fn(&str) -> Option<String>) -> Option<u64> {
-    let number = |name| header(name)?.trim().parse::<f64>().ok().filter(|n| *n >= 0.0);
-    let exact = number("retry-after-ms");
-    // A float turns into the nearest integer that exists, so no value overflows.
-    exact.or_else(|| number("retry-after").map(|seconds| seconds * 1000.0)).map(|ms| ms as u64)
+/// The most bytes between the words and the number.
+const NEAR: usize = 24;
+
+/// Words before the number, in lower case.
+const BEFORE: [&str; 6] = [
+    // OpenAI and its likes.
+    "maximum context length is",
+    "maximum context length of",
+    // llama.cpp, in its words and in the member that stands beside them.
+    "available context size",
+    "n_ctx",
+    // Gemini.
+    "maximum number of tokens allowed",
+    // Ollama and others.
+    "context window of",
+];
+
+/// Words of Anthropic, behind which two numbers are compared: the last one is the window.
+const COMPARED: [&str; 2] = ["prompt is too long", "exceed context limit"];
+
+/// How many tokens fit, if a refusal says so.
+///
+/// ```
+/// use analects_providers::named_window;
+///
+/// let refusal = "This model's maximum context length is 8192 tokens. However, you requested 9000.";
+/// assert_eq!(named_window(refusal), Some(8192));
+/// assert_eq!(named_window("prompt is too long: 208310 tokens > 200000 maximum"), Some(200_000));
+/// assert_eq!(named_window("it is too long"), None);
+/// ```
+pub fn named_window(message: &str) -> Option<u64> {
+    let message = message.to_ascii_lowercase();
+    let after = |words: &str| message.find(words).map(|at| &message[at + words.len()..]);
+    let named = BEFORE.iter().filter_map(|words| after(words)).find_map(number_near);
+    let compared = || {
+        let rest = COMPARED.iter().find_map(|words| after(words))?;
+        number_near(rest.split_once('>')?.1)
+    };
+    named.or_else(compared)
+}
+
+/// The number with which a text begins, but for a few other characters. One that no machine can count is none.
+fn number_near(text: &str) -> Option<u64> {
+    let start = text.bytes().take(NEAR).position(|byte| byte.is_ascii_digit())?;
+    let is_part = |c: char| c.is_ascii_digit() || c == ',' || c == '_';
+    let digits = text[start..].split(|c| !is_part(c)).next()?;
+    digits.replace([',', '_'], "").parse().ok()
 }
 
 #[cfg(test)]

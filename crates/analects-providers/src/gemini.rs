@@ -4,15 +4,11 @@
 mod decode;
 mod encode;
 mod error;
-mod models;
 mod schema;
 mod wire;
 
-pub use encode::encode_count;
-pub use models::{decode_count, decode_models, list_request};
-
 pub(crate) use decode::Decoder;
-pub(crate) use encode::{encode, path_at_once};
+pub(crate) use encode::{encode, encode_count, path_at_once};
 pub(crate) use error::error_of_body;
 pub(crate) use wire::elements;
 

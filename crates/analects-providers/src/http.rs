@@ -1,7 +1,9 @@
 //! A request in HTTP's terms, as plain data. Keys and host names are not part of it: the client,
 //! which knows both, adds them.
 
-use analects_core::Problem;
+use analects_core::{Problem, RawMap};
+
+use crate::{Api, gemini};
 
 /// What is to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,18 +45,15 @@ pub enum Auth {
 impl HttpRequest {
     /// A request with a JSON body whose answer is a stream of events.
     pub(crate) fn stream(path: &str, auth: Auth, body: Vec<u8>) -> HttpRequest {
-        let header = |name: &str, value: &str| (name.to_string(), value.to_string());
-        HttpRequest {
+        let request = HttpRequest {
             method: Method::Post,
             path: path.to_string(),
-            headers: vec![
-                header("content-type", "application/json"),
-                header("accept", "text/event-stream"),
-            ],
+            headers: Vec::new(),
             auth,
             body,
             left_out: Vec::new(),
-        }
+        };
+        request.header("content-type", "application/json").header("accept", "text/event-stream")
     }
 
     /// A request for something that is told in JSON.
@@ -71,9 +70,16 @@ impl HttpRequest {
 
     /// A request with a JSON body whose answer is JSON, too.
     pub(crate) fn json(path: &str, auth: Auth, body: Vec<u8>) -> HttpRequest {
-        let mut request = HttpRequest::stream(path, auth, body);
-        request.headers[1].1 = "application/json".to_string();
-        request
+        HttpRequest::stream(path, auth, body).accepting_json()
+    }
+
+    fn accepting_json(mut self) -> HttpRequest {
+        for (name, value) in &mut self.headers {
+            if name == "accept" {
+                *value = "application/json".to_string();
+            }
+        }
+        self
     }
 
     /// The same with one more header.
@@ -86,5 +92,44 @@ impl HttpRequest {
     pub(crate) fn leaving_out(mut self, left_out: Vec<Problem>) -> HttpRequest {
         self.left_out = left_out;
         self
+    }
+}
+
+/// The same request for an answer in one piece.
+pub fn at_once(api: Api, request: HttpRequest) -> HttpRequest {
+    let mut request = request.accepting_json();
+    if api == Api::Gemini {
+        request.path = gemini::path_at_once(&request.path);
+        return request;
+    }
+    if let Ok(mut body) = RawMap::parse(&String::from_utf8_lossy(&request.body)) {
+        body.remove("stream");
+        body.remove("stream_options");
+        request.body = body.to_raw().to_string().into_bytes();
+    }
+    request
+}
+
+#[cfg(test)]
+mod tests {
+    //! Shapes of every wire format.
+
+    use super::*;
+
+    #[test]
+    fn an_answer_at_once_is_asked_for_without_a_stream() {
+        let request = analects_core::Request { model: "m".into(), ..Default::default() };
+        for api in [Api::AnthropicMessages, Api::OpenAiChat, Api::OpenAiResponses, Api::Gemini] {
+            let stream = crate::encode(api, &request);
+            let whole = at_once(api, stream.clone());
+            let body = String::from_utf8(whole.body).unwrap();
+            assert!(!body.contains("\"stream"), "{api:?}: {body}");
+            assert!(!whole.path.contains("stream"), "{api:?}: {}", whole.path);
+            let accepts =
+                |(name, value): &(String, String)| name == "accept" && value == "application/json";
+            assert!(whole.headers.iter().any(accepts), "{api:?}");
+            let asks = String::from_utf8(stream.body).unwrap().contains("\"stream\":true");
+            assert!(asks || stream.path.contains("stream"), "{api:?}");
+        }
     }
 }

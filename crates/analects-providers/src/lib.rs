@@ -66,28 +66,27 @@ mod anthropic;
 mod catalogue;
 mod decoder;
 mod error;
-pub mod gemini;
+mod gemini;
 mod http;
 mod models;
 mod openai;
 mod openai_responses;
 mod outgoing;
 mod quirks;
+mod reading;
 mod retry;
-mod shapes;
 pub mod sse;
 mod vendors;
 
 use analects_core::Request;
 
 pub use catalogue::{Catalogue, CatalogueError, cost, facts};
-pub use decoder::{Decoder, decoder};
+pub use decoder::{Decoder, decoder, recognise};
 pub use error::{error_from_response, is_retryable, named_window};
-pub use http::{Auth, HttpRequest, Method};
+pub use http::{Auth, HttpRequest, Method, at_once};
 pub use models::{ListedModel, ModelPage, decode_count, decode_models, encode_count, list_request};
 pub use quirks::{MaxTokens, Quirks, ReasoningRequest, SystemRole, Temperature, Thoughts, ToolIds};
 pub use retry::{Retry, RetryHeaders, RetryPolicy, Situation, WhyNot, retry};
-pub use shapes::{at_once, recognise};
 pub use vendors::{OWN_SERVER, Vendor, vendor, vendors};
 
 /// A wire format.

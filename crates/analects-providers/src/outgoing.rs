@@ -2,16 +2,12 @@
 //! the APIs accept them, and fields that go to the provider as they are.
 
 mod calls;
-pub(crate) mod json;
-mod names;
 pub(crate) mod settings;
 
-use std::borrow::Cow;
-
 use analects_core::{Problem, Raw, RawMap, Severity};
+use serde_json::Value;
 
-pub(crate) use calls::{CallIds, fit_call};
-pub(crate) use names::{Names, is_plain_char};
+pub(crate) use calls::{CallIds, Names, fit_call, is_plain_char};
 
 /// Collects what the body does not say as it was asked for.
 #[derive(Debug, Default)]
@@ -90,10 +86,7 @@ pub(crate) fn with_metadata(
     let is_fixed = |key: &Raw| fixed.contains(&name(key).as_str());
     let ours = body.iter().filter(|(key, _)| is_fixed(key) || metadata.get(&name(key)).is_none());
     let theirs = metadata.iter().filter(|(key, _)| !is_fixed(key));
-    let mut merged = RawMap::new();
-    for (key, value) in ours.chain(theirs) {
-        merged.push_raw(key.clone(), value.clone());
-    }
+    let merged: RawMap = ours.chain(theirs).collect();
     for (key, _) in metadata.iter().filter(|(key, _)| is_fixed(key)) {
         left_out.setting(&name(key), "this field is not up to the metadata");
     }
@@ -158,12 +151,12 @@ pub(crate) fn data_url(media_type: &str, data: &str) -> String {
 
 /// The name of a document, which the APIs want to see: its title, or one made of its type.
 pub(crate) fn file_name(extra: &RawMap, media_type: &str) -> String {
-    let named = ["filename", "title"].iter().find_map(|key| extra.get(key)?.as_string());
+    let named = extra.string("filename").or_else(|| extra.string("title"));
     named.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| {
-        let kind: Cow<'_, str> = match media_type {
-            "text/plain" => "txt".into(),
-            "text/markdown" => "md".into(),
-            other => other.rsplit('/').next().unwrap_or("bin").to_string().into(),
+        let kind = match media_type {
+            "text/plain" => "txt",
+            "text/markdown" => "md",
+            other => other.rsplit('/').next().unwrap_or("bin"),
         };
         format!("document.{kind}")
     })
@@ -172,6 +165,71 @@ pub(crate) fn file_name(extra: &RawMap, media_type: &str) -> String {
 /// The text of a document that holds it in plain words.
 pub(crate) fn plain_document(source: &Raw) -> Option<String> {
     let map = source.as_object()?;
-    let kind = map.get("type").and_then(Raw::as_string)?;
-    map.get("data").filter(|_| kind == "text").and_then(Raw::as_string)
+    let is_text = map.string("type")? == "text";
+    map.string("data").filter(|_| is_text)
+}
+
+/// The length of `\ud83d`.
+const ESCAPE: usize = 6;
+
+/// The same JSON with U+FFFD in the place of every half of a surrogate pair, which the APIs refuse.
+pub(crate) fn mended(raw: &Raw) -> Raw {
+    let json = raw.as_str();
+    if !json.contains("\\u") {
+        return raw.clone();
+    }
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let len = match (surrogate(rest), surrogate(rest.get(ESCAPE..).unwrap_or_default())) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 2 * ESCAPE,
+            (Some(_), _) => {
+                out.push_str("\\ufffd");
+                rest = &rest[ESCAPE..];
+                continue;
+            }
+            _ => 2,
+        };
+        let (kept, after) = rest.split_at_checked(len).unwrap_or((rest, ""));
+        out.push_str(kept);
+        rest = after;
+    }
+    out.push_str(rest);
+    Raw::parse(&out).unwrap_or_else(|_| raw.clone())
+}
+
+/// The code unit of an escape at the start of `text`, if it is a surrogate.
+fn surrogate(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit))
+}
+
+/// Whether a string anywhere in this JSON is an address of a file, however it is spelled.
+pub(crate) fn names_a_file(raw: &Raw) -> bool {
+    let json = raw.as_str();
+    // An escape may hide a letter, or stand between two.
+    let may_name_one = json.contains('\\') || json.to_ascii_lowercase().contains("file:");
+    if !may_name_one {
+        return false;
+    }
+    // What cannot be read is nested too deeply to be sent on trust.
+    let Ok(value) = serde_json::from_str(mended(raw).as_str()) else { return true };
+    let mut open: Vec<&Value> = vec![&value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) if is_file_address(text) => return true,
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => open.extend(members.values()),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether a reader of addresses may take a text for one of a file: many skip blanks and control characters.
+fn is_file_address(text: &str) -> bool {
+    let letters = text.chars().filter(|c| !c.is_control() && !c.is_whitespace());
+    letters.take(5).collect::<String>().eq_ignore_ascii_case("file:")
 }

@@ -62,13 +62,17 @@ impl RetryHeaders {
             Some("false") => Some(false),
             _ => None,
         };
-        let number = |name| header(name)?.trim().parse::<f64>().ok().filter(|n| *n >= 0.0);
-        let seconds = || number("retry-after").map(|seconds| seconds * 1000.0);
-        // A float turns into the nearest integer that exists, so no value overflows.
-        let exact = number("retry-after-ms").or_else(seconds).map(|ms| ms as u64);
-        let after_ms = exact.or_else(|| until(&header("retry-after")?, now));
+        let after_ms = after_ms(&header).or_else(|| until(&header("retry-after")?, now));
         RetryHeaders { after_ms, should_retry }
     }
+}
+
+/// The wait that headers name as a number, in milliseconds.
+pub(crate) fn after_ms(header: impl Fn(&str) -> Option<String>) -> Option<u64> {
+    let number = |name| header(name)?.trim().parse::<f64>().ok().filter(|n| *n >= 0.0);
+    let seconds = || number("retry-after").map(|seconds| seconds * 1000.0);
+    // A float turns into the nearest integer that exists, so no value overflows.
+    number("retry-after-ms").or_else(seconds).map(|ms| ms as u64)
 }
 
 /// Milliseconds until an HTTP date, none if it is over; the three forms of RFC 9110.

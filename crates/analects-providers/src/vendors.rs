@@ -266,9 +266,10 @@ impl Vendor {
         // A key must not go out in the clear because somebody left the scheme out.
         let is_safe = !self.needs_key || is_here(host);
         let scheme = scheme.unwrap_or(if is_safe { "http" } else { "https" });
-        let host = match self.needs_key {
-            true => host.to_string(),
-            false => reachable(host, scheme, default_port(self.base_url)),
+        let host = if self.needs_key {
+            host.to_string()
+        } else {
+            reachable(host, scheme, default_port(self.base_url))
         };
         let path = if path.is_empty() { self.base_path } else { without_request(path) };
         format!("{scheme}://{host}{path}")

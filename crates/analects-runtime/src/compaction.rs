@@ -37,6 +37,8 @@ pub struct Compacted {
     pub after: u64,
     /// Whether the summary was made without a model, since none could make it.
     pub is_makeshift: bool,
+    /// How many bytes of the conversation come before what it stands for and are not in it: there was no room.
+    pub earlier: u64,
     /// The files that were read again, as the conversation calls them.
     pub files: Vec<String>,
 }
@@ -207,6 +209,7 @@ impl CompactionPlan {
         network: &mut Network<'_>,
     ) -> Result<MadeCompaction, NotCompacted> {
         let snapshot = std::mem::take(&mut self.snapshot);
+        let earlier = snapshot.earlier;
         let chain = snapshot.chain();
         let mut without = setup.clone();
         without.config.summariser = None;
@@ -239,7 +242,7 @@ impl CompactionPlan {
         files.retain(|file| shown.check(&file.path, file.facts.as_ref()) != Freshness::Fresh);
         let files = with_files(files, self.window, &mut messages, counter, now);
         let names = files.iter().map(|file| file.path.clone()).collect();
-        let compacted = told(&messages, is_makeshift, names);
+        let compacted = Compacted { earlier, ..told(&messages, is_makeshift, names) };
         let seen = chain.messages.into_iter().cloned().collect();
         Ok(MadeCompaction { messages, compacted, files, seen })
     }
@@ -338,7 +341,8 @@ fn count_in(messages: &mut [Message], shown: &[Message], counter: &mut Counter<'
 }
 
 fn told(messages: &[Message], is_makeshift: bool, files: Vec<String>) -> Compacted {
-    let mut compacted = Compacted { messages: 0, before: 0, after: 0, is_makeshift, files };
+    let mut compacted =
+        Compacted { messages: 0, before: 0, after: 0, is_makeshift, earlier: 0, files };
     for message in messages {
         if let Body::Summary(summary) = &message.body {
             compacted.messages = summary.count.unwrap_or(0);

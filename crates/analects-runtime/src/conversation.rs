@@ -1,10 +1,14 @@
-//! A place where a conversation is kept, whatever the place, and what a turn has to know of it.
+//! A place where a conversation is kept, whatever the place, what a turn has to know of it, and the messages that a turn
+//! itself makes for it.
 
 use std::path::PathBuf;
 
 use analects_context::{Calibration, FileFreshness};
 use analects_core::verbs::Change;
-use analects_core::{Agent, Chain, Message, MessageId, Problem, chain};
+use analects_core::{
+    Agent, Block, Body, Chain, Content, Message, MessageId, Problem, RawMap, Summary, ToolResult,
+    ToolUse, User, chain,
+};
 use analects_store::{AnswerPiece, StoreError};
 use jiff::Timestamp;
 
@@ -18,6 +22,12 @@ pub trait Conversation {
 
     /// Who may answer in it.
     fn responders(&self) -> Responders;
+
+    /// Sees to it that all is there that a model with a window of so many tokens can be sent. A place that holds
+    /// everything has nothing to do.
+    fn load_for(&mut self, _window: u64) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// Sets who answers from now on. A place that defines agents keeps one that it does not know yet.
     fn set_responder(&mut self, agent: &ResolvedAgent) -> Result<(), StoreError>;
@@ -64,6 +74,9 @@ pub struct Snapshot {
     /// The boundary of the last compaction, for a place that keeps what the model sees apart from the rest; then the
     /// messages are what it sees.
     pub view: Option<Option<Message>>,
+    /// How many bytes of the place come before what is here and could be sent if there was more room; 0 if nothing
+    /// does.
+    pub earlier: u64,
 }
 
 impl Snapshot {
@@ -77,6 +90,14 @@ impl Snapshot {
             },
             None => chain(&self.messages),
         }
+    }
+
+    /// What the model sees, and nothing else.
+    pub(crate) fn into_seen(self) -> Vec<Message> {
+        if self.view.is_some() {
+            return self.messages;
+        }
+        self.chain().messages.into_iter().cloned().collect()
     }
 }
 
@@ -135,6 +156,10 @@ impl<C: Conversation + ?Sized> Conversation for &mut C {
         (**self).responders()
     }
 
+    fn load_for(&mut self, window: u64) -> Result<(), StoreError> {
+        (**self).load_for(window)
+    }
+
     fn set_responder(&mut self, agent: &ResolvedAgent) -> Result<(), StoreError> {
         (**self).set_responder(agent)
     }
@@ -176,4 +201,46 @@ impl<C: Conversation + ?Sized> Conversation for &mut C {
 /// Messages as changes that add them.
 pub(crate) fn additions(messages: impl IntoIterator<Item = Message>) -> Vec<Change> {
     messages.into_iter().map(|message| Change::Append(Box::new(message))).collect()
+}
+
+/// The summary of a single message, of which nothing else may be sent: not a compaction, which stands for many.
+pub(crate) fn single_summary(message: &MessageId, text: &str) -> Message {
+    let from = Some(message.clone());
+    let to = Some(message.clone());
+    Message::new("", Body::Summary(Summary { text: text.into(), from, to, count: Some(1) }))
+}
+
+/// The message that a summary stands for, if that is one alone, and what it says of it.
+pub(crate) fn as_single_summary(message: &Message) -> Option<(&MessageId, String)> {
+    let Body::Summary(Summary { text, from: Some(from), to, .. }) = &message.body else {
+        return None;
+    };
+    (to.as_ref() == Some(from)).then(|| (from, text.as_str().into_owned()))
+}
+
+/// The calls of an answer.
+pub(crate) fn calls_of(answer: &Message) -> impl Iterator<Item = &ToolUse> {
+    let blocks = match answer.body.content() {
+        Some(Content::Blocks(blocks)) => blocks.as_slice(),
+        _ => &[],
+    };
+    blocks.iter().filter_map(Block::as_tool_use)
+}
+
+/// The results of calls that nobody runs; `None` if the answer has no calls. Nobody runs tools yet: every call gets a
+/// result that says so, since a conversation with an open call cannot be gone on with.
+pub(crate) fn results_of_unrun(answer: &Message) -> Option<Message> {
+    let results: Vec<Block> = calls_of(answer).map(failed).collect();
+    let content = Content::Blocks(results);
+    let said = User { content: content.clone(), ..User::default() };
+    (!content.is_empty()).then(|| Message::new("", Body::User(said)))
+}
+
+fn failed(call: &ToolUse) -> Block {
+    Block::ToolResult(ToolResult {
+        tool_use_id: call.id.clone(),
+        content: format!("{} was not run: there is no tool of that name here", call.name).into(),
+        is_error: Some(true),
+        extra: RawMap::new(),
+    })
 }

@@ -13,13 +13,13 @@ use analects_store::{AnswerPiece, StoreError};
 use jiff::Timestamp;
 
 use crate::compaction::{self, Compacted, CompactionPlan, NotCompacted};
-use crate::conversation::additions;
+use crate::conversation::{additions, calls_of, results_of_unrun, single_summary};
 use crate::cost_limit::{CostLimit, affordable, least_cost};
 use crate::network::Network;
 use crate::turn::{Answered, Effect, Ending, Input, Missing, Planned, Turn};
 use crate::turn_config::TurnSetup;
 use crate::waiting::Scope;
-use crate::{Conversation, Question, files, summary, tools};
+use crate::{Conversation, Question, Snapshot, files};
 
 /// What a person may want to see of a turn while it goes on.
 #[derive(Debug)]
@@ -103,6 +103,8 @@ pub(crate) struct TurnDriver<'d, 's> {
     plan: Plan,
     /// What waits for the next answer.
     asked: Vec<Question>,
+    /// What this turn sends of the conversation, if nothing was written since it was read.
+    read: Option<Snapshot>,
     /// Whether somebody's words waited for an answer when the next one was first planned.
     had_question: Option<bool>,
     answer: Option<Message>,
@@ -136,6 +138,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
             counter,
             plan: Plan::default(),
             asked: Vec::new(),
+            read: None,
             had_question: None,
             answer: None,
             error: None,
@@ -147,8 +150,11 @@ impl<'d, 's> TurnDriver<'d, 's> {
     /// Asks the model to go on with the conversation, and records what comes, to the last word that came.
     pub fn run(mut self) -> Result<Outcome, StoreError> {
         // Others are to know from the beginning that this is being answered.
-        self.asked = self.scope.waiting(&self.conversation.snapshot()).now;
+        let snapshot = self.conversation.snapshot();
+        self.asked = self.scope.waiting(&snapshot).now;
         self.begin_answer(Timestamp::now())?;
+        // What is missing ends the turn when it is planned.
+        self.read = self.scope.narrow(snapshot).ok();
         let (mut turn, mut effect) = Turn::begin(self.setup.config.limits);
         loop {
             let limit = CostLimit::new(turn.left_to_spend());
@@ -175,24 +181,32 @@ impl<'d, 's> TurnDriver<'d, 's> {
     }
 
     fn remind(&mut self) -> Result<Input, StoreError> {
-        for text in remind(self.conversation, self.setup, self.scope)? {
+        let read = self.read.take();
+        let snapshot = read.or_else(|| self.scope.narrow(self.conversation.snapshot()).ok());
+        let Some(snapshot) = snapshot else { return Ok(Input::Reminded) };
+        let texts = remind_of(self.conversation, self.setup, &snapshot)?;
+        if texts.is_empty() {
+            self.read = Some(snapshot);
+        }
+        for text in texts {
             self.tell(TurnEvent::Reminded(text));
         }
         Ok(Input::Reminded)
     }
 
     fn plan(&mut self) -> Input {
-        let snapshot = self.conversation.snapshot();
-        self.asked = self.scope.waiting(&snapshot).now;
-        let has_question = !self.asked.is_empty();
-        let had_question = *self.had_question.get_or_insert(has_question);
-        let snapshot = match self.scope.narrow(snapshot) {
-            Ok(_) if had_question && !has_question => {
-                return Input::Planned(missing(Missing::Question));
-            }
+        let read = self.read.take().map(Ok);
+        let snapshot = read.unwrap_or_else(|| self.scope.narrow(self.conversation.snapshot()));
+        let snapshot = match snapshot {
             Ok(snapshot) => snapshot,
             Err(gone) => return Input::Planned(missing(gone)),
         };
+        self.asked = self.scope.waiting(&snapshot).now;
+        let has_question = !self.asked.is_empty();
+        let had_question = *self.had_question.get_or_insert(has_question);
+        if had_question && !has_question {
+            return Input::Planned(missing(Missing::Question));
+        }
         let chain = snapshot.chain();
         let agent = self.setup.asking();
         self.plan = self.setup.planner(&agent).plan(&chain, &mut self.counter);
@@ -243,7 +257,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
         let Some(message) = all.find(|message| message.id == *id) else { return Ok(false) };
         let network = &mut self.network;
         let text = compaction::summary_of(self.setup, &message, &mut self.counter, limit, network)?;
-        let change = additions([summary::of_one(id, &text)]);
+        let change = additions([single_summary(id, &text)]);
         self.conversation.apply(change, &[message], Timestamp::now())?;
         Ok(true)
     }
@@ -354,7 +368,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
             is_too_long: is_too_long && is_empty(&answer),
             failed: error.is_some(),
             stopped,
-            calls: tools::calls(&answer).next().is_some(),
+            calls: calls_of(&answer).next().is_some(),
             cost: answer.cost_usd,
         };
         self.tell(TurnEvent::Answer(Box::new(answer.clone())));
@@ -410,7 +424,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
     }
 
     fn run_tools(&mut self) -> Result<Input, StoreError> {
-        let results = self.answer.as_ref().and_then(tools::nobody_runs);
+        let results = self.answer.as_ref().and_then(results_of_unrun);
         if let Some(results) = results {
             self.conversation.apply(additions([results]), &[], Timestamp::now())?;
         }
@@ -455,8 +469,21 @@ pub(crate) fn remind(
     setup: &TurnSetup,
     scope: &Scope,
 ) -> Result<Vec<String>, StoreError> {
+    // In most conversations no file was shown.
+    if conversation.notes().files.is_empty() {
+        return Ok(Vec::new());
+    }
     // What is missing ends the turn when it is planned.
     let Ok(snapshot) = scope.narrow(conversation.snapshot()) else { return Ok(Vec::new()) };
+    remind_of(conversation, setup, &snapshot)
+}
+
+/// The same of what was read of the conversation.
+fn remind_of(
+    conversation: &mut dyn Conversation,
+    setup: &TurnSetup,
+    snapshot: &Snapshot,
+) -> Result<Vec<String>, StoreError> {
     let seen = FileFreshness::recorded(snapshot.chain().messages);
     files::remind(conversation, &seen, setup.config.grants.as_ref(), Timestamp::now())
 }

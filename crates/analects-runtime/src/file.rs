@@ -3,9 +3,10 @@
 mod access;
 mod pictures;
 
-use pictures::file_messages;
 pub use pictures::{NamedPicture, named_pictures};
+use pictures::{completed, file_messages};
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,9 +26,8 @@ use analects_store::{
 use jiff::Timestamp;
 
 use crate::agents::is_askable;
-use crate::{
-    ChosenMessages, Conversation, Notes, Question, ResolvedAgent, Responders, Snapshot, summary,
-};
+use crate::conversation::as_single_summary;
+use crate::{ChosenMessages, Conversation, Notes, Question, ResolvedAgent, Responders, Snapshot};
 use access::FileAccess;
 
 /// How long a conversation waits for somebody else who writes to its file.
@@ -191,34 +191,15 @@ impl FileConversation {
         self.file.try_edit(change)
     }
 
-    /// What waits for an answer.
-    fn questions(&self) -> Vec<Question> {
-        let document = self.document();
-        let waiting = document.unanswered();
-        if waiting.is_empty() {
-            return Vec::new();
-        }
-        let read = CellMessages::of(document, &self.session());
-        let question = |cell: Cell<'_>| {
-            let place = cell.ordinal() - 1;
-            Some(Question {
-                message: read.target(place)?.message.clone(),
-                name: cell.name().into_owned(),
-                key: cell.id().map(str::to_string),
-                text: cell.content().into_owned(),
-                agent: cell.attribute("agent").filter(|name| !name.is_empty()).map(str::to_string),
-                place,
-            })
-        };
-        waiting.into_iter().filter_map(question).collect()
-    }
-
     /// The cells that the next answer is for: those that are asked, or else the last one, such as the result of a
     /// call.
     fn asked_cells(&self, asked: &[Question]) -> Vec<AskedCell> {
         let document = self.document();
-        let mut cells: Vec<Cell<'_>> =
-            asked.iter().filter_map(|question| document.cells().nth(question.place)).collect();
+        let places: HashSet<usize> = asked.iter().map(|question| question.place).collect();
+        let mut cells: Vec<Cell<'_>> = Vec::with_capacity(asked.len());
+        if !places.is_empty() {
+            cells.extend(document.cells().filter(|cell| places.contains(&(cell.ordinal() - 1))));
+        }
         if cells.is_empty() {
             cells.extend(document.cells().rfind(|cell| !cell.is_ready()));
         }
@@ -298,6 +279,18 @@ impl FileConversation {
     }
 }
 
+/// A cell that waits for an answer.
+fn question(cell: Cell<'_>, message: MessageId) -> Question {
+    Question {
+        message,
+        name: cell.name().into_owned(),
+        key: cell.id().map(str::to_string),
+        text: cell.content().into_owned(),
+        agent: cell.attribute("agent").filter(|name| !name.is_empty()).map(str::to_string),
+        place: cell.ordinal() - 1,
+    }
+}
+
 fn no_message(path: &Path, id: &MessageId) -> StoreError {
     StoreError::NoMessage { name: path.display().to_string(), id: id.to_string() }
 }
@@ -328,8 +321,17 @@ fn prompt_in(messages: &[Message]) -> Option<&str> {
 
 impl Conversation for FileConversation {
     fn snapshot(&self) -> Snapshot {
-        let Decoded { messages, problems } = self.read(self.document());
-        Snapshot { messages, problems, questions: self.questions(), view: None }
+        let document = self.document();
+        let waiting = document.unanswered();
+        let places: Vec<usize> = waiting.iter().map(|cell| cell.ordinal() - 1).collect();
+        let session = self.session();
+        let known = self.file.known();
+        let (decoded, messages) = msgfile::messages_with_cells(document, &session, known, &places);
+        let Decoded { messages: said, problems } =
+            completed(decoded, document, self.file.path(), &self.pictures);
+        let questions = waiting.into_iter().zip(messages);
+        let questions = questions.filter_map(|(cell, message)| Some(question(cell, message?)));
+        Snapshot { messages: said, problems, questions: questions.collect(), ..Snapshot::default() }
     }
 
     fn responders(&self) -> Responders {
@@ -383,14 +385,15 @@ impl Conversation for FileConversation {
 
     fn finish(&mut self, answer: Message) -> Result<(), StoreError> {
         if self.entry.is_none() {
-            let asked = self.questions();
+            let asked = self.snapshot().questions;
             self.begin_answer(&asked, &answer)?;
         }
         let Some(entry) = self.entry.take() else {
             return Err(StoreError::Misused { path: self.file.path().to_path_buf() });
         };
         let answer = Message { author: Some(self.author.clone()), ..answer };
-        self.place = Some(self.file.locked()?.put_answer(entry, &answer, self.detail)?);
+        let detail = self.detail;
+        self.place = Some(self.file.locked()?.put_answer(entry, &answer, detail)?);
         Ok(())
     }
 
@@ -419,7 +422,7 @@ impl Conversation for FileConversation {
             });
         }
         if let [message] = &added[..]
-            && let Some((id, text)) = summary::one_of(message)
+            && let Some((id, text)) = as_single_summary(message)
         {
             return self.summarise(id, &text, expected);
         }

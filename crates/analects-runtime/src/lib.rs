@@ -82,7 +82,6 @@
 //!   file.
 
 mod agents;
-mod ask;
 mod compaction;
 mod conversation;
 mod cost_limit;
@@ -92,8 +91,6 @@ mod files;
 mod network;
 mod prepare;
 mod stored;
-mod summary;
-mod tools;
 pub mod turn;
 mod turn_config;
 mod waiting;
@@ -109,6 +106,6 @@ pub use file::{FileConversation, NamedPicture, agent_name, named_pictures};
 pub use files::{NotAttached, attach_file, attached};
 pub use network::NoNetwork;
 pub use prepare::{AskError, AskOptions, PrepareError, Prepared, TurnPlan, Written, prepare};
-pub use stored::{Branches, StoredConversation};
+pub use stored::{Branches, StoredConversation, size_in_words};
 pub use turn_config::{Starter, TurnConfig, budget};
 pub use waiting::{AnswerQueue, ChosenMessages, QueueReport, WaitingQuestions, broken_answer};

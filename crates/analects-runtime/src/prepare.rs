@@ -16,7 +16,7 @@ use crate::conversation::additions;
 use crate::drive::{TurnDriver, remind};
 use crate::files::{NotAttached, attach_file, attached};
 use crate::network::{Network, NoNetwork};
-use crate::turn_config::TurnSetup;
+use crate::turn_config::{TurnSetup, budget};
 use crate::waiting::{Scope, WaitingQuestions};
 use crate::{
     AgentSource, AnswerQueue, ChosenMessages, Compacted, Conversation, NotCompacted,
@@ -126,6 +126,9 @@ pub enum PrepareError {
     /// A file cannot be shown.
     #[error(transparent)]
     NotAttached(#[from] NotAttached),
+    /// The conversation cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 impl PrepareError {
@@ -137,6 +140,7 @@ impl PrepareError {
                 | PrepareError::QuestionExcluded
                 | PrepareError::SummaryExcluded(_)
                 | PrepareError::NotAttached(_)
+                | PrepareError::Store(_)
         )
     }
 }
@@ -183,6 +187,8 @@ pub struct TurnPlan {
     pub used: Count,
     /// Whether a turn would compact the conversation before it asks.
     pub would_compact: bool,
+    /// How many bytes of the conversation come before all of this, for which there is no room; 0 if nothing does.
+    pub earlier: u64,
     /// What the model is told of files that changed.
     pub reminders: Vec<String>,
 }
@@ -219,7 +225,7 @@ impl AnswerQueue {
     /// Prepares the next answer of a call that gets one after the other; `None` if what waits does not belong to it.
     pub fn prepare<C: Conversation>(
         &mut self,
-        conversation: C,
+        mut conversation: C,
         options: &AskOptions<'_>,
     ) -> Result<Option<Prepared<C>>, PrepareError> {
         let folder = conversation.notes().folder;
@@ -257,6 +263,7 @@ impl AnswerQueue {
         }
         let is_known = responders.agents.iter().any(|known| known.name == agent.agent.name);
         let tuned = tuned(&agent, options);
+        conversation.load_for(budget(&tuned.agent, &tuned.model).window)?;
         // A new agent for a model keeps the settings of its first call.
         let introduced = if agent.is_configured || is_known { agent } else { tuned.clone() };
         Ok(Some(Prepared {
@@ -278,9 +285,12 @@ impl AnswerQueue {
 
 /// The summary of the compaction that counts, if a choice that is kept excludes it.
 fn excluded_summary(snapshot: &Snapshot, options: &AskOptions<'_>) -> Option<MessageId> {
+    if !options.saves_choice {
+        return None;
+    }
     let chain = snapshot.chain();
     let Body::CompactBoundary(boundary) = &chain.boundary?.body else { return None };
-    let summary = boundary.summary_id.as_ref().filter(|_| options.saves_choice)?;
+    let summary = boundary.summary_id.as_ref()?;
     let mut exclude = options.chosen.choice.exclude.iter();
     exclude.any(|target| target.message == *summary).then(|| summary.clone())
 }
@@ -394,8 +404,9 @@ impl<C: Conversation> Prepared<C> {
         let would_compact =
             self.scope.chosen.is_empty() && self.setup.is_full(&plan, &chain, &mut counter);
         let problems = snapshot.problems.iter().chain(&chain.problems).cloned().collect();
-        let messages = chain.messages.into_iter().cloned().collect();
-        Ok(TurnPlan { plan, messages, problems, used, would_compact, reminders })
+        let earlier = snapshot.earlier;
+        let messages = snapshot.into_seen();
+        Ok(TurnPlan { plan, messages, problems, used, would_compact, earlier, reminders })
     }
 
     /// Writes what the person says, asks the model, and records what comes, to the last word that came; waits for all

@@ -4,6 +4,7 @@
 //! An answer therefore also notes the name under which it was asked, in `extra.agent_model`.
 
 mod branches;
+mod room;
 
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
@@ -14,12 +15,17 @@ use std::sync::Arc;
 use analects_context::{Calibration, FileFreshness};
 use analects_core::verbs::Change;
 use analects_core::{Agent, Block, Body, Content, Ids, Message, MessageId, Raw, SessionState};
-use analects_store::{AnswerPiece, ChainName, Loaded, OsIds, Session, StoreError, TranscriptStore};
+use analects_store::{
+    AnswerPiece, ChainName, Loaded, OsIds, Reach, Session, StoreError, TranscriptStore,
+};
 use jiff::Timestamp;
 
 use crate::agents::RECORDED;
-use crate::{Conversation, Notes, Question, ResolvedAgent, Responders, Snapshot, summary};
+use crate::conversation::as_single_summary;
+use crate::{Conversation, Notes, Question, ResolvedAgent, Responders, Snapshot};
 pub use branches::Branches;
+pub use room::size_in_words;
+use room::{no_room, reach_for};
 
 /// The entry of `extra` that holds the name under which a model was asked, such as `openai/tiny`.
 const AGENT_MODEL: &str = "agent_model";
@@ -35,7 +41,7 @@ const SUMMARY: &str = "summary";
 /// The entry of a session's state that says which files the model has seen.
 const FILES: &str = "files";
 
-/// A conversation in the transcript store.
+/// A conversation in the transcript store, of which as much is loaded as whoever answers can be sent.
 ///
 /// Others may go on with the same session meanwhile: what is written here follows what was loaded, and theirs is
 /// another branch, as [`StoredConversation::branches`] tells.
@@ -44,6 +50,7 @@ pub struct StoredConversation {
     store: Arc<dyn TranscriptStore>,
     name: ChainName,
     so_far: Loaded,
+    reach: Reach,
     agent: Agent,
     is_configured: bool,
     /// Whether nothing is written.
@@ -66,6 +73,7 @@ impl StoredConversation {
         StoredConversation {
             store,
             name,
+            reach: reach_for(Agent::USUAL_WINDOW),
             agent: Agent::default(),
             is_configured: false,
             is_rehearsal: false,
@@ -84,7 +92,8 @@ impl StoredConversation {
         name: ChainName,
     ) -> Result<StoredConversation, StoreError> {
         let leaf = store.leaf(&name)?;
-        let so_far = Loaded::to(&*store, &name, leaf.as_ref())?;
+        let reach = reach_for(Agent::USUAL_WINDOW);
+        let so_far = Loaded::to(&*store, &name, leaf.as_ref(), reach)?;
         Ok(StoredConversation::with(store, name, so_far))
     }
 
@@ -172,7 +181,7 @@ impl StoredConversation {
             let Some(before) = before.filter(|before| met.insert(before.clone())) else {
                 return Ok(None);
             };
-            earlier = Some(Loaded::branch(&*self.store, &self.name, &before)?);
+            earlier = Some(Loaded::to(&*self.store, &self.name, Some(&before), self.reach)?);
         }
     }
 
@@ -250,6 +259,13 @@ impl StoredConversation {
         Ok(())
     }
 
+    /// Loads what is on the disk, as far as the model can be sent it.
+    fn load_again(&mut self) -> Result<(), StoreError> {
+        let leaf = self.so_far.leaf.as_ref();
+        self.so_far = Loaded::to(&*self.store, &self.name, leaf, self.reach)?;
+        Ok(())
+    }
+
     /// Whether anybody has written to the session.
     fn is_begun(&self) -> Result<bool, StoreError> {
         let mut is_begun = false;
@@ -290,7 +306,7 @@ impl StoredConversation {
         let boundary = self.so_far.boundary.as_ref().map(|boundary| &boundary.body);
         let is_compaction = matches!(boundary, Some(Body::CompactBoundary(body))
             if body.summary_id.as_ref() == Some(&message.id));
-        let (of, text) = summary::one_of(message).filter(|_| !is_compaction)?;
+        let (of, text) = as_single_summary(message).filter(|_| !is_compaction)?;
         Some((of.clone(), text))
     }
 
@@ -309,7 +325,7 @@ impl StoredConversation {
         let placed = session.compact(made, &mut OsIds, now)?;
         let leaf = session.leaf().cloned();
         self.own.extend(placed.into_iter().map(|message| message.id));
-        self.so_far = Loaded::to(&*self.store, &self.name, leaf.as_ref())?;
+        self.so_far = Loaded::to(&*self.store, &self.name, leaf.as_ref(), self.reach)?;
         Ok(())
     }
 
@@ -365,9 +381,22 @@ impl Conversation for StoredConversation {
                 message.extra.push(SUMMARY, Raw::string(&summary));
             }
         }
-        let problems = self.so_far.problems.clone();
+        let mut problems = self.so_far.problems.clone();
+        let earlier = self.so_far.earlier;
+        problems.extend((earlier > 0).then(|| no_room(earlier)));
         let view = Some(self.so_far.boundary.clone());
-        Snapshot { messages, problems, questions: self.questions(), view }
+        Snapshot { messages, problems, questions: self.questions(), view, earlier }
+    }
+
+    /// The largest window so far counts. What a rehearsal has made is on no disk, and stays.
+    fn load_for(&mut self, window: u64) -> Result<(), StoreError> {
+        let reach = reach_for(window);
+        let has_made = self.is_rehearsal && !self.own.is_empty();
+        if self.so_far.earlier > 0 && reach > self.reach && !has_made {
+            self.reach = reach;
+            self.load_again()?;
+        }
+        Ok(())
     }
 
     fn responders(&self) -> Responders {
@@ -443,7 +472,7 @@ impl Conversation for StoredConversation {
         let has_changes = messages.iter().any(is_change);
         self.append(messages, now)?;
         if has_changes {
-            self.so_far = Loaded::to(&*self.store, &self.name, self.so_far.leaf.as_ref())?;
+            self.load_again()?;
         }
         Ok(())
     }

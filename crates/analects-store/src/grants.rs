@@ -1,4 +1,4 @@
-//! The files that a person let a model see, recorded on this machine.
+//! The files that a person let a model see, recorded on this machine, and what such a file is like at a moment.
 //!
 //! A conversation may come from a stranger and may name any path, so a path in a conversation is only a label. The
 //! right to read comes from a [`FileGrant`], and a grant is made when a person names a file on the command line. The
@@ -12,10 +12,10 @@ use analects_core::{Raw, RawMap};
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::StoreError;
 use crate::error::to;
 use crate::places::{Places, create_private_folder};
-use crate::vfs::{Disk, Open, Vfs, folder_of, is_made_up, open_plain_file};
-use crate::{FileState, StoreError};
+use crate::vfs::{Disk, Open, Vfs, VfsFile, folder_of, is_made_up, open_plain_file};
 
 /// The largest record that is read; a real one is a path and two words.
 const LARGEST_RECORD: u64 = 64 * 1024;
@@ -136,6 +136,41 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.sync()?;
     Disk.sync_folder(folder_of(path))
+}
+
+/// A larger file is not hashed: its time and its length have to do.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// A file at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileState {
+    /// When it was last changed, as its file system says, in seconds and nanoseconds.
+    pub modified: (i64, i64),
+    /// Its length in bytes.
+    pub size: u64,
+    /// A hash of its content, unless it is very large.
+    pub hash: Option<String>,
+}
+
+impl FileState {
+    /// What an open file is like, and its text; the text is `None` if it is not UTF-8, or very large.
+    pub(crate) fn of_open_file(file: &mut dyn VfsFile) -> Option<(FileState, Option<String>)> {
+        let facts = file.facts().ok().filter(|facts| facts.is_file)?;
+        let modified = facts.modified;
+        if facts.length > LARGEST {
+            return Some((FileState { modified, size: facts.length, hash: None }, None));
+        }
+        let bytes = file.read_from(0).ok()?;
+        let size = bytes.len() as u64;
+        let hash = Some(hash(&bytes));
+        Some((FileState { modified, size, hash }, String::from_utf8(bytes).ok()))
+    }
+}
+
+/// The name of a content: a hash that nobody makes by chance, from a crate that is here anyway. Nothing depends
+/// on its withstanding an attacker, who could put the old content back as well.
+fn hash(bytes: &[u8]) -> String {
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, bytes).simple().to_string()
 }
 
 #[cfg(test)]

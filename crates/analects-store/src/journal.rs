@@ -23,27 +23,25 @@ mod asked;
 mod entry;
 mod found;
 mod recover;
-mod rewound;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use analects_core::{Block, Body, Content, Json, Message, Raw, RawMap};
-use analects_formats::msgfile::{CellsHash, KnownMessages};
+use analects_formats::msgfile::{CellsHash, Document, KnownMessages};
 use jiff::Timestamp;
 
 use crate::error::to;
-use crate::lock::name_in_state;
-use crate::places::create_private_folder;
+use crate::places::{create_private_folder, name_in_state};
 use crate::vfs::{Disk, Open, Vfs, folder_of};
 use crate::{OsIds, Places, StoreError};
+use entry::{Entry, Header};
+
 pub use asked::{AskedCell, TextHash};
 pub use entry::{AnswerEntry, AnswerPiece};
-use entry::{Entry, Header};
 pub use found::{JournalRecord, MissingAnswer, RecordKind};
 pub use recover::RecoveredAnswer;
-pub use rewound::LostRewind;
 
 /// The folder of messages that the next request needs, and that of the others.
 const MESSAGES: &str = "messages";
@@ -211,6 +209,10 @@ impl KnownMessages for Journal {
     fn get(&self, cells: CellsHash) -> Option<Message> {
         self.read_entry(&self.message_file(MESSAGES, cells))?.message
     }
+
+    fn is_empty(&self) -> bool {
+        self.vfs.list(&self.folder.join(MESSAGES)).unwrap_or_default().is_empty()
+    }
 }
 
 /// All that a journal knows of messages, whether a request needs it or not.
@@ -297,4 +299,48 @@ fn path_hash(path: &Path) -> String {
 
 fn number(value: u64) -> Raw {
     Raw::parse(&value.to_string()).unwrap_or_else(|_| Raw::empty_object())
+}
+
+/// A rewind whose cell is gone before anything was said in it: the next message would follow another one than the person
+/// meant, so somebody has to say that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostRewind {
+    /// The cell that the next message was to follow; empty for the beginning.
+    pub to: String,
+}
+
+impl Journal {
+    /// Notes where a file goes on, as its last cell says it. A file that was not rewound has no note.
+    pub fn note_rewind(&self, path: &Path, document: &Document) -> Result<(), StoreError> {
+        let file = self.rewind_file(path);
+        let mark = document.ready_cell().filter(|cell| cell.is_rewind_mark());
+        let Some((cell, to)) = mark.and_then(|cell| Some((cell.id()?, cell.parent()?))) else {
+            // There is mostly none.
+            let _ = self.vfs.remove(&file);
+            return Ok(());
+        };
+        let mut note = RawMap::new();
+        note.push("cell", Raw::string(cell));
+        note.push("parent", Raw::string(to));
+        self.write_new(&file, &note.to_raw().to_string())
+    }
+
+    /// The rewind of a file whose cell is gone though nothing was said in it. It is told once.
+    pub fn take_lost_rewind(&self, path: &Path, document: &Document) -> Option<LostRewind> {
+        let file = self.rewind_file(path);
+        let note = RawMap::parse(&self.read(&file)?).unwrap_or_default();
+        let get = |key: &str| note.get(key).and_then(Raw::as_string).unwrap_or_default();
+        let to = get("parent");
+        let cell = document.cell(&get("cell"));
+        if cell.is_some_and(|cell| cell.is_rewind_mark()) {
+            return None;
+        }
+        let _ = self.vfs.remove(&file);
+        let is_used = cell.is_some_and(|cell| cell.parent() == Some(&to));
+        (!is_used).then_some(LostRewind { to })
+    }
+
+    fn rewind_file(&self, path: &Path) -> PathBuf {
+        self.folder.join("rewinds").join(format!("{}.json", path_hash(path)))
+    }
 }

@@ -3,17 +3,19 @@
 //!
 //! A file gets its name when its first records are safe, and a session that is recorded as a whole when all of it is.
 //!
-//! Reading and opening never write. An index beside a file holds counts; it is written now and then by
-//! whoever appends, never synced, and trusted only as far as the file confirms it.
+//! Reading and opening never write to it. An index beside a file holds counts and the state; it is written now and
+//! then by whoever appends, or has gone over much of the file, never synced, and trusted only as far as the file
+//! confirms it.
 
 mod asking;
+mod digests;
 mod index;
 mod new_session;
 pub(crate) mod rows;
 mod writer;
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,9 +27,11 @@ use jiff::Timestamp;
 
 use crate::error::to;
 use crate::places::create_private_folder;
-use crate::sessions::{ChainName, Each, Listed, NewSession, Overview, TranscriptStore};
+use crate::sessions::{ChainName, Digest, Each, Listed, NewSession, Overview, TranscriptStore};
 use crate::vfs::{Disk, Facts, Open, Vfs, VfsFile, folder_of};
 use crate::{Places, StoreError};
+use digests::Digests;
+use index::Limits;
 use new_session::{HiddenSession, clear_up};
 use rows::{Backward, Forward};
 use writer::Writer;
@@ -117,6 +121,15 @@ impl JsonlStore {
         })
     }
 
+    /// Where it is kept what a list says of the sessions of a project.
+    fn digests_path(&self, project: &str) -> PathBuf {
+        self.places.state.join("lists").join(format!("{project}.jsonl"))
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { stride: self.stride, line: self.limit }
+    }
+
     fn projects(&self) -> PathBuf {
         self.places.data.join("sessions")
     }
@@ -193,7 +206,8 @@ impl JsonlStore {
             let (second, nano) = facts.modified;
             let modified = Timestamp::new(second, i32::try_from(nano).unwrap_or(0));
             let modified = modified.unwrap_or_default();
-            listed.push(Listed { name: ChainName::new(project, session), modified });
+            let name = ChainName::new(project, session);
+            listed.push(Listed { name, modified, length: facts.length });
         }
         Ok(listed)
     }
@@ -228,7 +242,7 @@ impl TranscriptStore for JsonlStore {
         let end = writer.append(lines, self.policy)?;
         if end.saturating_sub(writer.indexed) >= self.stride {
             let (vfs, path) = (&*self.vfs, writer.path.clone());
-            writer.indexed = index::keep_up(vfs, &path, end, self.stride, self.limit);
+            writer.indexed = index::keep_up(vfs, &path, end, self.limits());
         }
         Ok(())
     }
@@ -287,6 +301,25 @@ impl TranscriptStore for JsonlStore {
         Ok(listed)
     }
 
+    fn digests(&self, listed: &[Listed]) -> Result<Vec<Digest>, StoreError> {
+        let mut projects: BTreeMap<&str, Vec<&Listed>> = BTreeMap::new();
+        for session in listed {
+            projects.entry(&session.name.project).or_default().push(session);
+        }
+        let mut found = HashMap::new();
+        for (project, sessions) in projects {
+            let mut digests = Digests::read(&*self.vfs, self.digests_path(safe(project)?));
+            for session in &sessions {
+                if digests.get(session).is_none() {
+                    digests.add(session, self.overview(&session.name)?.digest());
+                }
+                found.extend(digests.get(session).map(|digest| (&session.name, digest.clone())));
+            }
+            digests.keep(&*self.vfs, &sessions);
+        }
+        Ok(listed.iter().filter_map(|session| found.remove(&session.name)).collect())
+    }
+
     fn side_chains(&self, of: &ChainName) -> Result<Vec<String>, StoreError> {
         let folder = self.path(&of.main())?.with_extension("");
         let paths = self.list_folder(&folder)?;
@@ -311,6 +344,7 @@ impl TranscriptStore for JsonlStore {
             self.locked(&side, || self.put_aside(&side, &place.with_extension("").join(name)))?;
         }
         let _ = self.vfs.remove_folder(&path.with_extension(""));
+        let _ = self.vfs.remove(&self.digests_path(&main.project));
         let _ = self.vfs.remove(&index::path(&path));
         self.writers().remove(&main);
         let place = self.locked(&path, || self.put_aside(&path, &place))?;
@@ -333,7 +367,7 @@ impl TranscriptStore for JsonlStore {
         let path = self.path(of)?;
         match self.open(&path)? {
             Some((mut file, facts)) => {
-                index::overview(&*self.vfs, &path, &mut *file, facts.length, self.limit)
+                index::overview(&*self.vfs, &path, &mut *file, facts.length, self.limits())
                     .map_err(to("read", &path))
             }
             None => Ok(Overview::default()),

@@ -16,7 +16,7 @@
 //! 7. [`vfs::Vfs`] is the one door to the disk.
 //!
 //! A write is reported as done only when it would survive a power cut. Message files are replaced by
-//! a new file, synced and swapped in; those over 8 MB grow in place, with a record in the state folder
+//! a new file, synced and swapped in; those over 1 MB change at their end in place, with a record in the state folder
 //! from which a write that was cut off is completed. Transcripts grow by one write and a sync. While
 //! a file is being written, a lock in the state folder keeps a second writer out. While another program
 //! has a message file open for writing, changes wait for it, and refuse after a while; what an editor
@@ -99,7 +99,7 @@
 //!   on file systems with leases: see `analects-lease`. Elsewhere, a program that keeps the file open writes
 //!   into the old version after a change of ours.
 //! - A file with several hard links is refused, since a change would separate them.
-//! - While another program reads a file over 8 MB, the file does not grow in place, but is replaced.
+//! - While another program reads a file over 1 MB, the file does not change in place, but is replaced.
 //! - A program that the system stops between finding a file and counting as one of its writers, for as
 //!   long as our swap and its sync take, writes into the old version.
 //! - A kill while a session is imported or forked may leave files whose names begin with a dot, and side chains
@@ -108,21 +108,18 @@
 //!   removed. Where there are no hard links either, as on FAT, and no rename that refuses a name that is
 //!   taken, a file that somebody else makes in the microseconds before ours is replaced.
 //! - The journal works for one machine at a time where the state folder is on a network disk.
-//! - What is loaded of a transcript fits into memory, and so do the names of all its records where a
-//!   link is broken. A line of more than 64 MB is not read.
+//! - What is loaded of a transcript with [`load`] fits into memory; [`Loaded::within`] has a limit. The names of all its
+//!   records are held where a link is broken, and for a verb. A line of more than 64 MB is not read.
 //! - On systems other than Linux, two files cannot be swapped in one step: an editor that saves in the
 //!   microseconds between our last look and the rename loses that save. Extended attributes are kept
 //!   on Linux only.
 
 mod answers;
 mod error;
-mod file_state;
-mod fingerprint;
 mod grants;
 mod ids;
 mod journal;
 mod jsonl;
-mod lock;
 mod locked_file;
 mod mend;
 mod message_file;
@@ -133,12 +130,10 @@ mod replace;
 mod sessions;
 mod transcript;
 pub mod vfs;
-mod writers;
 
 pub use answers::AnswerPlace;
 pub use error::StoreError;
-pub use file_state::FileState;
-pub use grants::{FileGrant, FileGrants};
+pub use grants::{FileGrant, FileGrants, FileState};
 pub use ids::OsIds;
 pub use journal::{
     AllDetails, AnswerEntry, AnswerPiece, AskedCell, Journal, JournalRecord, LostRewind,
@@ -152,7 +147,7 @@ pub use picture::{AllowedPictures, Picture, PictureConsent, media_type, read_pic
 pub use places::Places;
 pub use redo::cut_off;
 pub use sessions::{
-    ChainName, Each, Found, Listed, Loaded, MemoryStore, NewSession, Overview, Row, Session, Tail,
-    TranscriptStore, find, load, message_names, tail,
+    ChainName, Digest, Each, Found, Listed, Loaded, MemoryStore, NewSession, Overview, Reach, Row,
+    Session, Tail, TranscriptStore, find, load, message_names, tail,
 };
 pub use transcript::Transcript;

@@ -8,11 +8,10 @@ use std::time::Duration;
 use analects_formats::msgfile::{self, Document, Kind, NewCell, Splice};
 
 use crate::error::to;
-use crate::lock::Lock;
-use crate::redo::{Appended, Redo};
-use crate::replace::{clear_up, replace};
+use crate::places::Lock;
+use crate::redo::{NewEnd, Redo, Written};
+use crate::replace::{PATIENCE, clear_up, replace, wait_for_writers};
 use crate::vfs::{Disk, Facts, Lease, Open, Vfs, VfsFile, folder_of};
-use crate::writers::{PATIENCE, wait_for_writers};
 use crate::{Journal, Places, RecoveredAnswer, StoreError};
 
 /// The largest message file that is read, in bytes. It is read as a whole.
@@ -29,8 +28,8 @@ const MAX_TRIES: usize = 50;
 const MAX_WAITS: usize = 400;
 const WAIT: Duration = Duration::from_millis(5);
 
-/// Files that are larger grow in place; smaller ones are replaced as a whole.
-const LARGE: usize = 8_000_000;
+/// The end of larger files changes in place; smaller ones are replaced as a whole.
+const LARGE: usize = 1_000_000;
 
 /// Reads a message file without the right to write to it.
 pub fn read_message_file(path: &Path) -> Result<Document, StoreError> {
@@ -110,7 +109,7 @@ pub struct LockedFile {
     redo: Redo,
     /// What somebody else wrote, and a kill left beside the file.
     kept: Vec<PathBuf>,
-    /// The length beyond which the file grows in place.
+    /// The length beyond which the end of the file changes in place.
     large: usize,
     /// How long a change waits for other programs that have the file open for writing.
     patience: Duration,
@@ -206,7 +205,7 @@ impl LockedFile {
         Ok(file)
     }
 
-    /// Sets the length in bytes from which on a file grows in place.
+    /// Sets the length in bytes from which on the end of a file changes in place.
     pub fn with_large(self, large: usize) -> LockedFile {
         LockedFile { large, ..self }
     }
@@ -381,19 +380,25 @@ impl LockedFile {
         if splice.at.of(source) == splice.bytes && self.seen.is_some() {
             return self.is_quiet();
         }
-        if let Some(seen) =
-            self.seen.filter(|_| source.len() > self.large && splice.is_append(source))
+        let is_large = source.len() > self.large;
+        if let Some(seen) = self.seen.filter(|_| is_large)
+            && let Some(end) = NewEnd::of(splice, &self.document)
         {
-            match self.redo.append(&*self.vfs, &self.path, seen, &splice.bytes)? {
-                Appended::Done(facts) => {
-                    self.document.extend(&splice.bytes);
+            let at = end.at;
+            let new = end.new.clone();
+            match self.redo.write_end(&*self.vfs, &self.path, seen, end)? {
+                Written::Done(facts) => {
+                    match after {
+                        Some(after) => self.document = after,
+                        None => self.document.replace_end(at, &new),
+                    }
                     (self.seen, self.is_sure) = (Some(facts), true);
                     return Ok(true);
                 }
-                Appended::Elsewhere => return self.read_settled().map(|()| true),
-                Appended::Not => return Ok(false),
+                Written::Elsewhere => return self.read_settled().map(|()| true),
+                Written::Not => return Ok(false),
                 // Perhaps somebody only reads it: then it can be replaced.
-                Appended::InUse => {}
+                Written::InUse => {}
             }
         }
         self.replace(splice, after)

@@ -154,8 +154,7 @@ impl MessageFile {
             renames = changed;
             Ok::<_, StoreError>(splice(&draft))
         })?;
-        let (document, _) = read_on(&*self.vfs, file.path())?;
-        (self.draft, self.existed) = (Draft::new(document), true);
+        (self.draft, self.existed) = (Draft::new(file.into_document()), true);
         Ok(renames)
     }
 

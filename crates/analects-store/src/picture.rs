@@ -9,9 +9,8 @@ use analects_formats::msgfile::base64;
 
 use crate::StoreError;
 use crate::error::to;
-use crate::lock::name_in_state;
 use crate::locked_file::real_path;
-use crate::places::{Places, create_private_folder};
+use crate::places::{Places, create_private_folder, name_in_state};
 use crate::vfs::{Disk, Open, Vfs, folder_of, open_plain_file};
 
 /// The largest picture, in bytes; providers take less.

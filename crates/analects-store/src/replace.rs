@@ -9,17 +9,19 @@
 //!
 //! Where the system cannot swap, the old file is compared right before the rename. Where it has no
 //! leases, we notice only what was written before we look.
+//!
+//! A program that has the file open for writing at the beginning is waited for: whatever it is about to write would go
+//! into a file that we have replaced by then.
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::StoreError;
 use crate::error::to;
-use crate::fingerprint::fingerprint;
 use crate::locked_file::MESSAGE_FILE_LIMIT;
+use crate::places::fingerprint;
 use crate::vfs::{Facts, Lease, Open, Vfs, VfsFile, folder_of};
-use crate::writers::{PATIENCE, PAUSE};
 
 /// Writes `bytes` in the place of the file at `path`, which must not be a symbolic link. Owner, mode
 /// and attributes stay as they were; a new file gets what the umask says. If the file no longer holds
@@ -296,6 +298,46 @@ fn free_name(vfs: &dyn Vfs, path: &Path) -> PathBuf {
         (1..).map(|number| path.with_file_name(format!("{stem}.kept-{number}.{extension}")));
     let mut free = names.filter(|name| vfs.facts(name).is_err());
     free.next().unwrap_or_else(|| path.with_extension("kept"))
+}
+
+/// How long a change waits for others to close the file.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long we wait before we look again.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Waits until no other program has the file open for writing, as long as `patience` lasts. The answer
+/// is [`Lease::Granted`] if nobody has, and [`Lease::Unknown`] if the system cannot tell. The file
+/// need not exist. `name` is what the person calls it.
+pub(crate) fn wait_for_writers(
+    vfs: &dyn Vfs,
+    path: &Path,
+    name: &Path,
+    patience: Duration,
+) -> Result<Lease, StoreError> {
+    let start = Instant::now();
+    loop {
+        // A pipe would keep us waiting as soon as it is opened; whoever reads it next refuses it.
+        if !vfs.facts(path).is_ok_and(|facts| facts.is_file) {
+            return Ok(Lease::Granted);
+        }
+        let mut file = match vfs.open(path, Open::Read) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Lease::Granted);
+            }
+            Err(error) => return Err(to("read", name)(error)),
+        };
+        let lease = file.lease().map_err(to("read", name))?;
+        if lease != Lease::Refused {
+            return Ok(lease);
+        }
+        if start.elapsed() >= patience {
+            return Err(StoreError::InUse { path: name.into(), writers: file.writers() });
+        }
+        drop(file);
+        std::thread::sleep(PAUSE);
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]

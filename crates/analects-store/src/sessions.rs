@@ -1,7 +1,6 @@
 //! The transcript store: conversations by name, records that are only ever appended to. The trait says
 //! what any store can do; what is made of that (loading, the tail, counts) is the same for all.
 
-mod find;
 mod load;
 mod memory;
 mod names;
@@ -19,11 +18,11 @@ use jiff::Timestamp;
 
 use crate::StoreError;
 
-pub use find::{Found, find, message_names};
-pub use load::{Loaded, Tail, load, tail};
+pub use load::{Loaded, Reach, Tail, load, tail};
 pub use memory::MemoryStore;
+pub use names::{Found, find, message_names};
 pub(crate) use names::{last_record, names_back};
-pub use overview::Overview;
+pub use overview::{Digest, Overview};
 pub use session::Session;
 
 /// The name of a chain of messages: a session, or a side chain of one.
@@ -66,7 +65,7 @@ impl fmt::Display for ChainName {
 /// One row of a chain as it is stored: a record, or whatever stands in the place of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row<'r> {
-    /// Where it is: a number that grows from row to row, and means nothing else.
+    /// Where it is, in bytes from the beginning of the chain.
     pub at: u64,
     /// Where the next row begins.
     pub next: u64,
@@ -97,6 +96,8 @@ pub struct Listed {
     pub name: ChainName,
     /// When it was written to last.
     pub modified: Timestamp,
+    /// How many bytes its main chain has.
+    pub length: u64,
 }
 
 /// A session that is recorded as a whole. What is dropped before it is finished leaves nothing behind.
@@ -155,7 +156,12 @@ pub trait TranscriptStore: fmt::Debug + Send + Sync {
         Ok(Box::new(()))
     }
 
-    /// Counts and totals. A store that keeps an index need not go over all rows.
+    /// What a list says of these sessions, in their order. A store that remembers it need not go over all of them.
+    fn digests(&self, listed: &[Listed]) -> Result<Vec<Digest>, StoreError> {
+        listed.iter().map(|listed| Ok(self.overview(&listed.name)?.digest())).collect()
+    }
+
+    /// Counts and totals, and the state. A store that keeps an index need not go over all rows.
     fn overview(&self, of: &ChainName) -> Result<Overview, StoreError> {
         let mut overview = Overview::default();
         self.scan(of, 0, &mut |row| {

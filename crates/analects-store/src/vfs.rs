@@ -90,6 +90,9 @@ pub trait VfsFile: fmt::Debug + Send + Sync {
     /// Writes at the end, perhaps only a part; says how much.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
+    /// Writes at an offset, perhaps only a part, into a file that is open for [`Open::Update`]; says how much.
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<usize>;
+
     /// Cuts the file to a length.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
 
@@ -125,6 +128,8 @@ pub enum Open {
     Read,
     /// For writing at its end, and reading.
     Append,
+    /// For writing at any place, and reading.
+    Update,
     /// As `Append`; if it is not there, it is made, for its owner's eyes only. For files of ours, so
     /// that a symbolic link is refused where the system can.
     Private,
@@ -147,18 +152,14 @@ pub struct Facts {
 }
 
 impl dyn VfsFile + '_ {
-    /// Writes all of it, in one step unless the system says otherwise.
+    /// Writes all of it at the end, in one step unless the system says otherwise.
     pub fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            match self.write(rest) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => rest = &rest[written.min(rest.len())..],
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        write_pieces(bytes, |_, rest| self.write(rest))
+    }
+
+    /// Writes all of it at an offset, in one step unless the system says otherwise.
+    pub fn write_all_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        write_pieces(bytes, |done, rest| self.write_at(offset + done as u64, rest))
     }
 
     /// What the file holds beyond what is known of it; `None` if it does not begin with that. It is compared
@@ -179,6 +180,23 @@ impl dyn VfsFile + '_ {
         }
         self.read_from(at as u64).map(Some)
     }
+}
+
+/// Writes bytes, as many at a time as are taken; `write` is told how many were.
+fn write_pieces(
+    bytes: &[u8],
+    mut write: impl FnMut(usize, &[u8]) -> io::Result<usize>,
+) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match write(done, &bytes[done..]) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => done += written,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// How much of a file is compared at once.

@@ -9,7 +9,7 @@ use analects_core::{
     RawMap, SessionState, StateChange, Summary, System, Tombstone, ToolResult, ToolUse, chain,
 };
 use analects_formats::transcript::read_line;
-use analects_store::{ChainName, JsonlStore, OsIds, Places, Session, TranscriptStore, load, tail};
+use analects_store::{ChainName, JsonlStore, OsIds, Places, Session, TranscriptStore, load};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -207,7 +207,7 @@ fn a_session_restores_by_its_chain() {
         whole.messages.iter().map(|m| m.text()).collect::<Vec<_>>(),
         ["we counted", "and now"]
     );
-    assert_eq!(tail(&store, &talk(), 2).unwrap().overview.name(), Some("Tea"));
+    assert_eq!(store.overview(&talk()).unwrap().name(), Some("Tea"));
 }
 
 #[test]

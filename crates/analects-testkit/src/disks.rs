@@ -3,5 +3,5 @@
 mod faulty;
 mod memory;
 
-pub use faulty::{Fault, Faulty};
+pub use faulty::{Fault, Faulty, Traffic};
 pub use memory::{Memory, Unsynced};

@@ -9,7 +9,8 @@
 //! 1. [`values`] has generators of the core types, odd JSON included; [`conversations`] has whole conversations.
 //! 2. [`validate`](validate()) says where a body on its way to a provider breaks that API's [`Rules`].
 //! 3. [`server::Server`] is a model server on loopback that answers as scripted.
-//! 4. With the feature `store`: `disks` has a disk that fails at any operation and one that forgets what was not
+//! 4. [`skip()`] says that a test cannot run here.
+//! 5. With the feature `store`: `disks` has a disk that fails at any operation and one that forgets what was not
 //!    synced; `conformance` is what every transcript store has to do.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -19,7 +20,9 @@ pub mod conversations;
 #[cfg(feature = "store")]
 pub mod disks;
 pub mod server;
+mod skip;
 mod validate;
 pub mod values;
 
+pub use skip::skip;
 pub use validate::{Rules, Violation, validate};

@@ -1,11 +1,10 @@
-//! The verbs, one file each.
+//! The verbs, one file each; what undoes another verb is with that.
 
 mod add;
 mod ask;
 mod chat;
 mod check;
 mod compact;
-mod completions;
 mod config;
 mod context;
 mod convert;
@@ -21,7 +20,6 @@ mod new;
 mod reading;
 mod recover;
 mod repair;
-mod restore;
 mod rewind;
 mod session;
 mod set;
@@ -39,7 +37,7 @@ pub enum Command {
     Ask(ask::Args),
     Chat(chat::Args),
     Compact(compact::Args),
-    Completions(completions::Args),
+    Completions(man::Completions),
     Config(config::Args),
     Context(context::Args),
     Convert(convert::Args),
@@ -51,7 +49,7 @@ pub enum Command {
     New(new::Args),
     Recover(recover::Args),
     Repair(repair::Args),
-    Restore(restore::Args),
+    Restore(drop::Restore),
     Rewind(rewind::Args),
     Session(session::Args),
     Set(set::Args),
@@ -70,7 +68,7 @@ impl Command {
             Command::Ask(args) => ask::run(&args),
             Command::Chat(args) => chat::run(args),
             Command::Compact(args) => compact::run(&args),
-            Command::Completions(args) => completions::run(&args),
+            Command::Completions(args) => man::completions(&args),
             Command::Config(args) => config::run(&args),
             Command::Context(args) => context::run(&args),
             Command::Convert(args) => convert::run(&args),
@@ -82,7 +80,7 @@ impl Command {
             Command::New(args) => new::run(&args),
             Command::Recover(args) => recover::run(&args),
             Command::Repair(args) => repair::run(&args),
-            Command::Restore(args) => restore::run(&args),
+            Command::Restore(args) => drop::restore(&args),
             Command::Rewind(args) => rewind::run(&args),
             Command::Session(args) => session::run(args),
             Command::Set(args) => set::run(&args),
@@ -95,32 +93,8 @@ impl Command {
         }
     }
 
-    /// Whether errors too are to be JSON.
-    pub fn wants_json(&self) -> bool {
-        match self {
-            Command::Add(args) => args.json,
-            Command::Ask(args) => args.json,
-            Command::Model(args) => args.wants_json(),
-            Command::Chat(_) | Command::Completions(_) | Command::Fmt(_) => false,
-            Command::Man(_) | Command::Rewind(_) => false,
-            Command::Compact(args) => args.json,
-            Command::Context(args) => args.json,
-            Command::Convert(args) => args.json,
-            Command::Drop(args) => args.json,
-            Command::Edit(args) => args.json,
-            Command::Tokens(args) => args.json,
-            Command::Fork(args) => args.json,
-            Command::Recover(args) => args.json,
-            Command::Repair(args) => args.json,
-            Command::Restore(args) => args.json,
-            Command::Session(args) => args.wants_json(),
-            Command::Config(args) => args.wants_json(),
-            Command::New(args) => args.json,
-            Command::Set(args) => args.wants_json(),
-            Command::List(args) => args.json,
-            Command::Get(args) => args.json,
-            Command::Show(args) => args.json,
-            Command::Check(args) => args.json,
-        }
+    /// Whether all that it prints is JSON, errors too, though nobody asks for that.
+    pub fn speaks_json(&self) -> bool {
+        matches!(self, Command::Session(args) if args.speaks_json())
     }
 }

@@ -5,7 +5,6 @@
 //! name models, and say when a conversation is compacted, and nothing else. No configuration names a recording, which is a path on this machine.
 
 mod agent_file;
-mod find;
 mod read;
 
 use std::error::Error;
@@ -88,7 +87,7 @@ impl Config {
     }
 
     fn read_silently(surroundings: &Surroundings) -> Result<Config, Failure> {
-        let project = find::project_file(&surroundings.folder, surroundings.home.as_deref());
+        let project = project_file(&surroundings.folder, surroundings.home.as_deref());
         let user = surroundings.config.join("config.toml");
         let files = project.map(|path| (path, Owner::Project)).into_iter();
         let agents = surroundings.config.join("agents");
@@ -151,8 +150,7 @@ impl Config {
 
     /// The model that the files give for a pointer.
     fn configured(&self, name: &str) -> Option<&str> {
-        let mut pointers = self.layers.iter().flat_map(|layer| &layer.pointers);
-        pointers.find(|pointer| pointer.name == name).map(|pointer| pointer.model.as_str())
+        self.layers.iter().find_map(|layer| Some(layer.pointer(name)?.model.as_str()))
     }
 
     /// Says where a model stands that nobody named in this call.
@@ -208,27 +206,24 @@ impl Config {
     pub fn settings(&self) -> Result<Vec<Setting>, Failure> {
         let mut settings = Vec::new();
         for name in POINTERS {
-            let found = self.layers.iter().find_map(|layer| {
-                let pointer = layer.pointers.iter().find(|pointer| pointer.name == name)?;
-                let origin = Origin::File { path: layer.path.clone(), line: pointer.line };
-                Some((pointer.model.clone(), origin))
-            });
-            let given = self.default.clone().filter(|_| name == "default");
-            let found = given.map(|model| (model, Origin::Variable(DEFAULT_MODEL))).or(found);
-            let (model, origin) = found.unwrap_or(("not set".to_string(), Origin::BuiltIn));
-            settings.push(Setting::new(format!("models.{name}"), model, origin));
+            let key = format!("models.{name}");
+            if let Some(model) = self.default.as_deref().filter(|_| name == "default") {
+                settings.push(Setting::new(key, model, Origin::Variable(DEFAULT_MODEL)));
+                continue;
+            }
+            let origin = self.origin(|layer| Some(layer.pointer(name)?.line));
+            settings.push(Setting::new(key, self.configured(name).unwrap_or("not set"), origin));
         }
-        let found = self.layers.iter().find_map(|layer| Some((layer, layer.compact_at?.1)));
-        let origin = found.map_or(Origin::BuiltIn, |(layer, line)| Origin::File {
-            path: layer.path.clone(),
-            line,
-        });
+        let origin = self.origin(|layer| Some(layer.compact_at?.1));
         let share = self.compact_at().map(|at| format!("{:.0}%", at.share() * 100.0));
         let share = share.unwrap_or_else(|| "never".to_string());
         settings.push(Setting::new("context.compact_at", share, origin));
-        let pictures = |layer: &Layer| layer.pictures;
-        settings.push(self.switch("context.pictures", self.pictures(), pictures));
-        settings.push(self.switch("files.details", self.details(), |layer| layer.details));
+        let key = "context.pictures".to_string();
+        let origin = self.origin(|layer| Some(layer.pictures?.1));
+        settings.push(Setting { key, value: self.pictures().into(), origin });
+        let key = "files.details".to_string();
+        let origin = self.origin(|layer| Some(layer.details?.1));
+        settings.push(Setting { key, value: self.details().into(), origin });
         let mut names = self.agent_names();
         names.sort();
         names.dedup();
@@ -238,19 +233,10 @@ impl Config {
         Ok(settings)
     }
 
-    /// A setting that is on or off.
-    fn switch(
-        &self,
-        key: &str,
-        is_on: bool,
-        of: impl Fn(&Layer) -> Option<(bool, usize)>,
-    ) -> Setting {
-        let found = self.layers.iter().find_map(|layer| Some((layer, of(layer)?.1)));
-        let origin = found.map_or(Origin::BuiltIn, |(layer, line)| Origin::File {
-            path: layer.path.clone(),
-            line,
-        });
-        Setting { key: key.to_string(), value: is_on.into(), origin }
+    /// Where the first file that says something says it, by the line.
+    fn origin(&self, line: impl Fn(&Layer) -> Option<usize>) -> Origin {
+        let found = self.layers.iter().find_map(|layer| Some((&layer.path, line(layer)?)));
+        found.map_or(Origin::BuiltIn, |(path, line)| Origin::File { path: path.clone(), line })
     }
 
     fn agent_settings(&self, name: &str) -> Result<Vec<Setting>, Failure> {
@@ -350,4 +336,91 @@ fn read_text(path: &Path) -> Result<Option<String>, Failure> {
         let message = format!("{}: the bytes at offset {at} are not UTF-8", path.display());
         Failure::input(message).or_hint("convert the file to UTF-8")
     })
+}
+
+/// The file that a project may have.
+const PROJECT_FILE: &str = ".analects.toml";
+
+/// The nearest project file. The search ends with the home folder and where another file system
+/// begins; and a folder that everybody may write to is nobody's project, so it ends there too, and
+/// what lies in it does not count.
+fn project_file(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let start = Facts::of(folder)?;
+    for folder in folder.ancestors() {
+        let facts = Facts::of(folder)?;
+        if facts.device != start.device || facts.is_everybodys {
+            return None;
+        }
+        let file = folder.join(PROJECT_FILE);
+        if file.is_file() {
+            return Some(file);
+        }
+        if home.is_some_and(|home| is_same(home, folder)) {
+            return None;
+        }
+    }
+    None
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || std::fs::canonicalize(one).is_ok_and(|one| one == other)
+}
+
+struct Facts {
+    device: u64,
+    is_everybodys: bool,
+}
+
+impl Facts {
+    #[cfg(unix)]
+    fn of(folder: &Path) -> Option<Facts> {
+        use std::os::unix::fs::MetadataExt;
+        let facts = std::fs::metadata(folder).ok()?;
+        Some(Facts { device: facts.dev(), is_everybodys: facts.mode() & 0o002 != 0 })
+    }
+
+    #[cfg(not(unix))]
+    fn of(folder: &Path) -> Option<Facts> {
+        folder.is_dir().then_some(Facts { device: 0, is_everybodys: false })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Real folders: how far up the search goes.
+
+    use super::*;
+
+    #[test]
+    fn the_search_goes_up_and_ends_at_home() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = std::fs::canonicalize(folder.path()).unwrap();
+        let deep = top.join("home/project/src");
+        std::fs::create_dir_all(&deep).unwrap();
+        std::fs::write(top.join(PROJECT_FILE), "").unwrap();
+        let home = top.join("home");
+        assert_eq!(project_file(&deep, Some(&home)), None);
+        assert_eq!(project_file(&deep, None), Some(top.join(PROJECT_FILE)));
+        std::fs::write(home.join(PROJECT_FILE), "").unwrap();
+        assert_eq!(project_file(&deep, Some(&home)), Some(home.join(PROJECT_FILE)));
+        std::fs::write(home.join("project").join(PROJECT_FILE), "").unwrap();
+        assert_eq!(project_file(&deep, Some(&home)), Some(home.join("project").join(PROJECT_FILE)));
+        // A folder is no file.
+        std::fs::create_dir(deep.join(PROJECT_FILE)).unwrap();
+        assert_eq!(project_file(&deep, Some(&home)), Some(home.join("project").join(PROJECT_FILE)));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_of_everybody_is_nobodys_project() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let open = folder.path().join("open");
+        let deep = open.join("mine");
+        std::fs::create_dir_all(&deep).unwrap();
+        std::fs::write(open.join(PROJECT_FILE), "").unwrap();
+        assert_eq!(project_file(&deep, None), Some(open.join(PROJECT_FILE)));
+        std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o1777)).unwrap();
+        assert_eq!(project_file(&deep, None), None);
+    }
 }

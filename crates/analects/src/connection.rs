@@ -1,4 +1,5 @@
-//! What every verb that asks a model lets the person say about the connection.
+//! What every verb that asks a model lets the person say: about the connection, what a turn may take, and who
+//! writes summaries. And what it says of how an answer ended.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -6,9 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use analects_client::{Options, Waiting};
+use analects_client::{Client, Model, Options, Waiting, resolve};
+use analects_core::{Body, Message, StopReason};
+use analects_runtime::TurnConfig;
+use analects_runtime::turn::Limits;
+use analects_store::FileGrants;
 
+use crate::config::Config;
 use crate::failure::{Failure, words};
+use crate::local::LocalStarter;
 use crate::surroundings::Surroundings;
 use crate::ui;
 
@@ -116,4 +123,85 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     let runtime =
         runtime.map_err(|error| Failure::ours(format!("cannot start: {}", words(&error))))?;
     Ok(runtime.block_on(work))
+}
+
+/// What a turn may take, as a person says it.
+#[derive(Debug, Default, Clone, Copy, clap::Args)]
+pub struct LimitArgs {
+    /// Ask the model at most this many times for one prompt; each time after the first follows results of tools
+    /// [default: 50]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_turns: Option<u32>,
+
+    /// Do not ask if that may bring the cost of one prompt, summaries included, above so many US dollars
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<f64>,
+}
+
+impl LimitArgs {
+    pub fn limits(self) -> Limits {
+        let usual = Limits::default();
+        Limits { questions: self.max_turns.unwrap_or(usual.questions), cost: self.max_cost }
+    }
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    let amount = text.trim_start_matches('$').parse::<f64>().ok();
+    let amount = amount.filter(|amount| amount.is_finite() && *amount >= 0.0);
+    amount.ok_or_else(|| "expected US dollars, such as 0.05".to_string())
+}
+
+/// How a turn goes, as the person and the configuration say it.
+pub fn turn_config(
+    options: Options,
+    limits: Limits,
+    config: &Config,
+    surroundings: &Surroundings,
+) -> TurnConfig {
+    let turn = TurnConfig {
+        client: Arc::new(Client::new(options)),
+        // The server of a local model that writes summaries is started when one is due.
+        starter: Some(Arc::new(LocalStarter::new(surroundings))),
+        grants: Some(FileGrants::of(&surroundings.places)),
+        limits,
+        ..TurnConfig::default()
+    };
+    configure(turn, config, surroundings)
+}
+
+/// The same with another configuration.
+pub fn configure(turn: TurnConfig, config: &Config, surroundings: &Surroundings) -> TurnConfig {
+    let summariser = config.pointer("compact").and_then(|name| summariser(name, surroundings));
+    TurnConfig { summariser, threshold: config.compact_at(), ..turn }
+}
+
+/// The model that is configured for summaries, if it can be asked.
+fn summariser(name: &str, surroundings: &Surroundings) -> Option<Model> {
+    match resolve(name, &surroundings.models) {
+        Ok(model) => Some(model),
+        Err(error) => {
+            ui::remark(&format!("warning: the model for summaries cannot be asked: {error}"));
+            None
+        }
+    }
+}
+
+/// Why a complete answer may not be what the person expects.
+pub fn what_is_odd(answer: &Message) -> Option<String> {
+    let Body::Assistant(body) = &answer.body else { return None };
+    let silent = answer.text().trim().is_empty();
+    let text = match &body.stop_reason {
+        Some(StopReason::MaxTokens) if silent => {
+            "the answer was cut at the token limit before any text came"
+        }
+        Some(StopReason::MaxTokens) => "the answer was cut at the token limit",
+        Some(StopReason::Refusal) => "the model or its provider refused to answer",
+        Some(StopReason::ToolUse) => "the model asks for a tool, and tools are not run",
+        Some(reason @ (StopReason::PauseTurn | StopReason::Other(_))) => {
+            return Some(format!("the answer ended for an unusual reason: {}", reason.as_str()));
+        }
+        _ if silent => "the answer holds no text",
+        _ => return None,
+    };
+    Some(text.to_string())
 }

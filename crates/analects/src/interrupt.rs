@@ -224,10 +224,7 @@ struct Ends {
 impl Ends {
     fn new() -> io::Result<Ends> {
         use tokio::signal::unix::{SignalKind, signal};
-        let hang_up = match ignores_hang_up() {
-            true => None,
-            false => Some(signal(SignalKind::hangup())?),
-        };
+        let hang_up = if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) };
         Ok(Ends { terminate: signal(SignalKind::terminate())?, hang_up })
     }
 

@@ -2,18 +2,15 @@
 //!
 //! Each verb is a file under `commands/`, and its `Args` doc comment is its help, of which the
 //! reference is generated; [`help`] puts the verbs in groups. Printing happens in [`ui`] only;
-//! [`failure`] turns every error into one line, a hint and an exit code, [`usage`] those of the
-//! arguments. What is configured is in [`config`], what the environment says in [`surroundings`].
+//! [`failure`] turns every error into one line, a hint and an exit code. What is configured is in [`config`], what the environment says in [`surroundings`].
 
 mod commands;
 mod config;
 mod connection;
-mod ending;
 mod failure;
 mod help;
 mod hints;
 mod interrupt;
-mod journal;
 mod local;
 mod outgoing;
 mod pictures;
@@ -23,9 +20,7 @@ mod reference;
 mod sessions;
 mod shell;
 mod surroundings;
-mod turn_options;
 mod ui;
-mod usage;
 mod ways;
 mod writing;
 
@@ -36,6 +31,11 @@ use clap::error::ErrorKind;
 use clap::{FromArgMatches, Parser};
 
 use failure::Failure;
+
+/// Reading and planning a long conversation takes millions of small pieces of memory, which the system's allocator
+/// is slow to give and slower to take back.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Keep AI conversations as plain Markdown files that you own, and continue them with any model.
 #[derive(Debug, Parser)]
@@ -51,13 +51,13 @@ fn main() -> ExitCode {
         return ExitCode::from(code);
     }
     let (as_json, done) = match parse(&args) {
-        Ok(cli) => (cli.command.wants_json(), cli.command.run().map(|()| ExitCode::SUCCESS)),
-        Err(error) => (usage::asks_for_json(&args), explain(&error, &args)),
+        Ok(cli) => (cli.command.speaks_json(), cli.command.run().map(|()| ExitCode::SUCCESS)),
+        Err(error) => (false, explain(&error, &args)),
     };
     #[cfg(debug_assertions)]
     note_decodes();
     done.unwrap_or_else(|failure| {
-        ui::report(&failure, as_json);
+        ui::report(&failure, as_json || help::asks_for_json(&args));
         ExitCode::from(failure.exit_code())
     })
 }
@@ -85,6 +85,6 @@ fn explain(error: &clap::Error, args: &[OsString]) -> Result<ExitCode, Failure> 
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             ui::print_help(error).map(|()| ExitCode::from(2))
         }
-        _ => Err(usage::failure(error, args)),
+        _ => Err(help::wrong_use(error, args)),
     }
 }

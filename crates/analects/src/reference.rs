@@ -89,10 +89,8 @@ fn row(arg: &Arg) -> String {
         .filter(|_| takes_value)
         .map(|value| value.get_name().to_string())
         .collect();
-    let choices = match choices.is_empty() {
-        true => String::new(),
-        false => format!(": {}", choices.join(", ")),
-    };
+    let choices =
+        if choices.is_empty() { String::new() } else { format!(": {}", choices.join(", ")) };
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
     format!("| {name} | {help}{choices} |")
 }

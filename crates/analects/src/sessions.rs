@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use analects_core::{Body, Ids, MessageId};
 use analects_store::{
-    ChainName, Found, JsonlStore, OsIds, Places, StoreError, TranscriptStore, find, load,
+    ChainName, Found, JsonlStore, Loaded, OsIds, Places, Reach, StoreError, TranscriptStore, find,
     message_names,
 };
 use jiff::Timestamp;
@@ -69,9 +69,10 @@ impl Sessions {
         let known = self.store.side_chains(&name)?;
         if !known.iter().any(|known| known == agent) {
             let failure = Failure::not_found(format!("{name} has no side chain {agent:?}"));
-            return Err(match known.is_empty() {
-                true => failure,
-                false => failure.or_hint(format!("there are {}", known.join(", "))),
+            return Err(if known.is_empty() {
+                failure
+            } else {
+                failure.or_hint(format!("there are {}", known.join(", ")))
             });
         }
         Ok(name.side(agent))
@@ -79,7 +80,7 @@ impl Sessions {
 
     /// The summary of the compaction that counts in a session.
     pub fn summary(&self, of: &ChainName) -> Result<Option<MessageId>, Failure> {
-        let boundary = load(&*self.store, of)?.boundary;
+        let boundary = Loaded::within(&*self.store, of, Reach::of_text(0))?.boundary;
         let Some(Body::CompactBoundary(body)) = boundary.map(|boundary| boundary.body) else {
             return Ok(None);
         };

@@ -10,10 +10,11 @@ pub fn word(text: &str) -> Cow<'_, str> {
     if !text.is_empty() && text.chars().all(is_plain) {
         return Cow::Borrowed(text);
     }
-    match cfg!(windows) {
+    if cfg!(windows) {
         // No file has such quotes in its name there.
-        true => format!("\"{text}\"").into(),
-        false => format!("'{}'", text.replace('\'', r"'\''")).into(),
+        format!("\"{text}\"").into()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''")).into()
     }
 }
 

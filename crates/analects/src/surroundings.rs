@@ -1,5 +1,5 @@
-//! What the process finds around itself: folders, keys, addresses. The only place that reads the
-//! environment, apart from the colours of `ui`.
+//! What the process finds around itself: folders, keys, addresses. Nothing else of the configuration is read from the
+//! environment.
 
 use std::env;
 use std::ffi::OsString;

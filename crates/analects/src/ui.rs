@@ -10,10 +10,9 @@ mod diagnostic;
 pub mod keys;
 mod markdown;
 pub mod prompt;
-mod safe;
-mod table;
+mod text;
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use analects_core::Problem;
@@ -23,7 +22,7 @@ use terminal_size::{Height, Width, terminal_size_of};
 pub use answer::Answer;
 use colour::Colour;
 pub use diagnostic::count;
-use safe::{escape_json, safe, safe_lines};
+use text::{escape_json, safe, safe_lines};
 
 use crate::failure::{Failure, words};
 use crate::hints::Interface;
@@ -125,10 +124,9 @@ fn is_aside() -> bool {
 
 /// The columns that data has, on a terminal.
 fn columns_of_data() -> Option<usize> {
-    match is_aside() {
-        true => columns(terminal_size_of(io::stderr())),
-        false => columns(terminal_size_of(io::stdout())),
-    }
+    let size =
+        if is_aside() { terminal_size_of(io::stderr()) } else { terminal_size_of(io::stdout()) };
+    columns(size)
 }
 
 /// How wide lines of text on stdout can be.
@@ -154,7 +152,7 @@ pub fn print_line(line: &str) -> Result<(), Failure> {
 
 /// Prints rows of data, cut to the width of a terminal; without a terminal, whole.
 pub fn print_rows<const N: usize>(rows: Vec<[String; N]>) -> Result<(), Failure> {
-    let lines = table::lines(rows, columns_of_data());
+    let lines = text::lines(rows, columns_of_data());
     write_out(&lines.into_iter().map(|line| line + "\n").collect::<String>())
 }
 
@@ -195,12 +193,42 @@ pub fn print_path(path: &std::path::Path) -> Result<(), Failure> {
     out.write_all(&line).and_then(|()| out.flush()).or_else(quiet_if_closed)
 }
 
-/// Prints a value as JSON. What a terminal would obey or hide is escaped, so that it is seen and
+/// Prints a value as JSON, piece by piece. What a terminal would obey or hide is escaped, so that it is seen and
 /// still means the same.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let json = serde_json::to_string_pretty(value);
-    let json = json.map_err(|error| Failure::ours(format!("cannot print as JSON: {error}")))?;
-    write_out(&(escape_json(&json) + "\n"))
+    if is_aside() {
+        let _ = write_json(io::stderr().lock(), value);
+        return Ok(());
+    }
+    write_json(io::stdout().lock(), value).or_else(quiet_if_closed)
+}
+
+fn write_json(out: impl Write, value: &impl Serialize) -> io::Result<()> {
+    let mut out = Escaping(BufWriter::with_capacity(JSON_PIECE, out));
+    serde_json::to_writer_pretty(&mut out, value)?;
+    out.0.write_all(b"\n")?;
+    out.0.flush()
+}
+
+/// How much JSON is written at once.
+const JSON_PIECE: usize = 64 << 10;
+
+/// Escapes in JSON what a terminal would obey or hide. Whoever writes JSON writes whole characters.
+struct Escaping<W: Write>(BufWriter<W>);
+
+impl<W: Write> Write for Escaping<W> {
+    fn write(&mut self, json: &[u8]) -> io::Result<usize> {
+        if json.iter().all(|byte| (b' '..b'\x7f').contains(byte)) {
+            self.0.write_all(json)?;
+        } else {
+            self.0.write_all(escape_json(&String::from_utf8_lossy(json)).as_bytes())?;
+        }
+        Ok(json.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Prints what clap has to say: help and version to stdout, help that nobody asked for to stderr.

@@ -55,15 +55,6 @@ pub fn list() -> Row {
     Row { name: "list_of_10_000_cells", value, unit: "ms", bar: Bar::AtMost(30.0) }
 }
 
-/// A file of 10 000 cells.
-fn cells() -> String {
-    let cells = (1..=10_000).map(|id| {
-        let (marker, word) = if id % 2 == 1 { ("%%", "markdown") } else { ("%%%", "coder") };
-        format!("# {marker} [^{id}]\n\n[^{id}]: [{word}]\n\nWhat was said, in a line or two.\n\n")
-    });
-    cells.collect()
-}
-
 /// The processor's time that a turn in a file of 10 000 cells takes beside the model: from the file to the
 /// request, and from a recorded answer to the disk.
 pub fn turn() -> Row {
@@ -75,7 +66,7 @@ fn turn_once() -> Option<Duration> {
     const RUNS: u32 = 20;
     let folder = tempfile::tempdir().ok()?;
     let path = folder.path().join("large.msg.md");
-    let (text, recording) = (cells(), folder.path().join("answer.sse"));
+    let (text, recording) = (answered_cells(), folder.path().join("answer.sse"));
     let delta = "data: {\"choices\":[{\"delta\":{\"content\":\"A few words.\"}}]}\n\n";
     std::fs::write(&recording, format!("{}data: [DONE]\n\n", delta.repeat(50))).ok()?;
     let before = time_of_children()?;
@@ -136,7 +127,7 @@ fn time_of_children() -> Option<Duration> {
 fn list_once() -> Option<Duration> {
     let folder = tempfile::tempdir().ok()?;
     let path = folder.path().join("large.msg.md");
-    std::fs::write(&path, cells()).ok()?;
+    std::fs::write(&path, answered_cells()).ok()?;
     let mut command = Command::new(program()?);
     command.arg("list").arg(path).env("ANALECTS_HOME", folder.path());
     quickest(20, command)

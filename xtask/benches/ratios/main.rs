@@ -7,6 +7,9 @@ mod command;
 mod context;
 mod growth;
 mod message_file;
+mod sessions;
+mod shapes;
+mod streaming;
 mod terminal;
 mod transcript;
 mod wire;
@@ -51,6 +54,19 @@ const ROWS: &[(&str, Measure)] = rows![
     transcript::late_boundary_memory,
     transcript::envelopes,
     transcript::sendable,
+    sessions::context_memory,
+    sessions::context,
+    sessions::resume_memory,
+    sessions::resume,
+    sessions::tail,
+    sessions::list,
+    streaming::import_transcript,
+    streaming::export_transcript,
+    streaming::export_readable,
+    streaming::export_full,
+    streaming::fork,
+    streaming::convert_to_page,
+    streaming::convert_to_message_file,
     growth::check_side_chains,
     growth::repair_side_chains,
     context::plan_cached,
@@ -58,6 +74,7 @@ const ROWS: &[(&str, Measure)] = rows![
     context::plan_per_message,
     context::plan_growth,
     context::trim_growth,
+    context::trim_cold,
     wire::chat,
     wire::anthropic,
     wire::responses,
@@ -88,8 +105,9 @@ fn main() -> ExitCode {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part));
-    let rows: Vec<Row> =
+    let mut rows: Vec<Row> =
         ROWS.iter().filter(|(name, _)| is_wanted(name)).map(|(_, row)| row()).collect();
+    rows.extend(shapes::rows(is_wanted));
     if rows.is_empty() {
         let names: Vec<&str> = ROWS.iter().map(|(name, _)| *name).collect();
         eprintln!("error: no measurement is called so; there are {}", names.join(", "));

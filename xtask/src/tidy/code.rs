@@ -68,6 +68,39 @@ pub fn strings_outside_tests(text: &str) -> Vec<Literal<'_>> {
     found
 }
 
+/// The shipped code of a source file: comments and tests are blank, and each literal is one `_0` sign, so that it
+/// counts as a token and stays on its line.
+pub fn shipped(text: &str) -> String {
+    let blanked = blank(text);
+    let tests = lines_of_tests(&blanked);
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let follows_word = text[..at].chars().next_back().is_some_and(is_word);
+        let skip = skipped(&text[at..], follows_word);
+        let end = at + skip.max(c.len_utf8());
+        let taken = &text[at..end];
+        if skip == 0 {
+            out.push(c);
+        } else if !taken.starts_with("//") && !taken.starts_with("/*") {
+            out.push_str("_0");
+            out.extend(taken.chars().filter(|c| *c == '\n'));
+        } else {
+            out.extend(taken.chars().filter(|c| *c == '\n'));
+        }
+        at = end;
+    }
+    let is_shipped = |line: usize| !tests.iter().any(|lines| lines.contains(&line));
+    let lines = out.split('\n').enumerate();
+    let kept = lines.map(|(at, line)| if is_shipped(at + 1) { line } else { "" });
+    kept.collect::<Vec<_>>().join("\n")
+}
+
+/// How many lines of a source file are only for tests.
+pub fn test_line_count(text: &str) -> usize {
+    lines_of_tests(&blank(text)).into_iter().map(|lines| lines.count()).sum()
+}
+
 /// Whether what is skipped is a string, and neither a comment nor a character.
 fn is_string(skipped: &str) -> bool {
     !skipped.starts_with(['/', '\''])

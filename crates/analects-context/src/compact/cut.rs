@@ -3,8 +3,9 @@
 use analects_core::{Agent, Chain, Content, Message, MessageId};
 
 use super::NotNow;
-use super::text::Said;
-use crate::normalize::{Item, Kind, draft, is_instruction, leading};
+use super::prompt::Said;
+use crate::boundary::{is_instruction, leading};
+use crate::normalize::{Item, Kind, draft};
 use crate::tokens::{Count, Counter};
 
 /// A conversation cut in two.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use analects_core::{Block, Body, Chain, Content, Message, MessageId, Role};
 
 use super::SECTIONS;
-use super::text::words;
+use super::prompt::words;
 
 const LINE: usize = 200;
 const LINES: usize = 12;

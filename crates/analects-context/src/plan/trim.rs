@@ -7,10 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use analects_core::{Block, Content, Problem, Request, Sendable, Turn};
+use analects_core::{Block, Content, Problem, Request, Sendable, Turn, sendable};
 
-use super::rows::{Fate, Row};
-use super::{Budget, assemble, shorten};
+use super::{Budget, Fate, Row, shorten};
 use crate::normalize::{Item, Kind};
 use crate::tokens::{Count, Counter};
 
@@ -18,6 +17,10 @@ const WHY_SHORTENED: &str = "a long result, shortened";
 const WHY_PAIRS: &str = "its tool calls are not sent: no room";
 const WHY_PAIR: &str = "the call of this result is not sent: no room";
 const WHY_TURN: &str = "an earlier turn: no room";
+
+/// How many times what fits is counted exactly, from the end. What comes before is not sent in any case, so an
+/// estimate will do.
+const COUNTED: u64 = 2;
 
 /// More than what is added where a call has no result, or the model speaks first.
 const MENDED: u64 = 64;
@@ -30,6 +33,8 @@ pub(super) struct Work<'c, 't> {
     items: Vec<Item>,
     /// For each item, what it has now.
     counts: Vec<Count>,
+    /// The first item that is counted with the vocabulary, if that counts.
+    exact_from: usize,
     /// Of each item that did not stay as it was, what became of it and what it had at first.
     changed: BTreeMap<usize, Changed>,
     /// For each item with calls, the items that hold results of them.
@@ -76,6 +81,7 @@ impl<'c, 't> Work<'c, 't> {
             counter,
             budget,
             counts: Vec::new(),
+            exact_from: 0,
             changed: BTreeMap::new(),
             answered_by,
             protected,
@@ -87,25 +93,56 @@ impl<'c, 't> Work<'c, 't> {
             turns: Vec::new(),
             mended: Vec::new(),
         };
-        work.count(request);
+        work.count_frame(request);
+        let counter = &mut *work.counter;
+        work.counts = work.items.iter().map(|item| counter.content(&item.content)).collect();
         work
     }
 
-    fn count(&mut self, request: &Request) {
-        let counter = &mut *self.counter;
+    fn count_frame(&mut self, request: &Request) {
         let system = request.system.as_ref();
-        self.system = system.map(|text| counter.text(&text.as_str())).unwrap_or_default();
-        self.tools = counter.tools(&request.tools);
-        self.counts = self.items.iter().map(|item| counter.content(&item.content)).collect();
+        self.system = system.map(|text| self.counter.text(&text.as_str())).unwrap_or_default();
+        self.tools = self.counter.tools(&request.tools);
     }
 
-    /// The same with the model's vocabulary.
-    pub fn recounted_exactly(mut self, request: &Request) -> Work<'c, 't> {
+    /// Counts with the model's vocabulary, if it is at hand, whatever may be sent.
+    pub fn count_exactly(&mut self, request: &Request) {
         self.counter.use_vocabulary(true);
         if self.counter.is_exact() {
-            self.count(request);
+            self.exact_from = self.last_limits();
+            self.count_frame(request);
+            for at in self.exact_from..self.items.len() {
+                self.counts[at] = self.counter.content(&self.items[at].content);
+            }
         }
-        self
+    }
+
+    /// Where the items begin that are counted exactly. The place is a multiple of the limit from the beginning, so it
+    /// stays while the conversation grows, and with it the place from which on everything is sent.
+    fn last_limits(&self) -> usize {
+        let limit = self.budget.limit().max(1);
+        let all: u64 = self.counts.iter().map(|count| count.tokens).sum();
+        let skipped = (all / limit).saturating_sub(COUNTED).saturating_mul(limit);
+        let mut before = 0;
+        let is_within = |count: &Count| {
+            before += count.tokens;
+            before > skipped
+        };
+        self.counts.iter().position(is_within).unwrap_or(0)
+    }
+
+    /// Counts exactly what stays and was only estimated; whether there was any.
+    fn count_the_rest(&mut self) -> bool {
+        let estimated = std::mem::take(&mut self.exact_from);
+        let mut is_any = false;
+        for at in 0..estimated {
+            let content = &self.items[at].content;
+            if !content.is_empty() {
+                self.counts[at] = self.counter.content(content);
+                is_any = true;
+            }
+        }
+        is_any
     }
 
     fn frame(&self) -> Count {
@@ -126,24 +163,23 @@ impl<'c, 't> Work<'c, 't> {
         let calls: usize = self.items.iter().map(Item::calls).sum();
         let mended = MENDED.saturating_mul(calls as u64 + 1);
         if self.upper().tokens.saturating_add(mended) <= self.budget.limit() {
-            let sendable = assemble::from(&mut self.items);
+            let sendable = turns_moved_from(&mut self.items);
             self.assembled(sendable);
             return true;
         }
         let mut goal = 0;
         loop {
-            let sendable = assemble::of(&self.items);
+            let sendable = turns_of(&self.items);
             self.assembled(sendable);
             let excess = self.total.tokens.saturating_sub(self.budget.limit());
-            if excess == 0 {
-                return true;
-            }
-            let step = (self.budget.limit() / 8).max(1);
-            goal = (goal.max(self.saved) + excess).div_ceil(step).saturating_mul(step);
             let before = self.saved;
-            self.trim(goal);
-            if self.saved == before {
-                return false;
+            if excess > 0 {
+                let step = (self.budget.limit() / 8).max(1);
+                goal = (goal.max(before) + excess).div_ceil(step).saturating_mul(step);
+                self.trim(goal);
+            }
+            if self.saved == before && !self.count_the_rest() {
+                return excess == 0;
             }
         }
     }
@@ -326,4 +362,15 @@ fn groups(items: &[Item]) -> Vec<Vec<usize>> {
         begins = false;
     }
     groups
+}
+
+/// The turns of the items that are kept.
+fn turns_of(items: &[Item]) -> Sendable {
+    let kept = items.iter().filter(|item| !item.content.is_empty());
+    sendable(kept.map(Item::to_turn).collect())
+}
+
+/// The turns of all items, whose contents move there.
+fn turns_moved_from(items: &mut [Item]) -> Sendable {
+    sendable(items.iter_mut().map(Item::take_turn).collect())
 }

@@ -200,3 +200,58 @@ fn a_cut_text_says_how_much_is_missing() {
     assert!(short.chars().count() < 100, "{short}");
     assert_eq!(crate::plan::shortened("short", 1, 10), "short");
 }
+
+/// A vocabulary of words that notes how much it was asked to count.
+#[derive(Debug, Default)]
+struct Words {
+    counted: std::sync::atomic::AtomicUsize,
+}
+
+impl crate::Tokenizer for Words {
+    fn name(&self) -> &str {
+        "words"
+    }
+
+    fn count(&self, text: &str) -> Option<u64> {
+        self.counted.fetch_add(text.len(), std::sync::atomic::Ordering::Relaxed);
+        Some(text.split_whitespace().count() as u64)
+    }
+}
+
+/// A conversation of so many questions and answers of 40 words each.
+fn talk(count: usize) -> Vec<Message> {
+    let say = |at: usize| {
+        let text = format!("word {at} ").repeat(20);
+        let id = format!("m{at}");
+        if at.is_multiple_of(2) { Message::user(id, text) } else { Message::assistant(id, text) }
+    };
+    linked((0..count).map(say).collect())
+}
+
+#[test]
+fn only_what_may_be_sent_is_counted_exactly() {
+    let agent = agent();
+    let planner = Planner::new(&agent).with_budget(Budget::new(2000, 200));
+    let mut starts = std::collections::BTreeSet::new();
+    for count in (1001..1061).step_by(2) {
+        let (messages, words) = (talk(count), Words::default());
+        let mut counter = Counter::of_model("m").with_tokenizer(&words);
+        let plan = planner.plan(&chain(&messages), &mut counter);
+        let size: usize = messages.iter().map(|message| message.text().len()).sum();
+        let counted = words.counted.load(std::sync::atomic::Ordering::Relaxed);
+        assert!(counted * 5 < size, "{counted} of {size}");
+        assert!(plan.ready().is_ok());
+        // What is sent is counted with the vocabulary, to the last word.
+        let sent: u64 = plan
+            .rows
+            .iter()
+            .filter(|row| row.fate == Fate::Sent)
+            .map(|row| row.tokens.tokens)
+            .sum();
+        assert_eq!(sent, 40 * ids(&plan, Fate::Sent).len() as u64);
+        assert!(sent > 1000, "{sent}");
+        starts.insert(ids(&plan, Fate::Sent)[0].to_string());
+    }
+    // Every step is an eighth of the limit, or five messages, so that a provider can answer from its cache.
+    assert!(starts.len() <= 14, "{starts:?}");
+}

@@ -1,5 +1,5 @@
 //! What of a text decides how many tokens it becomes: words by their length, scripts, digits, signs and
-//! blanks. One pass, no tables. What each of these costs is a family's own: see `estimate`.
+//! blanks. One pass, no tables. What each of these costs is a family's own: see `family`.
 
 /// What is counted in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

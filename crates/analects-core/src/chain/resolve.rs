@@ -1,9 +1,10 @@
 //! From names to positions: whom each message follows, what tombstones hide, where summaries are. Every
-//! pass goes over the messages once, whatever they say.
+//! pass goes over the messages once, whatever they say. The first one takes them one by one, so that nobody has to
+//! hold them.
 
 use std::collections::HashMap;
 
-use super::link::{Link, LinkKind};
+use super::link::{Act, Link, LinkKind, Links, NameId};
 use crate::{History, Problem};
 
 /// The parent of a root.
@@ -22,7 +23,7 @@ pub struct Finding {
 }
 
 /// What the names of all messages come down to.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Resolved {
     pub parents: Vec<u32>,
     pub hidden: Vec<bool>,
@@ -32,41 +33,18 @@ pub(super) struct Resolved {
     pub findings: Vec<Finding>,
 }
 
-/// Finds what all names mean. Of a repeated name, the nearest before the one that says it is meant, as
-/// somebody who wrote line by line would have meant it; else the first behind.
-pub(super) fn resolve(links: &[Link<'_>]) -> Resolved {
-    let mut resolved = Resolved {
-        parents: vec![NOBODY; links.len()],
-        excluded: links.iter().map(|link| link.is_excluded).collect(),
-        ..Resolved::default()
-    };
-    let mut pass = Pass { links, latest: HashMap::with_capacity(links.len()), out: &mut resolved };
-    let mut open = Vec::new();
-    let mut tombstones = Vec::new();
-    for at in 0..links.len() {
-        pass.meet(at, &mut open, &mut tombstones);
-    }
-    pass.look_ahead(&open);
-    resolved.cut_other_chains(links);
-    resolved.cut_circles(links);
-    resolved.skip_progress(links);
-    resolved.hide(links.len(), &tombstones);
-    resolved.findings.sort_by_key(|finding| finding.at);
-    resolved
-}
-
 impl Resolved {
     fn report(&mut self, at: usize, problem: Problem) {
         self.findings.push(Finding { at, problem });
     }
 
     /// A side chain stands alone: it has a root of its own.
-    fn cut_other_chains(&mut self, links: &[Link<'_>]) {
-        for (at, link) in links.iter().enumerate() {
+    fn cut_other_chains(&mut self, links: &Links) {
+        for at in 0..links.len() {
             let parent = self.parents[at];
-            if parent != NOBODY && links[parent as usize].agent != link.agent {
+            if parent != NOBODY && links.agent(parent as usize) != links.agent(at) {
                 self.parents[at] = NOBODY;
-                let text = format!("message {} follows one of another chain", name(link.id));
+                let text = format!("message {} follows one of another chain", links.shown(at));
                 let hint = "it is read as the first of its own chain";
                 self.report(at, Problem::warning("foreign-parent", text).hint(hint));
             }
@@ -74,7 +52,7 @@ impl Resolved {
     }
 
     /// Cuts every circle at its first message.
-    fn cut_circles(&mut self, links: &[Link<'_>]) {
+    fn cut_circles(&mut self, links: &Links) {
         // 0: not seen; otherwise the number of the walk that came by.
         let mut walks = vec![0_u32; links.len()];
         for start in 0..links.len() {
@@ -90,7 +68,7 @@ impl Resolved {
             if walks[at] == walk && self.parents[at] != NOBODY {
                 let first = self.first_of_circle(at);
                 self.parents[first] = NOBODY;
-                let text = format!("message {} is its own ancestor", name(links[first].id));
+                let text = format!("message {} is its own ancestor", links.shown(first));
                 let hint = "the conversation starts at this message";
                 self.report(first, Problem::error("parent-cycle", text).hint(hint));
             }
@@ -107,9 +85,9 @@ impl Resolved {
     }
 
     /// Lets whoever follows progress follow what that progress followed.
-    fn skip_progress(&mut self, links: &[Link<'_>]) {
-        let is_progress = |at: u32| links[at as usize].kind == LinkKind::Progress;
-        for (at, link) in links.iter().enumerate() {
+    fn skip_progress(&mut self, links: &Links) {
+        let is_progress = |at: u32| links.is_progress(at as usize);
+        for at in 0..links.len() {
             let stated = self.parents[at];
             let mut end = stated;
             while end != NOBODY && is_progress(end) {
@@ -121,8 +99,8 @@ impl Resolved {
                 on_way = std::mem::replace(&mut self.parents[on_way as usize], end);
             }
             self.parents[at] = end;
-            if stated != end && link.kind != LinkKind::Progress {
-                let text = format!("message {} follows a progress message", name(link.id));
+            if stated != end && !links.is_progress(at) {
+                let text = format!("message {} follows a progress message", links.shown(at));
                 let hint = "it is read as following what came before the progress";
                 self.report(at, Problem::warning("progress-parent", text).hint(hint));
             }
@@ -131,8 +109,8 @@ impl Resolved {
 
     /// Hides the targets of tombstones, from the last one on: a tombstone that is itself hidden no
     /// longer counts, so that hiding can be undone.
-    fn hide(&mut self, len: usize, tombstones: &[(usize, usize)]) {
-        self.hidden = vec![false; len];
+    fn hide(&mut self, tombstones: &[(usize, usize)]) {
+        self.hidden = vec![false; self.parents.len()];
         for (at, target) in tombstones.iter().rev() {
             if !self.hidden[*at] {
                 self.hidden[*target] = true;
@@ -141,39 +119,57 @@ impl Resolved {
     }
 }
 
-/// The pass over the messages in their order.
-struct Pass<'p, 'a> {
-    links: &'p [Link<'a>],
-    /// The last message so far of each name.
-    latest: HashMap<&'a str, u32>,
-    out: &'p mut Resolved,
+/// Takes the links of a conversation one by one, in their order. Of a repeated name, the nearest before the one that
+/// says it is meant, as somebody who wrote line by line would have meant it; else the first behind.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Resolver {
+    pub(super) links: Links,
+    /// The last message so far of each name, by the place of the name.
+    latest: Vec<u32>,
+    /// The messages whose parents nobody was so far.
+    open: Vec<usize>,
+    tombstones: Vec<(usize, usize)>,
+    out: Resolved,
 }
 
-impl<'a> Pass<'_, 'a> {
-    /// Resolves what a message says about earlier ones; `open` gets those whose names nobody had yet.
-    fn meet(&mut self, at: usize, open: &mut Vec<usize>, tombstones: &mut Vec<(usize, usize)>) {
-        let link = self.links[at];
-        if let Some(parent) = link.parent.filter(|parent| !parent.is_empty()) {
-            match self.latest.get(parent) {
-                Some(found) => self.out.parents[at] = *found,
-                None => open.push(at),
+impl Resolver {
+    /// The last message so far that has a name.
+    pub(super) fn latest(&self, id: &str) -> Option<usize> {
+        self.latest_of(self.links.names.get(id)?)
+    }
+
+    fn latest_of(&self, name: NameId) -> Option<usize> {
+        let at = self.latest.get(name.place()).copied().filter(|at| *at != NOBODY)?;
+        Some(at as usize)
+    }
+
+    /// Resolves what a message says about earlier ones.
+    pub(super) fn push(&mut self, link: Link<'_>) {
+        let at = self.links.len();
+        let (id, parent) = self.links.push(&link);
+        self.out.parents.push(NOBODY);
+        self.out.excluded.push(link.is_excluded);
+        if let Some(parent) = parent.filter(|_| link.parent != Some("")) {
+            match self.latest_of(parent) {
+                Some(found) => self.out.parents[at] = found as u32,
+                None => self.open.push(at),
             }
         }
         match link.kind {
-            LinkKind::Tombstone { target, .. } => match self.latest.get(target) {
-                Some(found) => tombstones.push((at, *found as usize)),
+            LinkKind::Tombstone { target, .. } => match self.latest(target) {
+                Some(found) => self.tombstones.push((at, found)),
                 None => self.report_target(at, target, "tombstone", "it hides nothing"),
             },
-            LinkKind::Revision { target, history } => match self.latest.get(target) {
+            LinkKind::Revision { target, history } => match self.latest(target) {
                 Some(found) => {
                     if let Some(history) = history {
-                        self.out.excluded[*found as usize] = history == History::Exclude;
+                        self.out.excluded[found] = history == History::Exclude;
                     }
                 }
                 None => self.report_target(at, target, "revision", "it changes nothing"),
             },
             LinkKind::Boundary { summary, .. } => {
-                let found = summary.and_then(|id| self.latest.get(id)).map(|at| *at as usize);
+                let found = summary.and_then(|id| self.latest(id));
                 self.out.summaries.push((at, found));
             }
             LinkKind::Speech
@@ -186,7 +182,10 @@ impl<'a> Pass<'_, 'a> {
             return;
         }
         let position = u32::try_from(at).unwrap_or(NOBODY);
-        if self.latest.insert(link.id, position).is_some() {
+        if self.latest.len() < self.links.names.len() {
+            self.latest.resize(self.links.names.len(), NOBODY);
+        }
+        if std::mem::replace(&mut self.latest[id.place()], position) != NOBODY {
             let text = format!("message id {} is used twice", name(link.id));
             let hint = "wherever the id is named, the nearest message before is meant";
             self.out.report(at, Problem::error("duplicate-message-id", text).hint(hint));
@@ -198,31 +197,45 @@ impl<'a> Pass<'_, 'a> {
         self.out.report(at, Problem::warning("unknown-target", text).hint(hint));
     }
 
+    /// There are no more.
+    pub(super) fn finish(mut self) -> (Links, Resolved) {
+        self.look_ahead();
+        let Resolver { links, mut out, tombstones, .. } = self;
+        out.cut_other_chains(&links);
+        out.cut_circles(&links);
+        out.skip_progress(&links);
+        out.hide(&tombstones);
+        out.findings.sort_by_key(|finding| finding.at);
+        (links, out)
+    }
+
     /// Resolves the parents, and the summaries, that nobody had before: they may stand behind, or be
     /// lost but named by a tombstone, which says what came before them.
-    fn look_ahead(&mut self, open: &[usize]) {
-        if open.is_empty() && self.out.summaries.iter().all(|(_, found)| found.is_some()) {
+    fn look_ahead(&mut self) {
+        if self.open.is_empty() && self.out.summaries.iter().all(|(_, found)| found.is_some()) {
             return;
         }
-        let mut first: HashMap<&str, u32> = HashMap::new();
-        for at in (0..self.links.len()).rev() {
-            first.insert(self.links[at].id, u32::try_from(at).unwrap_or(NOBODY));
-        }
-        first.remove("");
-        for (at, found) in &mut self.out.summaries {
-            if let LinkKind::Boundary { summary: Some(id), .. } = self.links[*at].kind {
-                *found = found.or_else(|| first.get(id).map(|at| *at as usize));
+        let links = &self.links;
+        let mut first = vec![NOBODY; links.names.len()];
+        for at in (0..links.len()).rev() {
+            if let Some(id) = links.id(at).filter(|id| !links.names.text(*id).is_empty()) {
+                first[id.place()] = u32::try_from(at).unwrap_or(NOBODY);
             }
         }
-        let mut lost = Lost::new(self.links, &first);
-        for at in open {
-            let link = self.links[*at];
-            match lost.find(link.parent.unwrap_or_default()) {
-                Some(found) => self.out.parents[*at] = found,
+        for (at, found) in &mut self.out.summaries {
+            if let LinkKind::Boundary { summary: Some(id), .. } = links.get(*at).kind {
+                let first = links.names.get(id).map_or(NOBODY, |name| first[name.place()]);
+                *found = found.or_else(|| (first != NOBODY).then_some(first as usize));
+            }
+        }
+        let mut lost = Lost::new(links, &first);
+        for at in std::mem::take(&mut self.open) {
+            match links.stated_parent(at).and_then(|parent| lost.find(parent)) {
+                Some(found) => self.out.parents[at] = found,
                 None => {
-                    let text = format!("the parent of message {} is not there", name(link.id));
+                    let text = format!("the parent of message {} is not there", links.shown(at));
                     let hint = "the conversation starts at this message";
-                    self.out.report(*at, Problem::error("unknown-parent", text).hint(hint));
+                    self.out.report(at, Problem::error("unknown-parent", text).hint(hint));
                 }
             }
         }
@@ -230,37 +243,39 @@ impl<'a> Pass<'_, 'a> {
 }
 
 /// What came before messages that are lost, as their tombstones say.
-struct Lost<'p, 'a> {
-    first: &'p HashMap<&'a str, u32>,
-    before: HashMap<&'a str, Option<&'a str>>,
-    known: HashMap<&'a str, Option<u32>>,
+struct Lost<'p> {
+    /// The first message of each name.
+    first: &'p [u32],
+    before: HashMap<NameId, Option<NameId>>,
+    known: HashMap<NameId, Option<u32>>,
 }
 
-impl<'p, 'a> Lost<'p, 'a> {
-    fn new(links: &[Link<'a>], first: &'p HashMap<&'a str, u32>) -> Lost<'p, 'a> {
-        let tombstones = links.iter().filter_map(|link| {
-            let LinkKind::Tombstone { target, target_parent } = link.kind else { return None };
+impl<'p> Lost<'p> {
+    fn new(links: &Links, first: &'p [u32]) -> Lost<'p> {
+        let tombstones = links.acts().filter_map(|(_, act)| {
+            let Act::Tombstone { target, target_parent } = act else { return None };
             Some((target, target_parent))
         });
         Lost { first, before: tombstones.collect(), known: HashMap::new() }
     }
 
     /// The message of that name, or the one that came before it. Every name is walked once.
-    fn find(&mut self, id: &'a str) -> Option<u32> {
+    fn find(&mut self, id: NameId) -> Option<u32> {
         let mut walked = Vec::new();
         let mut next = Some(id);
         let found = loop {
             let Some(id) = next else { break None };
-            if let Some(found) = self.first.get(id) {
-                break Some(*found);
+            let first = self.first[id.place()];
+            if first != NOBODY {
+                break Some(first);
             }
-            if let Some(known) = self.known.get(id) {
+            if let Some(known) = self.known.get(&id) {
                 break *known;
             }
             // What is being walked counts as not found, which ends a circle.
             self.known.insert(id, None);
             walked.push(id);
-            next = self.before.get(id).copied().flatten();
+            next = self.before.get(&id).copied().flatten();
         };
         self.known.extend(walked.into_iter().map(|id| (id, found)));
         found

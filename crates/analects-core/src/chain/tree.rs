@@ -2,9 +2,10 @@
 //! the records, the tree is one: a circle is cut, a lost parent makes a root.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
-use super::link::{Link, LinkKind};
-use super::resolve::{self, Finding, NOBODY};
+use super::link::{Link, LinkKind, Links};
+use super::resolve::{Finding, NOBODY, Resolved, Resolver};
 
 /// The messages of a conversation by their positions, which count from 0 in the order of the record.
 ///
@@ -19,19 +20,53 @@ use super::resolve::{self, Finding, NOBODY};
 /// assert_eq!(tree.common_ancestor(1, 2), Some(0));
 /// ```
 #[derive(Debug, Clone)]
-pub struct Tree<'a> {
-    pub(super) links: Vec<Link<'a>>,
-    /// Whom each follows; `NOBODY` for a root.
-    parents: Vec<u32>,
-    /// The children of all, those of one behind those of the one before.
-    children: Vec<usize>,
-    /// Where in `children` those of each begin; one more at the end.
-    starts: Vec<u32>,
-    pub(super) hidden: Vec<bool>,
-    pub(super) excluded: Vec<bool>,
-    /// For each boundary, in order, its position and where its summary is.
-    pub(super) summaries: Vec<(usize, Option<usize>)>,
-    findings: Vec<Finding>,
+pub struct Tree {
+    links: Links,
+    pub(super) resolved: Resolved,
+    /// Who follows whom, for those who ask.
+    children: OnceLock<Children>,
+}
+
+/// Makes a tree of the links of messages that nobody has to hold: it keeps some sixty bytes a message and its name.
+///
+/// ```
+/// use analects_core::{Link, Message, TreeBuilder};
+///
+/// let mut builder = TreeBuilder::default();
+/// for message in [Message::user("a", "Hello"), Message::user("b", "Hello?")] {
+///     builder.push(Link::of(&message));
+/// }
+/// assert_eq!(builder.finish().leaf(None), Some(1));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct TreeBuilder(Resolver);
+
+impl TreeBuilder {
+    /// Adds the next message.
+    pub fn push(&mut self, link: Link<'_>) {
+        self.0.push(link);
+    }
+
+    /// How many messages there are so far.
+    pub fn len(&self) -> usize {
+        self.0.links.len()
+    }
+
+    /// Whether there is none so far.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The position of the last message so far that has a name; nobody has the empty one.
+    pub fn latest(&self, id: &str) -> Option<usize> {
+        self.0.latest(id)
+    }
+
+    /// There are no more.
+    pub fn finish(self) -> Tree {
+        let (links, resolved) = self.0.finish();
+        Tree { links, resolved, children: OnceLock::new() }
+    }
 }
 
 /// A branch of a conversation, named by the message at its end.
@@ -43,26 +78,19 @@ pub struct Branch {
     pub fork: Option<usize>,
 }
 
-impl<'a> Tree<'a> {
+impl Tree {
     /// The tree of messages.
-    pub fn of(messages: &'a [crate::Message]) -> Tree<'a> {
-        Tree::new(messages.iter().map(Link::of).collect())
+    pub fn of(messages: &[crate::Message]) -> Tree {
+        let mut builder = TreeBuilder::default();
+        messages.iter().for_each(|message| builder.push(Link::of(message)));
+        builder.finish()
     }
 
     /// The tree of links.
-    pub fn new(links: Vec<Link<'a>>) -> Tree<'a> {
-        let resolved = resolve::resolve(&links);
-        let (children, starts) = by_parent(&links, &resolved.parents);
-        Tree {
-            links,
-            parents: resolved.parents,
-            children,
-            starts,
-            hidden: resolved.hidden,
-            excluded: resolved.excluded,
-            summaries: resolved.summaries,
-            findings: resolved.findings,
-        }
+    pub fn new(links: Vec<Link<'_>>) -> Tree {
+        let mut builder = TreeBuilder::default();
+        links.into_iter().for_each(|link| builder.push(link));
+        builder.finish()
     }
 
     /// How many messages there are.
@@ -72,60 +100,69 @@ impl<'a> Tree<'a> {
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.links.is_empty()
+        self.len() == 0
     }
 
     /// The link of a message.
-    pub fn link(&self, at: usize) -> Link<'a> {
-        self.links.get(at).copied().unwrap_or_default()
+    pub fn link(&self, at: usize) -> Link<'_> {
+        self.links.get(at)
+    }
+
+    /// The number of a name of this conversation, from 0 on: a short form of it.
+    pub fn name_number(&self, name: &str) -> Option<usize> {
+        Some(self.links.names.get(name)?.place())
     }
 
     /// What is wrong with the links, each with the position of the message that it is about.
     pub fn findings(&self) -> &[Finding] {
-        &self.findings
+        &self.resolved.findings
     }
 
     /// The position of a message by its name; of a repeated one, the last.
     pub fn position(&self, id: &str) -> Option<usize> {
-        self.links.iter().rposition(|link| link.id == id)
+        let name = self.links.names.get(id)?;
+        (0..self.len()).rev().find(|at| self.links.id(*at) == Some(name))
     }
 
     /// The message that another follows, once progress is left out and circles are cut.
     pub fn parent(&self, at: usize) -> Option<usize> {
-        self.parents.get(at).filter(|parent| **parent != NOBODY).map(|parent| *parent as usize)
+        let parent = self.resolved.parents.get(at).filter(|parent| **parent != NOBODY)?;
+        Some(*parent as usize)
     }
 
     /// Those that follow a message, in the order of the record.
     pub fn children(&self, at: usize) -> &[usize] {
-        let range = self.starts.get(at).zip(self.starts.get(at + 1));
-        range.map_or(&[], |(from, to)| &self.children[*from as usize..*to as usize])
+        let known = self.children.get_or_init(|| Children::of(&self.links, &self.resolved.parents));
+        let range = known.starts.get(at).zip(known.starts.get(at + 1));
+        range.map_or(&[], |(from, to)| &known.children[*from as usize..*to as usize])
     }
 
     /// Whether a tombstone hides a message.
     pub fn is_hidden(&self, at: usize) -> bool {
-        self.hidden.get(at).copied().unwrap_or(false)
+        self.resolved.hidden.get(at).copied().unwrap_or(false)
     }
 
     /// Whether the model does not see a message because the message, or its last revision, says so.
     pub fn is_excluded(&self, at: usize) -> bool {
-        self.excluded.get(at).copied().unwrap_or(false)
+        self.resolved.excluded.get(at).copied().unwrap_or(false)
     }
 
     /// Where the summary of a boundary is.
     pub fn summary_of(&self, boundary: usize) -> Option<usize> {
-        let listed = self.summaries.binary_search_by_key(&boundary, |(at, _)| *at).ok()?;
-        self.summaries[listed].1
+        let summaries = &self.resolved.summaries;
+        let listed = summaries.binary_search_by_key(&boundary, |(at, _)| *at).ok()?;
+        summaries[listed].1
     }
 
     /// The last message of a chain, which the next one follows.
     pub fn leaf(&self, agent: Option<&str>) -> Option<usize> {
-        (0..self.len()).rev().find(|at| self.can_be_leaf(*at) && self.links[*at].agent == agent)
+        (0..self.len()).rev().find(|at| self.can_be_leaf(*at) && self.link(*at).agent == agent)
     }
 
     /// All messages of a chain that nobody follows, in the order of the record.
     pub fn leaves(&self, agent: Option<&str>) -> impl Iterator<Item = usize> {
         let ends = (0..self.len()).filter(|at| self.children(*at).is_empty());
-        ends.filter(move |at| self.can_be_leaf(*at) && self.links[*at].agent == agent)
+        ends.filter(move |at| self.can_be_leaf(*at) && self.link(*at).agent == agent)
     }
 
     /// Messages that more than one follows.
@@ -144,9 +181,9 @@ impl<'a> Tree<'a> {
     }
 
     /// The names of the side chains, in the order of their first messages.
-    pub fn side_chains(&self) -> Vec<&'a str> {
+    pub fn side_chains(&self) -> Vec<&str> {
         let mut seen = HashSet::new();
-        let agents = self.links.iter().filter_map(|link| link.agent);
+        let agents = (0..self.len()).filter_map(|at| self.link(at).agent);
         agents.filter(|agent| seen.insert(*agent)).collect()
     }
 
@@ -155,7 +192,7 @@ impl<'a> Tree<'a> {
     pub fn chain_leaves(&self) -> Vec<usize> {
         let mut last: HashMap<Option<&str>, usize> = HashMap::new();
         for at in (0..self.len()).filter(|at| self.can_be_leaf(*at)) {
-            last.insert(self.links[at].agent, at);
+            last.insert(self.link(at).agent, at);
         }
         let sides = self.side_chains().into_iter().map(Some);
         let chains = std::iter::once(None).chain(sides);
@@ -192,22 +229,33 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Sorts the positions by their parents, in two passes over them.
-fn by_parent(links: &[Link<'_>], parents: &[u32]) -> (Vec<usize>, Vec<u32>) {
-    let follows = |at: usize| links[at].kind != LinkKind::Progress && parents[at] != NOBODY;
-    let mut starts = vec![0_u32; links.len() + 1];
-    for at in (0..links.len()).filter(|at| follows(*at)) {
-        starts[parents[at] as usize + 1] += 1;
+/// The positions by their parents.
+#[derive(Debug, Clone)]
+struct Children {
+    /// The children of all, those of one behind those of the one before.
+    children: Vec<usize>,
+    /// Where in `children` those of each begin; one more at the end.
+    starts: Vec<u32>,
+}
+
+impl Children {
+    /// Sorts the positions by their parents, in two passes over them.
+    fn of(links: &Links, parents: &[u32]) -> Children {
+        let follows = |at: usize| !links.is_progress(at) && parents[at] != NOBODY;
+        let mut starts = vec![0_u32; links.len() + 1];
+        for at in (0..links.len()).filter(|at| follows(*at)) {
+            starts[parents[at] as usize + 1] += 1;
+        }
+        for at in 0..links.len() {
+            starts[at + 1] += starts[at];
+        }
+        let mut next = starts.clone();
+        let mut children = vec![0; starts.last().copied().unwrap_or(0) as usize];
+        for at in (0..links.len()).filter(|at| follows(*at)) {
+            let slot = &mut next[parents[at] as usize];
+            children[*slot as usize] = at;
+            *slot += 1;
+        }
+        Children { children, starts }
     }
-    for at in 0..links.len() {
-        starts[at + 1] += starts[at];
-    }
-    let mut next = starts.clone();
-    let mut children = vec![0; starts.last().copied().unwrap_or(0) as usize];
-    for at in (0..links.len()).filter(|at| follows(*at)) {
-        let slot = &mut next[parents[at] as usize];
-        children[*slot as usize] = at;
-        *slot += 1;
-    }
-    (children, starts)
 }

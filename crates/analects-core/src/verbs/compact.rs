@@ -37,7 +37,7 @@ pub fn undo_compaction(messages: &[Message]) -> Result<Vec<Change>, VerbError> {
 /// What takes a compaction back.
 pub(super) fn undo(
     messages: &[Message],
-    tree: &Tree<'_>,
+    tree: &Tree,
     boundary: usize,
     summary: usize,
 ) -> Vec<Change> {
@@ -52,7 +52,7 @@ pub(super) fn undo(
 
 /// The boundary and the summary of the compaction that a message is the summary or the boundary of. Of several with
 /// one summary, the last.
-pub(super) fn compaction_of(tree: &Tree<'_>, at: usize) -> Option<(usize, usize)> {
+pub(super) fn compaction_of(tree: &Tree, at: usize) -> Option<(usize, usize)> {
     match tree.link(at).kind {
         LinkKind::Boundary { .. } => Some((at, tree.summary_of(at)?)),
         LinkKind::Summary => {
@@ -70,7 +70,7 @@ pub(super) fn compaction_of(tree: &Tree<'_>, at: usize) -> Option<(usize, usize)
 }
 
 /// What came with a compaction: the copies of instructions and the files directly behind its boundary.
-pub(super) fn came_with(messages: &[Message], tree: &Tree<'_>, boundary: usize) -> Vec<usize> {
+pub(super) fn came_with(messages: &[Message], tree: &Tree, boundary: usize) -> Vec<usize> {
     let mut found = Vec::new();
     let mut last = boundary;
     loop {

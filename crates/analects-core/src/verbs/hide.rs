@@ -90,7 +90,7 @@ fn some(changes: Vec<Change>, target: &Target) -> Result<Vec<Change>, VerbError>
 }
 
 /// The position of the message that a target is about, which must say something.
-fn said(messages: &[Message], tree: &Tree<'_>, target: &Target) -> Result<usize, VerbError> {
+fn said(messages: &[Message], tree: &Tree, target: &Target) -> Result<usize, VerbError> {
     let at = position(tree, &target.message)?;
     match &messages[at].body {
         Body::System(_)
@@ -114,7 +114,7 @@ fn is_hidden_itself(message: &Message) -> bool {
     message.history == History::Exclude
 }
 
-fn is_hidden(messages: &[Message], tree: &Tree<'_>, at: usize) -> bool {
+fn is_hidden(messages: &[Message], tree: &Tree, at: usize) -> bool {
     is_hidden_itself(&messages[at]) || tree.is_hidden(at)
 }
 
@@ -142,7 +142,7 @@ fn show_call(messages: &[Message], at: usize, call: &str) -> Option<Change> {
 }
 
 /// What shows those of some messages that are hidden.
-fn show_all(messages: &[Message], tree: &Tree<'_>, places: &[usize]) -> Vec<Change> {
+fn show_all(messages: &[Message], tree: &Tree, places: &[usize]) -> Vec<Change> {
     let mut places = places.to_vec();
     places.sort_unstable();
     places.dedup();
@@ -161,7 +161,7 @@ fn show_all(messages: &[Message], tree: &Tree<'_>, places: &[usize]) -> Vec<Chan
 }
 
 /// Tombstones for the tombstones that hide a message.
-fn hide_tombstones(messages: &[Message], tree: &Tree<'_>, at: usize) -> Vec<Change> {
+fn hide_tombstones(messages: &[Message], tree: &Tree, at: usize) -> Vec<Change> {
     let id = &messages[at].id;
     let mut changes = Vec::new();
     for (place, message) in messages.iter().enumerate().skip(at) {

@@ -41,6 +41,26 @@ fn names_are_read_however_they_are_spelled() {
 }
 
 #[test]
+fn a_map_is_built_and_changed_entry_by_entry() {
+    let list = Raw::array(&[1_u64.into(), true.into(), Raw::string("学"), (-2_i64).into()]);
+    let mut map = RawMap::from([("type", Raw::string("a")), ("list", list)]);
+    assert_eq!(map.to_raw().as_str(), r#"{"type":"a","list":[1,true,"学",-2]}"#);
+    assert_eq!(map.to_raw().kind().as_deref(), Some("a"));
+    assert_eq!(Raw::array(&[]).as_str(), "[]");
+    let more = RawMap::parse(r#"{"b":1,"c":2,"\u0062":3,"b":4}"#).unwrap();
+    map.extend(more.iter().filter(|(key, _)| key.as_str() != "\"c\""));
+    map.set("b", true.into());
+    map.set("new", Raw::empty_object());
+    map.remove("list");
+    assert_eq!(map.to_raw().as_str(), r#"{"type":"a","b":true,"new":{}}"#);
+    assert_eq!((map.string("type").as_deref(), map.string("b")), (Some("a"), None));
+    let again: RawMap = map.iter().collect();
+    assert_eq!(again, map);
+    let named: RawMap = [("x".to_string(), Raw::from(7_u64))].into_iter().collect();
+    assert_eq!(named.to_raw().as_str(), r#"{"x":7}"#);
+}
+
+#[test]
 fn a_map_that_was_emptied_is_like_one_that_never_held_anything() {
     let mut map = RawMap::parse(r#"{"a":1,"a":2}"#).unwrap();
     assert_eq!(map.remove("a").unwrap().as_str(), "2");

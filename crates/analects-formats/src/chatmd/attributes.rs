@@ -1,9 +1,12 @@
-//! The attributes of a tag: `key="value"`, with entities. Nothing is refused: what cannot be read
+//! The attributes of a tag: `key="value"`, with entities, and times among the values. Nothing is refused: what cannot be read
 //! is junk with a place. Linear in the line, whatever it holds.
 
 use std::borrow::Cow;
 
 use analects_core::Span;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 
 use super::line::count;
 use crate::msgfile::line::{is_blank, is_blank_line};
@@ -299,4 +302,20 @@ pub(super) fn is_key(key: &str) -> bool {
     let line = format!("{key}=");
     let attributes = Attributes::new(line.as_bytes(), 0, Ending::Tag);
     !key.is_empty() && attributes.key_length(0) == key.len()
+}
+
+/// Reads a time, as RFC 3339 or as the plugin writes it, `2025-05-07 14:01:32`. One without a zone is of `zone`.
+pub(super) fn read_time(text: &str, zone: &TimeZone) -> Option<Timestamp> {
+    let text = text.trim();
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Some(time);
+    }
+    // A day alone is no time.
+    let local = text.parse::<DateTime>().ok().filter(|_| text.contains(':'))?;
+    zone.to_timestamp(local).ok()
+}
+
+/// Writes a time without its zone, to the second.
+pub(super) fn write_local_time(time: Timestamp, zone: &TimeZone) -> String {
+    zone.to_datetime(time).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }

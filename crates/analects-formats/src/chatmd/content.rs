@@ -84,7 +84,7 @@ fn part(out: &mut String) {
 /// A picture as a line; `None` for a source of a kind that is not known.
 pub(super) fn image_line(image: &Image) -> Option<String> {
     let src = address(&image.source)?;
-    let style = image.extra.get("style").and_then(Raw::as_string);
+    let style = image.extra.string("style");
     let mut out = "<img".to_string();
     write_attribute(&mut out, "style", style.as_deref().unwrap_or(STYLE));
     write_attribute(&mut out, "src", &src);
@@ -245,9 +245,10 @@ pub(super) fn rewrite(
         let inner = line_text(line.as_bytes());
         let escapes = backslashes(inner);
         let is_image = escapes >= at_least && read_image(&inner[escapes..]).is_some();
-        match is_image && !fences.hide(at) {
-            true => out.push_str(&change(line)),
-            false => out.push_str(line),
+        if is_image && !fences.hide(at) {
+            out.push_str(&change(line));
+        } else {
+            out.push_str(line);
         }
         at += line.len();
     }

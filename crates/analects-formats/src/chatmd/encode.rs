@@ -1,18 +1,17 @@
 //! A conversation in, chat Markdown out. What the dialect cannot say is a list of losses; the rest is
 //! read back exactly.
 
-use analects_core::{Body, Content, Message, Raw, SessionId};
+use analects_core::{Body, Content, Message, SessionId};
 use jiff::tz::TimeZone;
 
-use super::attributes::write_attribute;
+use super::attributes::{write_attribute, write_local_time};
 use super::content::text_of;
-use super::escape::escape;
+use super::line::escape;
 use super::messages::{NOTE_ATTRIBUTES, TEXT, foreign_item, item_id};
-use super::plugin::soften;
-use super::reduce::{Reduced, Target, note_attributes, reduce, usual_shape};
-use super::{Dialect, Session, scan, session, time};
+use super::reduce::{Reduced, Target, note_attributes, reduce, soften, usual_shape};
+use super::{Dialect, Session, decode, session};
+use crate::Loss;
 use crate::frame::is_derived;
-use crate::loss::Loss;
 use crate::msgfile::encode::{open_fence, stored};
 
 /// An item that is to be written.
@@ -167,7 +166,7 @@ pub fn encode_in(
         Target::Ours => session::write(&session, items > 0, &mut losses),
         _ => plugin_preamble(&session, items > 0, &mut losses),
     };
-    let open = scan::scan(out.as_bytes(), 0).has_open_fence_at(out.len());
+    let open = decode::scan(out.as_bytes(), 0).has_open_fence_at(out.len());
     for (at, message) in reduced.messages.iter().enumerate() {
         let implied = item_id(&session_id, at + 1);
         let item = item(message, Some(&implied), &target);
@@ -223,7 +222,7 @@ fn plugin_preamble(session: &Session, items: bool, losses: &mut Vec<Loss>) -> St
     }
     let text = session::write_preamble(&soft, items).into_owned();
     // It must not be taken for frontmatter.
-    if scan::frontmatter(text.as_bytes(), 0).is_some() { format!("\n{text}") } else { text }
+    if decode::frontmatter(text.as_bytes(), 0).is_some() { format!("\n{text}") } else { text }
 }
 
 /// The item of a message of which everything can be said. `implied` is the name that it has anyway.
@@ -234,8 +233,7 @@ fn item(message: &Message, implied: Option<&str>, target: &Target) -> NewItem {
         Body::ToolResult(body) => ("TOOL", text_of(&body.content), shape(&body.content, false)),
         Body::User(body) => ("USER", text_of(&body.content), shape(&body.content, false)),
         Body::CompactBoundary(_) => {
-            let text = message.extra.get(TEXT).and_then(Raw::as_string);
-            ("SEPERATOR", text.unwrap_or_default(), None)
+            ("SEPERATOR", message.extra.string(TEXT).unwrap_or_default(), None)
         }
         Body::ToolUse(_)
         | Body::Progress(_)
@@ -265,15 +263,16 @@ fn item(message: &Message, implied: Option<&str>, target: &Target) -> NewItem {
 
 fn known_attributes(message: &Message, target: &Target) -> Vec<(&'static str, String)> {
     let time = message.created_at.map(|time| match target {
-        Target::Plugin(zone) => time::write_local(time, zone),
+        Target::Plugin(zone) => write_local_time(time, zone),
         _ => time.to_string(),
     });
     let usage = message.usage.as_ref();
     let count = |count: Option<u64>| count.map(|count| count.to_string());
-    let call = if let Body::ToolResult(result) = &message.body {
-        Some(result.tool_use_id.clone()).filter(|id| !id.is_empty())
-    } else {
-        None
+    let call = match &message.body {
+        Body::ToolResult(result) if !result.tool_use_id.is_empty() => {
+            Some(result.tool_use_id.clone())
+        }
+        _ => None,
     };
     let known = [
         ("author", message.author.clone()),

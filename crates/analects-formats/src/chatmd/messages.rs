@@ -2,13 +2,14 @@
 
 use analects_core::{
     Assistant, Block, Body, CompactBoundary, CompactTrigger, Content, LineIndex, Message,
-    MessageId, Other, Problem, Raw, SessionId, Severity, StopReason, System, TokenUsage,
+    MessageId, Other, Problem, Raw, RawMap, SessionId, Severity, StopReason, System, TokenUsage,
     ToolResult, User,
 };
 use jiff::tz::TimeZone;
 
+use super::attributes::read_time;
 use super::content::content_of;
-use super::{Document, Item, ItemKind, time};
+use super::{Document, Item, ItemKind};
 use crate::Decoded;
 use crate::msgfile::messages::derived_id;
 
@@ -168,7 +169,7 @@ impl Reader<'_> {
 
     fn time(&mut self, known: &mut Known) -> Option<jiff::Timestamp> {
         let key = if known.has("timestamp") { "timestamp" } else { "time" };
-        let read = known.take(key, |text| time::read(text, self.zone));
+        let read = known.take(key, |text| read_time(text, self.zone));
         if read.is_none() && known.has(key) {
             self.unreadable(key, "a time such as 2025-05-07 14:01:32");
         }
@@ -196,10 +197,7 @@ impl Reader<'_> {
         if notes.is_empty() {
             return;
         }
-        let mut map = analects_core::RawMap::new();
-        for (key, value) in notes {
-            map.push(&key, Raw::string(&value));
-        }
+        let map: RawMap = notes.iter().map(|(key, value)| (key, Raw::string(value))).collect();
         message.extra.push(NOTE_ATTRIBUTES, map.to_raw());
     }
 
@@ -225,7 +223,7 @@ pub(super) fn reads_as_field(key: &str, value: &str, said: &Message) -> bool {
     match key {
         "author" => said.author.is_none(),
         "timestamp" | "time" => {
-            said.created_at.is_none() && time::read(value, &TimeZone::UTC).is_some()
+            said.created_at.is_none() && read_time(value, &TimeZone::UTC).is_some()
         }
         "prompt" => usage.and_then(|u| u.input_tokens).is_none() && number(value).is_some(),
         "completion" => usage.and_then(|u| u.output_tokens).is_none() && number(value).is_some(),
@@ -239,11 +237,9 @@ pub(super) fn reads_as_field(key: &str, value: &str, said: &Message) -> bool {
 /// The tag and the text of a message that stands for an item of another name.
 pub(super) fn foreign_item(message: &Message) -> Option<(String, String)> {
     let Body::Other(other) = &message.body else { return None };
-    let get = |key: &str| message.unknown.get(key).and_then(Raw::as_string);
-    let (tag, text) = (get("tag")?, get("content")?);
-    let mut exact = analects_core::RawMap::new();
-    exact.push("tag", Raw::string(&tag));
-    exact.push("content", Raw::string(&text));
+    let tag = message.unknown.string("tag")?;
+    let text = message.unknown.string("content")?;
+    let exact = RawMap::from([("tag", Raw::string(&tag)), ("content", Raw::string(&text))]);
     let is_name = !tag.is_empty() && tag.bytes().all(|byte| byte.is_ascii_alphabetic());
     let is_other = ItemKind::of(&tag) == ItemKind::Other;
     let is_item = other.type_name.as_deref() == Some(CHAT_ITEM) && message.unknown == exact;

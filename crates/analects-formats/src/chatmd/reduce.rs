@@ -1,16 +1,23 @@
 //! What a way of writing can say of a conversation: the same messages without what has no place there,
 //! and a list of what that was. What is left is written and read back exactly.
+//!
+//! The plugin's own readers split a file at every `> ---`, know no escapes and no entities, and trim; so some
+//! texts must be changed a little before they can be written for them.
 
 mod bodies;
 mod fields;
 
+use std::borrow::Cow;
+
 use analects_core::{Body, Message, MessageId, SessionId};
 use jiff::tz::TimeZone;
 
-use super::Dialect;
+use super::attributes::decode_entities;
+use super::content::{DIV, rewrite};
 use super::messages::item_id;
-use super::session_json;
-use crate::loss::Loss;
+use super::{Dialect, session_json};
+use crate::Loss;
+use crate::msgfile::encode::open_fence;
 
 pub(super) use bodies::usual_shape;
 pub(super) use fields::note_attributes;
@@ -130,4 +137,37 @@ impl Reducer<'_> {
         }
         self.implied.clone()
     }
+}
+
+/// A text as it can be written for the plugin.
+pub(super) fn soften(text: &str) -> String {
+    // What JavaScript trims.
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    // To Markdown these say the same.
+    let text = text.replace("> ---", ">  ---").replace(DIV, &DIV.replacen(' ', "  ", 1));
+    let mut text = rewrite(&text, 0, |line| format!(" {line}")).into_owned();
+    if let Some(closer) = open_fence(&text) {
+        text.push('\n');
+        text.push_str(&closer);
+    }
+    text
+}
+
+/// A value as it can be written for the plugin.
+pub(super) fn soften_value(value: &str) -> String {
+    let mut value: String = value
+        .chars()
+        .map(|c| match c {
+            '"' => '\'',
+            '>' | '\n' | '\r' => '_',
+            c => c,
+        })
+        .collect();
+    // Others do read entities.
+    while let Cow::Owned(decoded) = decode_entities(&value)
+        && decoded != value
+    {
+        value = decoded.replace(['"', '>', '\n', '\r'], "_");
+    }
+    value
 }

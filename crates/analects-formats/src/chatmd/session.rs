@@ -1,19 +1,22 @@
 //! What a file says about the conversation as a whole: YAML frontmatter whose first key is `chat`, and
-//! the text before the first item. Any other block at the start of a file is part of that text.
+//! the text before the first item. Any other block at the start of a file is part of that text. As a message of
+//! the model, it is a change of state before the first message, so that it goes wherever messages go.
 
 use std::borrow::Cow;
 
-use analects_core::{Raw, RawMap, Span};
+use analects_core::{Body, Message, Raw, RawMap, SessionId, Span, StateChange};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::escape::{escape, unescape};
-use super::{Document, scan, time};
-use crate::loss::Loss;
+use super::attributes::read_time;
+use super::line::{escape, unescape};
+use super::{Document, decode};
+use crate::Loss;
+use crate::frame::is_derived;
 use crate::msgfile::FrontProblem;
-use crate::msgfile::frontmatter::scalar::scalar;
-use crate::msgfile::frontmatter::yaml::{Entry, Yaml};
+use crate::msgfile::frontmatter::yaml::{Entry, Yaml, scalar};
 use crate::msgfile::frontmatter::{Reader, text_span};
+use crate::msgfile::messages::derived_id;
 
 /// A conversation as a whole.
 #[doc(alias = "IChatSessionHistory")]
@@ -103,7 +106,7 @@ impl Front {
 
 /// Whether a value is a time in some zone.
 fn take_time(entry: &Entry, place: &mut Option<Yaml>, reader: &mut Reader) -> bool {
-    let found = read_time(&entry.value, &TimeZone::UTC).is_some();
+    let found = time_of(&entry.value, &TimeZone::UTC).is_some();
     if found {
         *place = Some(entry.value.clone());
     } else if entry.value != Yaml::Null {
@@ -113,9 +116,9 @@ fn take_time(entry: &Entry, place: &mut Option<Yaml>, reader: &mut Reader) -> bo
 }
 
 /// A time as text, or in milliseconds since 1970 as the plugin counts.
-fn read_time(value: &Yaml, zone: &TimeZone) -> Option<Timestamp> {
+fn time_of(value: &Yaml, zone: &TimeZone) -> Option<Timestamp> {
     match value {
-        Yaml::Text(text) => time::read(text, zone),
+        Yaml::Text(text) => read_time(text, zone),
         Yaml::Int(number) => Timestamp::from_millisecond(i64::try_from(*number).ok()?).ok(),
         _ => None,
     }
@@ -168,7 +171,7 @@ impl Document {
     /// The same, with times without a zone taken as those of `zone`.
     pub fn session_in(&self, zone: &TimeZone) -> Session {
         let front = &self.front;
-        let read = |value: &Option<Yaml>| value.as_ref().and_then(|value| read_time(value, zone));
+        let read = |value: &Option<Yaml>| value.as_ref().and_then(|value| time_of(value, zone));
         Session {
             id: front.id.clone(),
             title: front.title.clone(),
@@ -219,7 +222,7 @@ pub(super) fn write(session: &Session, items: bool, losses: &mut Vec<Loss>) -> S
 
 fn would_be_frontmatter(preamble: &str) -> bool {
     let text = write_preamble(preamble, true);
-    scan::frontmatter(text.as_bytes(), 0).is_some() || text.starts_with('\u{feff}')
+    decode::frontmatter(text.as_bytes(), 0).is_some() || text.starts_with('\u{feff}')
 }
 
 /// A preamble with the line ends after it.
@@ -342,4 +345,76 @@ fn compact(json: &str) -> String {
         keeps
     };
     json.chars().filter(keep).collect()
+}
+
+/// The field of a state under which everything but the title stands.
+const CHAT: &str = "chat";
+
+/// The messages, after one with what is known of the conversation as a whole, if there is anything.
+pub fn with_facts(session: &Session, id: &SessionId, mut messages: Vec<Message>) -> Vec<Message> {
+    if let Some(record) = facts_record(session, id) {
+        if let Some(first) = messages.first_mut() {
+            first.parent_id = Some(record.id.clone());
+        }
+        messages.insert(0, record);
+    }
+    messages
+}
+
+/// Takes what is known of the conversation as a whole from its messages, if the first of them says it.
+pub fn without_facts(mut messages: Vec<Message>) -> (Session, Vec<Message>) {
+    let others = messages.get(1).map(|next| next.session_id.clone());
+    let is_own = |record: &&Message| others.is_none_or(|session| session == record.session_id);
+    let Some(session) = messages.first().filter(is_own).and_then(read_facts) else {
+        return (Session::default(), messages);
+    };
+    let record = messages.remove(0);
+    if let Some(first) = messages.first_mut()
+        && first.parent_id.as_ref() == Some(&record.id)
+    {
+        first.parent_id = None;
+    }
+    let id = Some(record.session_id).filter(|id| !is_derived(id)).map(|id| id.to_string());
+    (Session { id, ..session }, messages)
+}
+
+fn facts_record(session: &Session, id: &SessionId) -> Option<Message> {
+    let tags: Vec<Raw> = session.tags.iter().map(|tag| Raw::string(tag)).collect();
+    let time = |time: Timestamp| Raw::string(&time.to_string());
+    let known = [
+        ("timestamp", session.timestamp.map(time)),
+        ("updated", session.updated.map(time)),
+        ("tags", (!tags.is_empty()).then(|| Raw::array(&tags))),
+        ("preamble", session.preamble.as_deref().map(Raw::string)),
+        ("extra", (!session.extra.is_empty()).then(|| session.extra.to_raw())),
+    ];
+    let chat: RawMap = known.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    let mut state = RawMap::new();
+    session.title.iter().for_each(|title| state.push("title", Raw::string(title)));
+    if !chat.is_empty() {
+        state.push(CHAT, chat.to_raw());
+    }
+    let change = StateChange { changes: state.to_raw(), is_snapshot: false };
+    let name = derived_id(id, "chat session");
+    let message = Message { session_id: id.clone(), ..Message::new(name, change.into()) };
+    (!state.is_empty()).then_some(message)
+}
+
+/// The conversation that a message speaks of, if that is all that it says.
+fn read_facts(message: &Message) -> Option<Session> {
+    let Body::State(change) = &message.body else { return None };
+    let state = change.changes.as_object()?;
+    let chat = state.get(CHAT).and_then(Raw::as_object).unwrap_or_default();
+    let time = |key: &str| chat.string(key)?.parse().ok();
+    let tags: Option<Vec<String>> = chat.get("tags").and_then(Raw::to);
+    let session = Session {
+        id: None,
+        title: state.string("title"),
+        timestamp: time("timestamp"),
+        updated: time("updated"),
+        tags: tags.unwrap_or_default(),
+        preamble: chat.string("preamble"),
+        extra: chat.get("extra").and_then(Raw::as_object).unwrap_or_default(),
+    };
+    (facts_record(&session, &message.session_id).as_ref() == Some(message)).then_some(session)
 }

@@ -78,8 +78,7 @@ fn system_id(session: &SessionId) -> MessageId {
 pub(super) fn foreign_item(message: &Message) -> Option<Raw> {
     let Body::Other(other) = &message.body else { return None };
     let item = message.unknown.get("item")?;
-    let mut exact = RawMap::new();
-    exact.push("item", item.clone());
+    let exact = RawMap::from([("item", item.clone())]);
     // Whatever else the message says would have no place.
     let bare = Message { unknown: exact, ..bare(message) };
     let is_item = other.type_name.as_deref() == Some(FOREIGN) && bare == *message;
@@ -96,15 +95,10 @@ pub(crate) fn write_part(block: &Block) -> Option<Raw> {
     match block {
         Block::Text(_) => Raw::parse(&block.to_json()).ok(),
         Block::Image(image) => {
-            let mut url = RawMap::new();
-            url.push("url", Raw::string(&address(&image.source)?));
-            let mut part = RawMap::new();
-            part.push("type", Raw::string("image_url"));
-            for (key, value) in image.extra.iter() {
-                url.push_raw(key.clone(), value.clone());
-            }
-            part.push("image_url", url.to_raw());
-            Some(part.to_raw())
+            let mut url = RawMap::from([("url", Raw::string(&address(&image.source)?))]);
+            url.extend(image.extra.iter());
+            let part = [("type", Raw::string("image_url")), ("image_url", url.to_raw())];
+            Some(RawMap::from(part).to_raw())
         }
         // A block of a kind that is known elsewhere would puzzle the plugin.
         Block::Other(raw) if read_part(raw) == *block => Some(raw.clone()),
@@ -130,13 +124,11 @@ pub(crate) fn read_part(part: &Raw) -> Block {
 /// `{"type":"image_url","image_url":{"url":"…"}}`, and nothing beside it that would be lost.
 fn read_image(part: &Raw) -> Option<Image> {
     let fields = part.as_object()?;
-    let is_image = fields.get("type")?.as_string()? == "image_url";
+    let is_image = fields.string("type")? == "image_url";
     let url = fields.get("image_url")?.as_object()?;
-    let src = url.get("url")?.as_string()?;
-    let mut extra = RawMap::new();
-    for (key, value) in url.iter().filter(|(key, _)| key.as_string().as_deref() != Some("url")) {
-        extra.push_raw(key.clone(), value.clone());
-    }
-    let image = Image { source: source(&src), extra };
-    (is_image && fields.len() == 2 && url.len() == image.extra.len() + 1).then_some(image)
+    let src = url.string("url")?;
+    let mut extra = url.clone();
+    extra.remove("url");
+    let is_whole = fields.len() == 2 && url.len() == extra.len() + 1;
+    (is_image && is_whole).then(|| Image { source: source(&src), extra })
 }

@@ -4,7 +4,7 @@ use analects_core::Problem;
 use memchr::memmem;
 use serde_json::value::RawValue;
 
-use super::fields::Fields;
+use super::record::Fields;
 
 /// How often a damaged line is searched for the beginning of another record.
 const MAX_TRIES: usize = 64;

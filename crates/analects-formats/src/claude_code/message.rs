@@ -9,9 +9,8 @@ use analects_core::{
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use super::fields::{Fields, string};
-use super::kind::Kind;
 use super::links::Place;
+use super::record::{Fields, Kind, string};
 
 /// Makes a message of a record; its name and its place are not yet in it.
 pub(super) fn draft<'a>(kind: Kind, fields: Fields<'a>, problems: &mut Vec<Problem>) -> Draft<'a> {

@@ -6,11 +6,10 @@ use analects_core::{Block, Body, Content, Hint, Message, Problem, Severity};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::fields::Fields;
-use super::kind::Kind;
 use super::line::{Value, read_line};
 use super::links::{Known, Links, Place, Seeker, Stated, Step, hash};
 use super::message::{draft, value};
+use super::record::{Fields, Kind};
 use crate::frame::{LineOf, Lines, Read, ReadOptions, Reader};
 use crate::msgfile::session_of;
 

@@ -11,6 +11,10 @@ pub const LINE_LIMIT: usize = 64 << 20;
 /// How much is kept of a longer one: the names of a record stand at its beginning.
 const BEGINNING: usize = 16 << 10;
 
+/// Past this, a line gets all the room at once that it may need: to grow, it would have to be copied. Memory that
+/// nothing is written to costs nothing.
+const SHORT: usize = 1 << 20;
+
 /// The longest file that is read by formats that need all of it.
 pub const WHOLE_LIMIT: usize = 512 << 20;
 
@@ -99,6 +103,9 @@ impl Lines {
         let was_too_long = self.too_long;
         self.too_long |= self.rest.len() + bytes.len() > self.limit;
         if !self.too_long {
+            if self.rest.len() + bytes.len() > SHORT {
+                self.rest.reserve_exact(self.limit - self.rest.len());
+            }
             self.rest.extend_from_slice(bytes);
         } else if !was_too_long {
             let room = BEGINNING.saturating_sub(self.rest.len());
@@ -112,9 +119,11 @@ impl Lines {
         let mut rest = std::mem::take(&mut self.rest);
         let bytes = (!self.too_long).then_some(rest.as_slice());
         each(self.next(bytes, &rest));
-        // The buffer is used again for the next line.
-        rest.clear();
-        self.rest = rest;
+        // The buffer is used again for the next line, unless it is a large one.
+        if rest.capacity() <= SHORT {
+            rest.clear();
+            self.rest = rest;
+        }
         self.too_long = false;
     }
 

@@ -1,13 +1,75 @@
-//! A conversation on its way from one format to another: bytes in, bytes out, and an account of it.
+//! A conversation on its way from one format to another: bytes in, bytes out, and an account of it. In two
+//! passes for formats in which what comes late changes what is written early, such as a revision of an early message:
+//! the first one keeps a few facts of each message, and the second one writes.
 
-use analects_core::{Problem, Severity};
+use std::borrow::Cow;
+
+use analects_core::verbs::{self, View};
+use analects_core::{Message, Problem, Severity};
 
 use super::{Read, Reader, Writer, Written};
 use crate::Loss;
 use crate::msgfile::LeftBehind;
 
-/// How many problems are kept; of a file with more, they would take more memory than the file.
+/// How many problems and losses are kept; of a file with more, they would take more memory than the file.
 const MOST: usize = 10_000;
+
+/// What is odd about a file: the first of it, and a count of the rest.
+#[derive(Debug, Clone, Default)]
+pub struct Problems {
+    kept: Vec<Problem>,
+    more: usize,
+}
+
+impl Problems {
+    /// Adds a problem.
+    pub fn add(&mut self, problem: Problem) {
+        if self.kept.len() < MOST {
+            self.kept.push(problem);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Those that are kept, and a last one that says how many are not.
+    pub fn list(&self) -> Vec<Problem> {
+        let mut list = self.kept.clone();
+        if self.more > 0 {
+            let text = format!("there are {} more problems, which are not listed", self.more);
+            list.push(Problem::warning("more-problems", text));
+        }
+        list
+    }
+}
+
+/// The first pass over a file whose conversion takes two. The second one is a [`Conversion`] with the writer that this
+/// gives, over the same bytes.
+pub struct Surveying {
+    reader: Box<dyn Reader>,
+    survey: Box<dyn Survey>,
+}
+
+impl Surveying {
+    /// Of what `reader` reads.
+    pub fn new(reader: Box<dyn Reader>, survey: Box<dyn Survey>) -> Surveying {
+        Surveying { reader, survey }
+    }
+
+    /// Takes the next bytes of the file.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let mut read = Read::default();
+        self.reader.feed(bytes, &mut read);
+        read.messages.iter().for_each(|message| self.survey.meet(message));
+    }
+
+    /// There are no more bytes; gives what writes the other file.
+    pub fn finish(mut self) -> Box<dyn Writer> {
+        let mut read = Read::default();
+        self.reader.finish(&mut read);
+        read.messages.iter().for_each(|message| self.survey.meet(message));
+        self.survey.writer()
+    }
+}
 
 /// A conversion that is under way.
 pub struct Conversion {
@@ -19,14 +81,19 @@ pub struct Conversion {
     pub messages: u64,
     /// How many records were left out because they are no conversation.
     pub left_out: usize,
-    /// What is odd about the file that is read: the first of it, if there is very much.
+    /// What is odd about the file that is read: the first of it, if there is very much. It is here at the end.
     pub problems: Vec<Problem>,
     /// How many of the problems are errors: what could not be read. All of them count.
     pub errors: usize,
-    /// How many problems are not kept.
-    more: usize,
-    /// What has no place in the file that is written.
+    /// What is odd so far.
+    noted: Problems,
+    /// What has no place in the file that is written: the first of it, if there is very much.
     pub losses: Vec<Loss>,
+    /// How many losses are not kept.
+    pub more_losses: usize,
+    /// What stands at the end of the file that is written, behind all other bytes. Whoever takes it on the way
+    /// puts it there.
+    pub tail: Vec<u8>,
     /// What a readable message file leaves out.
     pub left_behind: LeftBehind,
 }
@@ -42,8 +109,10 @@ impl Conversion {
             left_out: 0,
             problems: Vec::new(),
             errors: 0,
-            more: 0,
+            noted: Problems::default(),
             losses: Vec::new(),
+            more_losses: 0,
+            tail: Vec::new(),
             left_behind: LeftBehind::default(),
         }
     }
@@ -58,8 +127,15 @@ impl Conversion {
         self.pass_on(read)
     }
 
-    /// There are no more bytes; gives the last ones of the other file.
+    /// There are no more bytes; gives the last ones of the other file, with its tail.
     pub fn finish(&mut self) -> Vec<u8> {
+        let mut bytes = self.finish_body();
+        bytes.append(&mut self.tail);
+        bytes
+    }
+
+    /// There are no more bytes; gives the last ones of the other file before its tail.
+    pub fn finish_body(&mut self) -> Vec<u8> {
         let mut read = Read::default();
         if let Some(reader) = self.reader.take() {
             reader.finish(&mut read);
@@ -69,33 +145,24 @@ impl Conversion {
         if let Some(writer) = self.writer.take() {
             writer.finish(&mut written);
         }
-        bytes.extend(written.bytes);
-        self.losses.extend(written.losses);
         self.left_behind = written.left_behind;
-        if self.more > 0 {
-            let text = format!("there are {} more problems, which are not listed", self.more);
-            self.problems.push(Problem::warning("more-problems", text));
-        }
+        bytes.extend(self.take(written));
+        self.problems = self.noted.list();
         bytes
     }
 
     /// Whether the other file says all that this one says: nothing has no place, and nothing could not be
     /// read.
     pub fn is_exact(&self) -> bool {
-        self.losses.is_empty() && self.errors == 0
-    }
-
-    fn note(&mut self, problem: Problem) {
-        self.errors += usize::from(problem.severity == Severity::Error);
-        match self.problems.len() < MOST {
-            true => self.problems.push(problem),
-            false => self.more += 1,
-        }
+        self.losses.is_empty() && self.more_losses == 0 && self.errors == 0
     }
 
     fn pass_on(&mut self, read: Read) -> Vec<u8> {
-        read.problems.into_iter().for_each(|problem| self.note(problem));
-        self.losses.extend(read.losses);
+        for problem in read.problems {
+            self.errors += usize::from(problem.severity == Severity::Error);
+            self.noted.add(problem);
+        }
+        self.lose(read.losses);
         self.left_out += read.left_out;
         self.messages += read.messages.len() as u64;
         let mut written = Written::default();
@@ -104,7 +171,101 @@ impl Conversion {
                 writer.push(message, &mut written);
             }
         }
-        self.losses.extend(written.losses);
+        self.take(written)
+    }
+
+    fn take(&mut self, written: Written) -> Vec<u8> {
+        self.lose(written.losses);
+        self.tail.extend(written.tail);
         written.bytes
+    }
+
+    fn lose(&mut self, losses: Vec<Loss>) {
+        let kept = losses.len().min(MOST.saturating_sub(self.losses.len()));
+        self.more_losses += losses.len() - kept;
+        self.losses.extend(losses.into_iter().take(kept));
+    }
+}
+
+/// Looks at all messages of a conversation, in their order, before they come again to be written.
+pub trait Survey {
+    /// The next message.
+    fn meet(&mut self, message: &Message);
+
+    /// Whether it looks for revisions and for nothing else: then a conversation without any needs no such pass.
+    fn is_for_revisions(&self) -> bool {
+        false
+    }
+
+    /// There are no more; gives what writes them when they come again.
+    fn writer(self: Box<Self>) -> Box<dyn Writer>;
+}
+
+/// A writer for those who have one pass: it holds the messages until all of them were seen.
+pub(crate) struct Held {
+    survey: Box<dyn Survey>,
+    messages: Vec<Message>,
+}
+
+impl Held {
+    pub(crate) fn behind(survey: Box<dyn Survey>) -> Box<dyn Writer> {
+        Box::new(Held { survey, messages: Vec::new() })
+    }
+}
+
+impl Writer for Held {
+    fn push(&mut self, message: &Message, _: &mut Written) {
+        self.survey.meet(message);
+        self.messages.push(message.clone());
+    }
+
+    fn finish(self: Box<Self>, out: &mut Written) {
+        let mut writer = self.survey.writer();
+        for message in &self.messages {
+            writer.push(message, out);
+        }
+        writer.finish(out);
+    }
+}
+
+/// The survey of a format that has no place for revisions: each message is written as its last revision says it.
+pub(crate) struct RevisedSurvey {
+    survey: verbs::Survey,
+    writer: Box<dyn Writer>,
+}
+
+impl RevisedSurvey {
+    pub(crate) fn before(writer: impl Writer + 'static) -> Box<dyn Survey> {
+        Box::new(RevisedSurvey { survey: verbs::Survey::default(), writer: Box::new(writer) })
+    }
+}
+
+impl Survey for RevisedSurvey {
+    fn meet(&mut self, message: &Message) {
+        self.survey.meet(message);
+    }
+
+    fn is_for_revisions(&self) -> bool {
+        true
+    }
+
+    fn writer(self: Box<Self>) -> Box<dyn Writer> {
+        Box::new(Revised { view: View::of(self.survey.edits()), writer: self.writer })
+    }
+}
+
+/// Writes the messages as their revisions say them.
+struct Revised {
+    view: View,
+    writer: Box<dyn Writer>,
+}
+
+impl Writer for Revised {
+    fn push(&mut self, message: &Message, out: &mut Written) {
+        self.writer.push(&self.view.next(Cow::Borrowed(message)), out);
+    }
+
+    fn finish(self: Box<Self>, out: &mut Written) {
+        self.writer.finish(out);
     }
 }

@@ -37,6 +37,8 @@ fn write_in(format: &dyn Format, messages: &[Message], dialect: Dialect) -> Writ
         writer.push(message, &mut out);
     }
     writer.finish(&mut out);
+    let tail = std::mem::take(&mut out.tail);
+    out.bytes.extend(tail);
     out
 }
 

@@ -1,17 +1,17 @@
 //! The project's own formats behind the frame: message file, chat Markdown, transcript.
 
-use analects_core::{Body, Ids, Message, Raw, SessionId};
+use analects_core::{Body, Ids, Message, Raw, SessionId, verbs};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{
-    Format, Head, Known, Lines, Read, ReadOptions, Reader, RevisedWriter, Sure, Whole,
-    WriteOptions, Writer, Written,
+    Format, Head, Held, Known, Lines, Read, ReadOptions, Reader, Reading, RevisedSurvey, Sure,
+    Survey, Whole, WriteOptions, Writer, Written,
 };
 use crate::Loss;
 use crate::chatmd;
-use crate::msgfile::{self, Cell, Document, Kind};
-use crate::transcript::{self, read_line};
+use crate::msgfile::{self, Cell, Document, ExactWriter, Kind, ReadableWriter};
+use crate::transcript::{self, read_line, skim};
 
 /// The message file.
 #[derive(Debug)]
@@ -51,7 +51,14 @@ impl Format for MessageFile {
     }
 
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
-        Some(Box::new(MessageFileWriter { messages: Vec::new(), full: options.full }))
+        if options.full {
+            return Some(Box::new(ExactFileWriter::default()));
+        }
+        self.survey(options).map(Held::behind)
+    }
+
+    fn survey(&self, options: &WriteOptions) -> Option<Box<dyn Survey>> {
+        (!options.full).then(|| Box::new(ReadableSurvey::default()) as Box<dyn Survey>)
     }
 }
 
@@ -111,27 +118,53 @@ fn beside_messages(document: &Document) -> Vec<Loss> {
     losses
 }
 
-struct MessageFileWriter {
-    messages: Vec<Message>,
-    full: bool,
-}
+/// Writes a message file that holds everything, as the messages come.
+#[derive(Default)]
+struct ExactFileWriter(Option<ExactWriter<'static>>);
 
-impl Writer for MessageFileWriter {
-    fn push(&mut self, message: &Message, _: &mut Written) {
-        self.messages.push(message.clone());
+impl Writer for ExactFileWriter {
+    fn push(&mut self, message: &Message, out: &mut Written) {
+        let session = &message.session_id;
+        let writer =
+            self.0.get_or_insert_with(|| ExactWriter::new(session, DerivedIds::new(session)));
+        writer.push(message, &mut out.bytes, &mut out.tail);
     }
 
     fn finish(self: Box<Self>, out: &mut Written) {
-        let first = self.messages.first();
-        let session = first.map(|first| first.session_id.clone()).unwrap_or_default();
-        let ids = &mut DerivedIds::new(&session);
-        if self.full {
-            out.bytes.extend(msgfile::encode(&self.messages, ids));
-            return;
+        if let Some(writer) = self.0 {
+            writer.finish(&mut out.bytes, &mut out.tail);
         }
-        let (bytes, left_behind) = msgfile::encode_readable(&self.messages, ids);
-        out.bytes.extend(bytes);
-        out.left_behind = left_behind;
+    }
+}
+
+/// The survey of a message file for people.
+#[derive(Default)]
+struct ReadableSurvey {
+    session: Option<SessionId>,
+    survey: verbs::Survey,
+}
+
+impl Survey for ReadableSurvey {
+    fn meet(&mut self, message: &Message) {
+        self.session.get_or_insert_with(|| message.session_id.clone());
+        self.survey.meet(message);
+    }
+
+    fn writer(self: Box<Self>) -> Box<dyn Writer> {
+        let ids = DerivedIds::new(&self.session.unwrap_or_default());
+        Box::new(ReadableFileWriter(ReadableWriter::new(self.survey.finish(), ids)))
+    }
+}
+
+struct ReadableFileWriter(ReadableWriter<'static>);
+
+impl Writer for ReadableFileWriter {
+    fn push(&mut self, message: &Message, out: &mut Written) {
+        self.0.push(message, &mut out.bytes);
+    }
+
+    fn finish(self: Box<Self>, out: &mut Written) {
+        out.left_behind = self.0.finish(&mut out.bytes);
     }
 }
 
@@ -197,8 +230,12 @@ impl Format for ChatMarkdown {
     }
 
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
-        let writer = ChatMarkdownWriter { messages: Vec::new(), options: options.clone() };
-        Some(RevisedWriter::around(writer))
+        self.survey(options).map(Held::behind)
+    }
+
+    fn survey(&self, options: &WriteOptions) -> Option<Box<dyn Survey>> {
+        let options = options.clone();
+        Some(RevisedSurvey::before(ChatMarkdownWriter { messages: Vec::new(), options }))
     }
 }
 
@@ -283,7 +320,12 @@ impl Format for Transcript {
     }
 
     fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
-        Some(Box::new(TranscriptReader { lines: Lines::default(), full: options.full }))
+        let ReadOptions { full, is_survey, .. } = *options;
+        Some(Box::new(TranscriptReader { lines: Lines::default(), full, is_survey }))
+    }
+
+    fn reading(&self) -> Reading {
+        Reading::Revisions
     }
 
     fn writer(&self, _: &WriteOptions) -> Option<Box<dyn Writer>> {
@@ -314,26 +356,30 @@ const FOREIGN: [&str; 5] = ["sessionId", "message", "timestamp", "payload", "uui
 struct TranscriptReader {
     lines: Lines,
     full: bool,
+    is_survey: bool,
 }
 
 impl Reader for TranscriptReader {
     fn feed(&mut self, bytes: &[u8], out: &mut Read) {
-        let full = self.full;
-        self.lines.feed(bytes, &mut |line| read_record(line, full, out));
+        let TranscriptReader { full, is_survey, .. } = *self;
+        self.lines.feed(bytes, &mut |line| read_record(line, full, is_survey, out));
     }
 
     fn finish(mut self: Box<Self>, out: &mut Read) {
-        let full = self.full;
-        self.lines.finish(&mut |line| read_record(line, full, out));
+        let TranscriptReader { full, is_survey, .. } = *self;
+        self.lines.finish(&mut |line| read_record(line, full, is_survey, out));
     }
 }
 
-fn read_record(line: super::LineOf<'_>, full: bool, out: &mut Read) {
+fn read_record(line: super::LineOf<'_>, full: bool, is_survey: bool, out: &mut Read) {
     let Some(bytes) = line.bytes else {
         out.problems.push(line.too_long());
         out.messages.extend(transcript::stand_in(line.beginning, line.length));
         return;
     };
+    if is_survey && let Some(message) = skim(bytes) {
+        return keep(vec![message], full, out);
+    }
     let read = read_line(bytes);
     out.problems.extend(read.problems.into_iter().map(|problem| line.place(problem)));
     keep(read.messages, full, out);
@@ -398,8 +444,12 @@ impl Format for ChatSession {
         Some(Box::new(ChatSessionReader { whole: Whole::default(), options: options.clone() }))
     }
 
-    fn writer(&self, _: &WriteOptions) -> Option<Box<dyn Writer>> {
-        Some(RevisedWriter::around(ChatSessionWriter { messages: Vec::new() }))
+    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
+        self.survey(options).map(Held::behind)
+    }
+
+    fn survey(&self, _: &WriteOptions) -> Option<Box<dyn Survey>> {
+        Some(RevisedSurvey::before(ChatSessionWriter { messages: Vec::new() }))
     }
 }
 

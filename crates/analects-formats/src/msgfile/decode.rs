@@ -65,7 +65,20 @@ impl Document {
     /// Reads on after `bytes` were added at the end: what comes out is what [`decode_named`] makes of
     /// the whole, at the cost of the last region and the new cells alone, however large the file is.
     pub fn extend(&mut self, bytes: &[u8]) {
-        let kept = self.cut(self.source.len());
+        self.replace_from(self.source.len(), bytes);
+    }
+
+    /// The same after everything from `at` on was replaced by `bytes`, which may be the place of an empty cell.
+    /// Messages stay where they were known to be, as in [`Document::update_within_section`].
+    pub fn replace_end(&mut self, at: usize, bytes: &[u8]) {
+        let known = self.known_section();
+        self.replace_from(at, bytes);
+        self.keep_section(known);
+    }
+
+    fn replace_from(&mut self, at: usize, bytes: &[u8]) {
+        let kept = self.cut(at);
+        self.source.truncate(at);
         self.source.extend_from_slice(bytes);
         self.read_on(kept);
     }
@@ -95,6 +108,12 @@ impl Document {
         let mut document = self.with_source(source);
         document.keep_section(self.known_section());
         document
+    }
+
+    /// A document that begins like this one, and has these cells.
+    pub(super) fn with_cells(&self, cells: &[u8]) -> Document {
+        let start = self.scan.section.map_or(self.body, |section| section.heading.end);
+        self.with_source_within_section([&self.source[..start], cells].concat())
     }
 
     fn known_section(&self) -> Option<(String, Section)> {

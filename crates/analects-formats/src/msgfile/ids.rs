@@ -39,6 +39,8 @@ impl IdTable {
 pub(super) struct Names {
     ids: OnceLock<IdTable>,
     numbers: OnceLock<Numbers>,
+    /// The cells that stand before the one whose parts they are, and where that is.
+    leading: OnceLock<HashMap<usize, usize>>,
 }
 
 /// The numbers that a new id must not collide with.
@@ -76,6 +78,7 @@ pub(super) fn leading_number(id: &str) -> Option<u64> {
 impl Names {
     /// Forgets the cells from `at` on, which are about to go.
     pub(super) fn cut(&mut self, at: usize, cells: &[CellSpans], source: &[u8]) {
+        self.leading = OnceLock::new();
         if let Some(ids) = self.ids.get_mut() {
             for (place, cell) in cells.iter().enumerate().skip(at) {
                 ids.remove(cell.id.of(source), place);
@@ -116,6 +119,11 @@ impl Document {
             ids
         });
         ids.find(id.as_bytes())
+    }
+
+    /// The cells that stand before the one whose parts they are, and where that is.
+    pub(super) fn leading_parts(&self) -> &HashMap<usize, usize> {
+        self.names.leading.get_or_init(|| self.find_leading_parts())
     }
 
     /// Whether a cell has that number as its id.

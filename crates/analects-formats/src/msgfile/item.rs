@@ -39,12 +39,9 @@ mod builders;
 mod check;
 mod content;
 mod draft;
-mod error;
 mod outputs;
 mod prompts;
 mod read;
-mod registry;
-mod tools;
 mod traits;
 mod write;
 
@@ -52,16 +49,82 @@ pub use builders::{
     CodeExecutionOutputBuilder, FunctionCallBuilder, MessageBuilder, MessageOutputBuilder,
 };
 pub use content::Content;
-pub use draft::{Change, Conflict, Draft, Operation, Renames};
-pub use error::{ItemError, ItemErrorKind};
+pub use draft::{AgentRegistry, Change, Conflict, Draft, Operation, Renames};
 pub use outputs::{Answer, CodeOutput, Output};
 pub use prompts::{Call, Item, Prompt};
-pub use read::{IndexOrName, item, items};
-pub use registry::AgentRegistry;
-pub use tools::{Tool, tools};
+pub use read::{IndexOrName, Tool, item, items, tools};
 pub use traits::{CodeExecutionOutput, FunctionCall, Message, MessageItem, MessageOutput};
 
+use std::fmt;
+
+use analects_core::Hint;
+
 use super::seconds;
+
+/// Why something cannot be done with an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemError {
+    kind: ItemErrorKind,
+    message: String,
+    hint: Option<Hint>,
+}
+
+/// The kinds of [`ItemError`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ItemErrorKind {
+    /// Something that must be given is not.
+    Missing,
+    /// Something is not as it must be.
+    Invalid,
+    /// There is already something of that name.
+    Duplicate,
+    /// There is no cell of that name, or it is of the wrong kind.
+    UnknownCell,
+    /// There is no agent of that name.
+    UnknownAgent,
+    /// Nobody is there who could answer.
+    NoAgent,
+    /// The file cannot be changed like that, or not at all.
+    Refused,
+}
+
+impl ItemError {
+    pub(super) fn new(kind: ItemErrorKind, message: impl Into<String>) -> ItemError {
+        ItemError { kind, message: message.into(), hint: None }
+    }
+
+    fn missing(what: &str, method: &str) -> ItemError {
+        let error = ItemError::new(ItemErrorKind::Missing, format!("{what} is missing"));
+        error.hinting(format!("call {method} before build"))
+    }
+
+    fn invalid(message: impl Into<String>) -> ItemError {
+        ItemError::new(ItemErrorKind::Invalid, message)
+    }
+
+    pub(super) fn hinting(mut self, hint: impl Into<Hint>) -> ItemError {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// What kind of error it is.
+    pub fn kind(&self) -> ItemErrorKind {
+        self.kind
+    }
+
+    /// What to do about it, where that is known.
+    pub fn hint(&self) -> Option<&Hint> {
+        self.hint.as_ref()
+    }
+}
+
+impl fmt::Display for ItemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ItemError {}
 
 #[cfg(test)]
 mod tests;

@@ -5,19 +5,15 @@
 //! together, or `part=` does. What a message has and no cell can say stands in a `[details]` cell.
 
 mod added;
-mod answers;
 mod blocks;
-mod cell;
 mod cells;
 mod describe;
 mod details;
 mod draft;
 mod encode;
-mod fields;
 pub(crate) mod images;
 mod known;
 mod lookup;
-mod part_names;
 mod problems;
 mod read;
 mod readable;
@@ -26,18 +22,19 @@ use analects_core::{MessageId, SessionId};
 use uuid::Uuid;
 
 pub(crate) use added::check_is_first;
-pub use added::{AddedMessages, cell_names, cell_of, put_messages};
-pub use answers::{AnswerDetail, PlacedAnswer, put_answer};
+pub use added::{
+    AddedMessages, AnswerDetail, PlacedAnswer, cell_names, cell_of, put_answer, put_messages,
+};
 pub(crate) use details::{details_cell, details_lines};
-pub use encode::encode;
+pub use encode::{ExactWriter, encode};
 pub use images::pictures_in;
-pub use known::{CellsHash, KnownMessages, messages_knowing};
+pub use known::{CellsHash, KnownMessages, messages_knowing, messages_with_cells};
 pub(crate) use lookup::side_places;
 pub use lookup::{CellMessages, Step, current_branch, hashes_of_cells, unseen_cells};
 pub(crate) use problems::mentioned_by;
 pub use problems::message_problems;
 pub use read::messages;
-pub use readable::{LeftBehind, encode_readable};
+pub use readable::{LeftBehind, ReadableWriter, encode_readable};
 
 /// The conversation that a file of that name holds, unless its frontmatter has an `id`.
 pub fn session_of(name: &str) -> SessionId {

@@ -1,4 +1,5 @@
-//! What is odd about a document, with places and hints. Reading never needs this; people do.
+//! What is odd about a document, with places and hints. Reading never needs this; people do. Among
+//! it is which paths a file may name: beside it or below its folder, on every system, and never outside.
 
 use std::collections::HashSet;
 
@@ -8,7 +9,6 @@ use super::agents::{agent, why_not_a_name};
 use super::code::code;
 use super::encode::closed_fences;
 use super::line::is_nearly_head;
-use super::output_path::why_not_a_path;
 use super::role::is_fixed_word;
 use super::scan::{line_text, lines};
 use super::{Cell, CellKind, CellRole, Document, Kind, MetaKey, frontmatter, seconds};
@@ -119,7 +119,11 @@ impl Document {
 
 /// A cell of an earlier format.
 fn old_format(cell: Cell<'_>) -> Option<Problem> {
-    let has = |key: &str| cell.attribute(key).is_some();
+    // No key of an earlier format means anything now.
+    let has = |key: &str| {
+        let mut unknown = cell.attribute_refs().filter(|attribute| attribute.key().is_none());
+        unknown.any(|attribute| attribute.name() == key)
+    };
     let is_output = cell.kind() == CellKind::Output;
     let is_notification = cell.role() == CellRole::Notification;
     let what = if is_output && cell.type_word() == "residue" {
@@ -238,10 +242,10 @@ fn meta_problems(cell: Cell<'_>, found: &mut Found<'_>) {
 fn agent_problems(cell: Cell<'_>, agents: &HashSet<String>, found: &mut Found<'_>) {
     let word = cell.type_word();
     if cell.kind() == CellKind::Output
-        && !is_fixed_word(word)
-        && !cell.id().unwrap_or("").contains('.')
         && !agents.is_empty()
         && !agents.contains(word)
+        && !is_fixed_word(word)
+        && !cell.id().unwrap_or("").contains('.')
     {
         let text = format!("the agent {word} is defined nowhere in this file");
         let problem = Problem::warning("unknown-agent", text);
@@ -272,4 +276,35 @@ fn code_problem(cell: Cell<'_>, found: &mut Found<'_>) {
             .hint("put the code into a fenced code block that names its language");
         found.add(problem, cell.head());
     }
+}
+
+/// Why `output_file` cannot name that path, if it cannot. Links are not looked at here: who opens
+/// the file must do that.
+pub(super) fn why_not_a_path(path: &str) -> Option<&'static str> {
+    let mut parts = path.split(['/', '\\']);
+    if path.is_empty() {
+        return Some("it is empty");
+    }
+    if path.contains(is_odd) {
+        return Some("it has control characters or characters that cannot be seen");
+    }
+    if path.starts_with(['/', '\\', '~']) {
+        return Some("it does not start at the file's folder");
+    }
+    // Drive letters, streams of a file, addresses.
+    if path.contains(':') {
+        return Some("it has a colon, so that it may be a drive or an address");
+    }
+    if path.len() > 1024 {
+        return Some("it is longer than 1024 bytes");
+    }
+    // Windows drops blanks and dots at the end of a part, so that `.. ` would be `..`.
+    let leads_out = |part: &str| part.trim_end_matches([' ', '.']).is_empty();
+    parts.any(leads_out).then_some("it has a part that is empty, . or ..")
+}
+
+/// Control characters, and those that change the direction of text or have no width.
+fn is_odd(c: char) -> bool {
+    let invisible = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    c.is_control() || invisible
 }

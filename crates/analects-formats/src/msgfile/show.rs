@@ -9,17 +9,35 @@ use super::code::code;
 use super::role::is_fixed_word;
 use super::{Cell, CellKind, CellRole, Document, Kind, MetaKey, base64, unseen_cells};
 
-/// A message file, as JSON.
+/// A message file, as JSON. What its cells say is not held: it is taken from the document, cell by cell.
 #[derive(Debug, Clone, Serialize)]
-pub struct Show {
+pub struct Show<'d> {
     path: String,
     kind: &'static str,
     encoding: &'static str,
     frontmatter: Option<String>,
     agents: Vec<Agent>,
     default_agent: Option<String>,
-    cells: Vec<ShowCell>,
+    cells: Cells<'d>,
     problems: Vec<ShowProblem>,
+}
+
+/// The cells of a document, as JSON.
+#[derive(Debug, Clone)]
+struct Cells<'d> {
+    document: &'d Document,
+    /// The cells without their content.
+    outline: Vec<ShowCell>,
+}
+
+impl Serialize for Cells<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.outline.iter().zip(self.document.cells()).map(|(row, cell)| {
+            let mut row = row.clone();
+            fill(&mut row, cell);
+            row
+        }))
+    }
 }
 
 /// A cell, as JSON.
@@ -101,16 +119,16 @@ pub struct ShowProblem {
     hint: Option<String>,
 }
 
-impl Show {
+impl Show<'_> {
     /// Names the agent that answers, for those who know which models can be asked.
     #[must_use]
-    pub fn with_default_agent(self, default_agent: Option<String>) -> Show {
+    pub fn with_default_agent(self, default_agent: Option<String>) -> Self {
         Show { default_agent, ..self }
     }
 
     /// Adds problems of the file or of its messages, each at its place.
     #[must_use]
-    pub fn with_problems(mut self, more: Vec<ShowProblem>) -> Show {
+    pub fn with_problems(mut self, more: Vec<ShowProblem>) -> Self {
         self.problems.extend(more);
         self.problems.sort_by_key(|problem| (problem.line, problem.column));
         self
@@ -118,7 +136,7 @@ impl Show {
 }
 
 /// Describes a document for other programs, without its problems: whoever prints them words their hints.
-pub fn show(document: &Document, path: &str) -> Show {
+pub fn show<'d>(document: &'d Document, path: &str) -> Show<'d> {
     let front = document.frontmatter_span().map(|span| span.of(document.source()));
     Show {
         path: path.to_string(),
@@ -131,17 +149,9 @@ pub fn show(document: &Document, path: &str) -> Show {
         frontmatter: front.map(|text| String::from_utf8_lossy(text).into_owned()),
         default_agent: document.default_agent().map(|agent| agent.name),
         agents: document.agents(),
-        cells: cells(document),
+        cells: Cells { document, outline: outline(document) },
         problems: Vec::new(),
     }
-}
-
-fn cells(document: &Document) -> Vec<ShowCell> {
-    let mut shown = outline(document);
-    for (row, cell) in shown.iter_mut().zip(document.cells()) {
-        fill(row, cell);
-    }
-    shown
 }
 
 /// Describes one cell for other programs.

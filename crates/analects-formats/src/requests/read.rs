@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use analects_core::{Body, Message, Other, Problem, Raw, RawMap, SessionId};
 
-use super::same::same;
+use super::difference::same;
 use super::{FOREIGN, Facts, ITEM, Shape, Wire, item_id, verbatim_key};
 use crate::chatmd::session_json::Fields;
 use crate::frame::{LINE_LIMIT, LineOf, Lines, Read, Reader, Whole};

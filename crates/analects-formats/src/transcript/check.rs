@@ -190,7 +190,7 @@ struct Place {
 
 /// What has no counterpart on the way to a leaf, whether or not a compaction hides it from the model.
 pub(super) fn unpaired<'n>(
-    tree: &Tree<'_>,
+    tree: &Tree,
     leaf: usize,
     said: impl Fn(usize) -> &'n Said,
 ) -> Vec<analects_core::Unpaired> {

@@ -1,10 +1,13 @@
 //! The head of a record: who it is and whom it refers to, found without reading what it says. For ways
-//! through conversations that do not fit into memory.
+//! through conversations that do not fit into memory. And the messages that are made of heads alone.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use analects_core::{History, Link, LinkKind};
+use analects_core::{
+    Body, CompactBoundary, CompactTrigger, History, Link, LinkKind, Message, MessageId, Other,
+    Progress, Raw, StateChange, Summary, Tombstone, User,
+};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -281,4 +284,72 @@ impl<'de> DeserializeSeed<'de> for KeyPlace {
         }
         Ok(NAMES.iter().position(|name| *name == inside))
     }
+}
+
+/// The message of a line with its links and nothing else. `None` for a line that has to be read: one that is damaged, a
+/// revision, which says what another message says, and what means something else where its content is missing.
+///
+/// ```
+/// use analects_core::Link;
+/// use analects_formats::transcript::{read_line, skim};
+///
+/// let line = br#"{"v":1,"type":"user","id":"b","parent_id":"a","content":"Hello"}"#;
+/// let (skimmed, read) = (skim(line).unwrap(), &read_line(line).messages[0]);
+/// assert_eq!(Link::of(&skimmed), Link::of(read));
+/// assert_eq!(skimmed.text(), "");
+/// ```
+pub fn skim(line: &[u8]) -> Option<Message> {
+    let head = Envelope::read(simdutf8::basic::from_utf8(line).ok()?)?;
+    if head.needs_body() || head.type_name() == "revision" {
+        return None;
+    }
+    let names = head.names();
+    let link = names.link();
+    let id = |name: Option<&str>| name.map(MessageId::from);
+    let body = match link.kind {
+        LinkKind::Speech => Body::User(User::default()),
+        LinkKind::Summary => Body::Summary(Summary::default()),
+        LinkKind::Boundary { summary, kept_from, is_separator } => {
+            Body::CompactBoundary(CompactBoundary {
+                trigger: is_separator.then_some(CompactTrigger::Separator),
+                summary_id: id(summary),
+                kept_from: id(kept_from),
+                ..CompactBoundary::default()
+            })
+        }
+        LinkKind::Tombstone { target, target_parent } => {
+            Body::Tombstone(Tombstone { target: target.into(), target_parent: id(target_parent) })
+        }
+        LinkKind::State => StateChange { changes: Raw::empty_object(), is_snapshot: false }.into(),
+        LinkKind::Progress => Body::Progress(Progress::default()),
+        LinkKind::Unknown => Body::Other(Other::default()),
+        LinkKind::Revision { .. } => return None,
+    };
+    Some(Message {
+        parent_id: id(link.parent),
+        session_id: head.string("session_id").unwrap_or_default().into_owned().into(),
+        agent_id: link.agent.map(str::to_string),
+        history: if link.is_excluded { History::Exclude } else { History::Include },
+        ..Message::new(link.id, body)
+    })
+}
+
+/// A record that says nothing and has the name and the parent of one that is too long, of which only the beginning
+/// is at hand. What it stands for is noted under `left_out`, with the record's length in bytes. `None` if the
+/// beginning has no name.
+pub fn stand_in(beginning: &[u8], length: u64) -> Option<Message> {
+    let head = Envelope::read_beginning(beginning);
+    let names = head.names_alone()?;
+    let link = names.link();
+    let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
+    let mut message = Message::new(link.id, change.into());
+    message.parent_id = link.parent.map(Into::into);
+    message.agent_id = link.agent.map(str::to_string);
+    message.session_id = head.string("session_id").unwrap_or_default().into_owned().into();
+    message.created_at = head.string("created_at").and_then(|time| time.parse().ok());
+    let note = format!("{{\"type\":{},\"bytes\":{length}}}", Raw::string(&head.type_name()));
+    if let Ok(note) = Raw::parse(&note) {
+        message.extra.push("left_out", note);
+    }
+    Some(message)
 }

@@ -401,7 +401,7 @@ struct Lacking {
 
 impl Lacking {
     fn of<'s>(
-        tree: &Tree<'_>,
+        tree: &Tree,
         leaf: usize,
         said: impl Fn(usize) -> &'s analects_core::Said,
     ) -> Lacking {
@@ -438,7 +438,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn of(tree: &Tree<'_>) -> Groups {
+    fn of(tree: &Tree) -> Groups {
         let mut groups = Groups { above: (0..tree.len()).collect() };
         for at in 0..tree.len() {
             if let Some(parent) = tree.parent(at) {

@@ -7,10 +7,9 @@ use analects_core::{
     ApiError, BlockStart, Delta, Json, Raw, RawMap, StopReason, StreamEvent, Text,
 };
 
-use super::fields::Fields;
-use super::wire::{self, Event, Usage, without, word};
+use super::wire::{Event, Fields, Usage, without};
 use crate::error::error_in_stream;
-use crate::openai::{Extras, filled, join, list};
+use crate::reading::{Extras, join, word};
 
 /// Reads the events of one answer.
 #[derive(Debug, Clone, Default)]
@@ -219,7 +218,8 @@ impl Decoder {
         let kind = word(&delta, "type").unwrap_or_default();
         if kind == "text_delta" && !self.open.contains_key(&event.index()) {
             // Text that nobody announced is still text.
-            self.start(event.index(), &wire::text_block(), out);
+            let text = RawMap::from([("type", Raw::string("text"))]);
+            self.start(event.index(), &text, out);
         }
         let open = self.open.get_mut(&event.index());
         if !open.is_some_and(|open| open.delta(&kind, &delta, out)) {
@@ -299,11 +299,11 @@ impl Open {
             (Kind::Thinking, "thinking_delta") => self.add(text("thinking"), out),
             (Kind::Call { .. }, "input_json_delta") => self.add(text("partial_json"), out),
             (Kind::Thinking, "signature_delta") => {
-                let seal = delta.get("signature").and_then(filled);
+                let seal = word(delta, "signature");
                 let index = self.index;
                 let event = |seal| StreamEvent::BlockDelta { index, delta: Delta::Signature(seal) };
                 out.extend(seal.map(event));
-                delta.get("signature").and_then(Raw::as_string).is_some()
+                delta.string("signature").is_some()
             }
             (Kind::Text { citations }, "citations_delta") => {
                 let citation = delta.get("citation").cloned();
@@ -358,7 +358,7 @@ impl Open {
         if let Kind::Text { citations } = &self.kind
             && !citations.is_empty()
         {
-            let (index, key, value) = (self.index, "citations".to_string(), list(citations));
+            let (index, key, value) = (self.index, "citations".to_string(), Raw::array(citations));
             out.push(StreamEvent::BlockExtra { index, key, value });
         }
     }

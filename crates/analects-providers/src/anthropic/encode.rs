@@ -2,20 +2,18 @@
 //! left out, added or changed for that is said beside it.
 
 mod blocks;
-mod clean;
-mod family;
-mod server_tools;
 mod settings;
-mod system;
 mod turns;
 
-use analects_core::{Raw, RawMap, Request, sendable};
+use analects_core::{Block, Content, Raw, RawMap, Request, Role, Turn, sendable};
 
+use self::blocks::{Speaker, text_block};
 use super::wire::{FILES_BETA, VERSION};
-use crate::openai::list;
-use crate::outgoing::LeftOut;
-use crate::outgoing::json::with;
+use crate::outgoing::{LeftOut, Names};
 use crate::{Auth, HttpRequest};
+
+/// The names of tools.
+const NAMES: Names = Names::Plain(128);
 
 /// Turns a request into the call of `/messages`.
 pub(crate) fn encode(request: &Request) -> HttpRequest {
@@ -51,15 +49,13 @@ pub(crate) fn encode_count(request: &Request) -> HttpRequest {
 fn finished(http: HttpRequest, request: &Request, left_out: LeftOut) -> HttpRequest {
     let http = http.header("anthropic-version", VERSION);
     let betas = betas(request, &http.body);
-    let http = match betas.is_empty() {
-        true => http,
-        false => http.header("anthropic-beta", &betas.join(",")),
-    };
+    let http =
+        if betas.is_empty() { http } else { http.header("anthropic-beta", &betas.join(",")) };
     http.leaving_out(left_out.into_problems())
 }
 
 fn body(request: &Request, left_out: &mut LeftOut) -> RawMap {
-    let (mut system, turns) = system::split(request, left_out);
+    let (mut system, turns) = split_system(request, left_out);
     let sent = sendable(turns);
     let mut conversation = turns::Conversation::default();
     for (turn, from) in sent.turns.iter().zip(sent.from) {
@@ -69,26 +65,71 @@ fn body(request: &Request, left_out: &mut LeftOut) -> RawMap {
     let mut messages = conversation.finish(left_out);
     turns::limit_cache_points(&mut system, &mut messages, &request.metadata, left_out);
     let settings = settings::Settings::of(request, &messages, left_out);
-    let mut body = RawMap::new();
-    body.push("model", Raw::string(&request.model));
-    body.push("max_tokens", number(settings.max_tokens));
-    if let Some(system) = system::value(&system) {
+    let mut body = RawMap::from([
+        ("model", Raw::string(&request.model)),
+        ("max_tokens", settings.max_tokens.into()),
+    ]);
+    if let Some(system) = system_value(&system) {
         body.push("system", system);
     }
     let messages: Vec<Raw> = messages.iter().map(turns::Message::to_raw).collect();
-    body.push("messages", list(&messages));
-    body.push("stream", literal("true"));
+    body.push("messages", Raw::array(&messages));
+    body.push("stream", true.into());
     settings.write(&mut body);
     body
 }
 
-fn number(value: u64) -> Raw {
-    literal(&value.to_string())
+/// Splits a request into its instructions, as blocks, and its conversation. Instructions at the start
+/// belong together, and leave empty turns behind, so that turns keep their numbers; later ones stay in
+/// their place, as words of the user.
+fn split_system(request: &Request, left_out: &mut LeftOut) -> (Vec<RawMap>, Vec<Turn>) {
+    let mut system: Vec<RawMap> = Vec::new();
+    if let Some(text) = &request.system {
+        system.extend(text_block(&text.as_str()));
+    }
+    let mut begun = false;
+    let mut turns = Vec::with_capacity(request.turns.len());
+    for (number, turn) in request.turns.iter().enumerate() {
+        begun |= turn.role != Role::System;
+        let mut turn = turn.clone();
+        if !begun {
+            system.extend(instructions(number, &turn.content, left_out));
+            turn.content = Content::Empty;
+        } else if turn.role == Role::System {
+            let text = "instructions in the middle are sent as words of the user";
+            left_out.otherwise(format!("turn {}: {text}", number + 1));
+            turn.role = Role::User;
+        }
+        turns.push(turn);
+    }
+    (system, turns)
 }
 
-/// JSON that is known to be some.
-fn literal(json: &str) -> Raw {
-    Raw::parse(json).unwrap_or_else(|_| Raw::string(json))
+fn instructions(number: usize, content: &Content, left_out: &mut LeftOut) -> Vec<RawMap> {
+    match content {
+        Content::Empty => Vec::new(),
+        Content::Text(text) => text_block(&text.as_str()).into_iter().collect(),
+        Content::Blocks(blocks) => {
+            let speaker = Speaker::system();
+            let said = |block: &Block| {
+                if let Block::Text(text) = block {
+                    return speaker.text(text);
+                }
+                left_out.content(number, "a block", "instructions are text");
+                None
+            };
+            blocks.iter().filter_map(said).collect()
+        }
+    }
+}
+
+/// One text as a string, several as blocks.
+fn system_value(system: &[RawMap]) -> Option<Raw> {
+    match system {
+        [] => None,
+        [only] if only.len() == 2 => only.get("text").cloned(),
+        blocks => Some(Raw::array(&blocks.iter().map(RawMap::to_raw).collect::<Vec<_>>())),
+    }
 }
 
 /// Adds the provider's own fields that are `welcome`. They win over ours, but for tools, which come
@@ -106,9 +147,9 @@ fn with_metadata(
             "tools" if welcome("tools") => {
                 let ours = body.get("tools").and_then(Raw::as_array).unwrap_or_default();
                 let theirs = value.as_array().unwrap_or_default();
-                body = with(&body, "tools", list(&[ours, theirs].concat()));
+                body.set("tools", Raw::array(&[ours, theirs].concat()));
             }
-            key if welcome(key) => body = with(&body, key, value.clone()),
+            key if welcome(key) => body.set(key, value.clone()),
             key => left_out.setting(key, "the program decides on it itself"),
         }
     }

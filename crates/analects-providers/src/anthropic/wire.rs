@@ -1,13 +1,14 @@
 //! The shapes of Anthropic's Messages: the events that come back, read leniently, and the words that
 //! both directions use. Blocks go out in the core's own shapes, which are this API's.
 
+use std::collections::BTreeMap;
+
 use analects_core::{Raw, RawMap, TokenUsage};
 
-use super::fields::Fields;
-use crate::openai::{Rest, filled, take};
+use crate::reading::{Rest, take, word};
 
 /// The version of the API that this module speaks.
-pub(super) const VERSION: &str = "2023-06-01";
+pub(crate) const VERSION: &str = "2023-06-01";
 
 /// The name of the feature that files by their id need.
 pub(super) const FILES_BETA: &str = "files-api-2025-04-14";
@@ -22,8 +23,7 @@ impl Event {
     /// `None` for anything but a JSON object.
     pub fn read(data: &str) -> Option<Event> {
         let map = RawMap::parse(data).ok()?;
-        let kind = map.get("type").and_then(Raw::as_string).unwrap_or_default();
-        Some(Event { kind, map })
+        Some(Event { kind: word(&map, "type").unwrap_or_default(), map })
     }
 
     /// The place of the block that it is about.
@@ -35,11 +35,6 @@ impl Event {
     pub fn object(&self, key: &str) -> Option<RawMap> {
         self.map.get(key)?.as_object()
     }
-}
-
-/// A member that is a string and says something.
-pub(super) fn word(map: &RawMap, key: &str) -> Option<String> {
-    map.get(key).and_then(filled)
 }
 
 /// What is left of an object without the entries of these names, and without those that say nothing.
@@ -95,9 +90,49 @@ fn lifetimes(counts: &mut TokenUsage, value: &Raw) -> bool {
     rest.is_empty()
 }
 
-/// The start of a block of text.
-pub(super) fn text_block() -> RawMap {
-    let mut block = RawMap::new();
-    block.push("type", Raw::string("text"));
-    block
+/// An object whose members come and change one by one, however many there are: they stand in the order in
+/// which they came first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Fields {
+    entries: Vec<(Raw, Raw)>,
+    /// Where a member is; of a repeated one, the last.
+    places: BTreeMap<String, usize>,
+}
+
+impl Fields {
+    /// Adds a member, or replaces its value.
+    pub fn set(&mut self, key: &str, value: Raw) {
+        match self.places.get(key) {
+            Some(at) => self.entries[*at].1 = value,
+            None => self.push(Raw::string(key), value),
+        }
+    }
+
+    /// The value of a member.
+    pub fn get(&self, key: &str) -> Option<&Raw> {
+        self.places.get(key).map(|at| &self.entries[*at].1)
+    }
+
+    /// The object.
+    pub fn to_map(&self) -> RawMap {
+        self.entries.iter().map(|(key, value)| (key, value)).collect()
+    }
+
+    fn push(&mut self, key: Raw, value: Raw) {
+        // A key with half a surrogate pair is kept, and is nothing that anybody asks for.
+        if let Some(name) = key.as_string() {
+            self.places.insert(name, self.entries.len());
+        }
+        self.entries.push((key, value));
+    }
+}
+
+impl From<&RawMap> for Fields {
+    fn from(map: &RawMap) -> Fields {
+        let mut fields = Fields::default();
+        for (key, value) in map.iter() {
+            fields.push(key.clone(), value.clone());
+        }
+        fields
+    }
 }

@@ -7,9 +7,9 @@ use analects_core::{
 };
 
 use super::error::error_in_stream;
-use super::wire::{self, Candidate, Chunk, object};
+use super::wire::{self, Candidate, Chunk};
 use super::{MADE_ID, PART_REST, PART_TYPE, SIGNATURE};
-use crate::openai::extras::Extras;
+use crate::reading::{Extras, filled};
 
 /// Reads the chunks of one answer.
 #[derive(Debug, Clone, Default)]
@@ -202,7 +202,7 @@ impl Decoder {
     fn data(&mut self, data: Data, part: Part, mut rest: RawMap, out: &mut Vec<StreamEvent>) {
         self.close(out);
         let kind = if data.is_image { "image" } else { "document" };
-        let block = object([("type", Raw::string(kind)), ("source", data.source.to_raw())]);
+        let block = RawMap::from([("type", Raw::string(kind)), ("source", data.source.to_raw())]);
         let index = self.new_block(BlockStart::Other(block.to_raw()), out);
         part.mark_thought(&mut rest);
         extra(index, part.signature, rest, out);
@@ -212,7 +212,7 @@ impl Decoder {
     /// Keeps a part that no block has a place for.
     fn keep_part(&mut self, raw: &Raw, out: &mut Vec<StreamEvent>) {
         self.close(out);
-        let block = object([("type", Raw::string(PART_TYPE)), ("part", raw.clone())]);
+        let block = RawMap::from([("type", Raw::string(PART_TYPE)), ("part", raw.clone())]);
         let index = self.new_block(BlockStart::Other(block.to_raw()), out);
         out.push(StreamEvent::BlockStop { index });
     }
@@ -283,7 +283,7 @@ impl Part {
 
     fn mark_thought(&self, rest: &mut RawMap) {
         if self.thought {
-            rest.push("thought", truth());
+            rest.push("thought", true.into());
         }
     }
 }
@@ -294,7 +294,7 @@ impl Call {
         let (mut id, mut name, mut input) = (None, None, Raw::empty_object());
         let more = wire::take(&value.as_object()?, |key, value| match key {
             "id" => {
-                id = value.as_string().filter(|id| !id.is_empty());
+                id = filled(value);
                 true
             }
             "name" => {
@@ -318,7 +318,7 @@ impl Data {
     fn inline(value: &Raw) -> Option<Data> {
         let (media_type, data) = two(value, "mimeType", "data")?;
         let media_type = media_type?;
-        let source = object([
+        let source = RawMap::from([
             ("type", Raw::string("base64")),
             ("media_type", Raw::string(&media_type)),
             ("data", Raw::string(&data?)),
@@ -328,7 +328,7 @@ impl Data {
 
     fn by_address(value: &Raw) -> Option<Data> {
         let (media_type, url) = two(value, "mimeType", "fileUri")?;
-        let mut source = object([("type", Raw::string("url")), ("url", Raw::string(&url?))]);
+        let mut source = RawMap::from([("type", Raw::string("url")), ("url", Raw::string(&url?))]);
         let media_type = media_type.unwrap_or_default();
         if !media_type.is_empty() {
             source.push("media_type", Raw::string(&media_type));
@@ -341,8 +341,7 @@ impl Data {
 fn two(value: &Raw, first: &str, second: &str) -> Option<(Option<String>, Option<String>)> {
     let map = value.as_object()?;
     let rest = wire::take(&map, |key, _| key == first || key == second);
-    let string = |key| map.get(key).and_then(Raw::as_string);
-    rest.is_empty().then(|| (string(first), string(second)))
+    rest.is_empty().then(|| (map.string(first), map.string(second)))
 }
 
 /// Tells what a part carried beside its data.
@@ -356,10 +355,6 @@ fn extra(index: usize, signature: Option<Raw>, rest: RawMap, out: &mut Vec<Strea
     }
 }
 
-fn truth() -> Raw {
-    Raw::parse("true").unwrap_or_else(|_| Raw::empty_object())
-}
-
 fn name(key: &Raw) -> String {
     key.as_string().unwrap_or_else(|| key.to_string())
 }
@@ -367,9 +362,8 @@ fn name(key: &Raw) -> String {
 /// The error that a prompt that Gemini will not read stands for.
 fn refused(feedback: &Raw) -> Option<ApiError> {
     let map = feedback.as_object()?;
-    let string = |key| map.get(key).and_then(Raw::as_string);
-    let reason = string("blockReason")?;
-    let text = match string("blockReasonMessage") {
+    let reason = map.string("blockReason")?;
+    let text = match map.string("blockReasonMessage") {
         Some(message) => format!("the prompt was refused ({reason}): {message}"),
         None => format!("the prompt was refused ({reason})"),
     };

@@ -6,9 +6,9 @@ mod fit;
 use analects_core::{Problem, Raw, RawMap, Request, ToolChoice, ToolSpec};
 
 use self::contents::contents;
-use super::models::escaped;
 use super::schema;
-use super::wire::{self, object};
+use super::wire;
+use crate::models::percent_encoded;
 use crate::outgoing::{LeftOut, Names, settings};
 use crate::{Auth, HttpRequest};
 
@@ -18,12 +18,15 @@ const MOST_STOPS: usize = 5;
 /// Numbers of tokens are of 32 bits.
 const MOST_TOKENS: u64 = i32::MAX as u64;
 
+/// The budget for thinking that stands for no limit.
+const AS_MUCH_AS_IT_LIKES: i64 = -1;
+
 /// Turns a request into a call of `streamGenerateContent`.
 pub(crate) fn encode(request: &Request) -> HttpRequest {
     let (body, left_out) = body(request);
     let path = path(&request.model, "streamGenerateContent?alt=sse");
     let body = body.to_raw().to_string().into_bytes();
-    HttpRequest { left_out, ..HttpRequest::stream(&path, Auth::GoogleKey, body) }
+    HttpRequest::stream(&path, Auth::GoogleKey, body).leaving_out(left_out)
 }
 
 /// The path of a call whose answer comes in one piece. The decoder reads it like a stream.
@@ -33,25 +36,14 @@ pub(crate) fn path_at_once(path: &str) -> String {
 
 /// Turns a request into a call of `countTokens`: what it would read, instructions and tools
 /// included.
-pub fn encode_count(request: &Request) -> HttpRequest {
+pub(crate) fn encode_count(request: &Request) -> HttpRequest {
     let (body, left_out) = body(request);
-    let mut whole = object([("model", Raw::string(&full_name(&request.model)))]);
-    for (key, value) in body.iter() {
-        whole.push_raw(key.clone(), value.clone());
-    }
-    let body = object([("generateContentRequest", whole.to_raw())]);
-    plain(&request.model, "countTokens", &body, left_out)
-}
-
-fn plain(model: &str, verb: &str, body: &RawMap, left_out: Vec<Problem>) -> HttpRequest {
+    let mut whole = RawMap::from([("model", Raw::string(&full_name(&request.model)))]);
+    whole.extend(body.iter());
+    let body = RawMap::from([("generateContentRequest", whole.to_raw())]);
     let body = body.to_raw().to_string().into_bytes();
-    let mut http = HttpRequest::stream(&path(model, verb), Auth::GoogleKey, body);
-    for (name, value) in &mut http.headers {
-        if name == "accept" {
-            *value = "application/json".to_string();
-        }
-    }
-    HttpRequest { left_out, ..http }
+    HttpRequest::json(&path(&request.model, "countTokens"), Auth::GoogleKey, body)
+        .leaving_out(left_out)
 }
 
 fn full_name(model: &str) -> String {
@@ -64,7 +56,7 @@ fn full_name(model: &str) -> String {
 fn path(model: &str, verb: &str) -> String {
     let name = full_name(model);
     let (group, name) = name.split_once('/').unwrap_or(("models", &name));
-    format!("/{group}/{}:{verb}", escaped(name))
+    format!("/{group}/{}:{verb}", percent_encoded(name))
 }
 
 fn body(request: &Request) -> (RawMap, Vec<Problem>) {
@@ -77,7 +69,7 @@ fn body(request: &Request) -> (RawMap, Vec<Problem>) {
         contents,
         system_instruction: system.map(|text| wire::Content {
             role: None,
-            parts: vec![object([("text", Raw::string(&text.as_str()))])],
+            parts: vec![RawMap::from([("text", Raw::string(&text.as_str()))])],
         }),
         tools: tools(&specs, &mut left_out),
         tool_config: choice.map(tool_config),
@@ -101,7 +93,7 @@ fn generation_config<'a>(
     }
 }
 
-fn thinking_config(request: &Request, left_out: &mut LeftOut) -> Option<wire::ThinkingConfig> {
+fn thinking_config(request: &Request, left_out: &mut LeftOut) -> Option<RawMap> {
     if !request.reasoning {
         return None;
     }
@@ -110,9 +102,12 @@ fn thinking_config(request: &Request, left_out: &mut LeftOut) -> Option<wire::Th
         left_out.setting("the wish for thinking", "the model does not think");
         return None;
     }
-    // As much as it likes, which is not the default of every model of this generation.
-    let thinking_budget = (generation == Some((2, 5))).then_some(-1);
-    Some(wire::ThinkingConfig { include_thoughts: true, thinking_budget })
+    let mut config = RawMap::from([("includeThoughts", true.into())]);
+    if generation == Some((2, 5)) {
+        // As much as it likes, which is not the default of every model of this generation.
+        config.push("thinkingBudget", AS_MUCH_AS_IT_LIKES.into());
+    }
+    Some(config)
 }
 
 /// The number of a model, such as 2.5; `None` for names without one.
@@ -123,32 +118,41 @@ fn generation(model: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-fn tools<'a>(specs: &[&'a ToolSpec], left_out: &mut LeftOut) -> Vec<wire::Tools<'a>> {
-    let declaration = |spec: &&'a ToolSpec| {
-        let (parameters, removed) = schema::clean(&spec.input_schema);
-        if !removed.is_empty() {
-            let removed: Vec<_> = removed.into_iter().collect();
-            let (name, removed) = (&spec.name, removed.join(", "));
-            left_out.detail(format!("the schema of the tool {name} goes without {removed}"));
-        }
-        wire::Function { name: &spec.name, description: &spec.description, parameters }
-    };
-    let function_declarations: Vec<_> = specs.iter().map(declaration).collect();
-    match function_declarations.is_empty() {
-        true => Vec::new(),
-        false => vec![wire::Tools { function_declarations }],
+fn tools(specs: &[&ToolSpec], left_out: &mut LeftOut) -> Vec<RawMap> {
+    if specs.is_empty() {
+        return Vec::new();
     }
+    let functions: Vec<_> = specs.iter().map(|spec| function(spec, left_out)).collect();
+    vec![RawMap::from([("functionDeclarations", Raw::array(&functions))])]
 }
 
-fn tool_config(choice: &ToolChoice) -> wire::ToolConfig<'_> {
-    let (mode, names) = match choice {
-        ToolChoice::Auto => ("AUTO", vec![]),
-        ToolChoice::Any => ("ANY", vec![]),
-        ToolChoice::None => ("NONE", vec![]),
-        ToolChoice::Tool(name) => ("ANY", vec![name.as_str()]),
+fn function(spec: &ToolSpec, left_out: &mut LeftOut) -> Raw {
+    let (parameters, removed) = schema::clean(&spec.input_schema);
+    if !removed.is_empty() {
+        let removed = Vec::from_iter(removed).join(", ");
+        left_out.detail(format!("the schema of the tool {} goes without {removed}", spec.name));
+    }
+    let mut function = RawMap::from([
+        ("name", Raw::string(&spec.name)),
+        ("description", Raw::string(&spec.description)),
+    ]);
+    if let Some(parameters) = parameters {
+        function.push("parameters", parameters);
+    }
+    function.to_raw()
+}
+
+fn tool_config(choice: &ToolChoice) -> RawMap {
+    let mode = match choice {
+        ToolChoice::Auto => "AUTO",
+        ToolChoice::Any | ToolChoice::Tool(_) => "ANY",
+        ToolChoice::None => "NONE",
     };
-    let function_calling_config = wire::CallingConfig { mode, allowed_function_names: names };
-    wire::ToolConfig { function_calling_config }
+    let mut config = RawMap::from([("mode", Raw::string(mode))]);
+    if let ToolChoice::Tool(name) = choice {
+        config.push("allowedFunctionNames", Raw::array(&[Raw::string(name)]));
+    }
+    RawMap::from([("functionCallingConfig", config.to_raw())])
 }
 
 /// Adds the provider's own fields. They win over ours, except over what is said; settings are merged
@@ -178,20 +182,16 @@ fn overlaid(ours: &Raw, theirs: &Raw) -> Raw {
     let (Some(ours), Some(theirs)) = (ours.as_object(), theirs.as_object()) else {
         return theirs.clone();
     };
-    let mut merged = RawMap::new();
     let is_ours = |key: &Raw| theirs.get(&key.as_string().unwrap_or_default()).is_none();
     let ours = ours.iter().filter(|(key, _)| is_ours(key));
-    for (key, value) in ours.chain(theirs.iter()) {
-        merged.push_raw(key.clone(), value.clone());
-    }
-    merged.to_raw()
+    ours.chain(theirs.iter()).collect::<RawMap>().to_raw()
 }
 
 fn chained(ours: &Raw, theirs: &Raw) -> Raw {
     match (ours.as_array(), theirs.as_array()) {
         (Some(mut ours), Some(theirs)) => {
             ours.extend(theirs);
-            crate::openai::extras::list(&ours)
+            Raw::array(&ours)
         }
         _ => theirs.clone(),
     }

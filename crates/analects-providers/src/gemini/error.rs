@@ -32,9 +32,8 @@ pub(super) fn error_in_stream(error: &Raw) -> ApiError {
 
 fn error_of(error: &Raw, status: Option<u16>) -> ApiError {
     let map = error.as_object().unwrap_or_default();
-    let string = |key| map.get(key).and_then(Raw::as_string);
-    let message = string("message").or_else(|| error.as_string()).unwrap_or_default();
-    let name = string("status");
+    let message = map.string("message").or_else(|| error.as_string()).unwrap_or_default();
+    let name = map.string("status");
     let code = map.get("code").and_then(Raw::to::<u16>).filter(|code| (400..600).contains(code));
     let status = status.or(code);
     let details = Details::read(map.get("details"));
@@ -66,15 +65,14 @@ impl Details {
         let mut read = Details::default();
         for detail in details.and_then(Raw::as_array).unwrap_or_default() {
             let map = detail.as_object().unwrap_or_default();
-            let string = |key| map.get(key).and_then(Raw::as_string);
-            let kind = string("@type").unwrap_or_default();
+            let kind = map.string("@type").unwrap_or_default();
             match kind.rsplit('.').next() {
-                Some("ErrorInfo") => read.reason = string("reason"),
+                Some("ErrorInfo") => read.reason = map.string("reason"),
                 Some("RetryInfo") => {
-                    read.retry_after_ms = string("retryDelay").and_then(|delay| millis(&delay));
+                    read.retry_after_ms = map.string("retryDelay").and_then(|delay| millis(&delay));
                 }
                 Some("QuotaFailure") => read.daily_quota = daily_quota(map.get("violations")),
-                Some("RequestInfo") => read.request_id = string("requestId"),
+                Some("RequestInfo") => read.request_id = map.string("requestId"),
                 _ => {}
             }
         }
@@ -84,7 +82,7 @@ impl Details {
 
 fn daily_quota(violations: Option<&Raw>) -> Option<String> {
     let violations = violations.and_then(Raw::as_array).unwrap_or_default();
-    let ids = violations.iter().filter_map(|it| it.as_object()?.get("quotaId")?.as_string());
+    let ids = violations.iter().filter_map(|it| it.as_object()?.string("quotaId"));
     ids.into_iter().find(|id| id.contains("PerDay"))
 }
 

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use analects_core::{Raw, RawMap};
 
-use super::wire::{self, object};
-use crate::outgoing::json::{mended, with};
+use crate::outgoing::mended;
 
 /// Fields that Gemini takes as they are.
 const TAKEN: [&str; 14] = [
@@ -46,14 +45,14 @@ pub(super) fn clean(schema: &Raw) -> (Option<Raw>, BTreeSet<String>) {
     let mut cleaner = Cleaner { groups, refs: Vec::new(), count: 0, removed: BTreeSet::new() };
     let mut cleaned = cleaner.schema(&schema, 0);
     // Arguments are an object or, with other words, a choice.
-    let kind = cleaned.get("type").and_then(Raw::as_string);
+    let kind = cleaned.string("type");
     if kind.is_some_and(|kind| !kind.eq_ignore_ascii_case("object")) {
         cleaner.remove("a type that is not object");
         return (None, cleaner.removed);
     }
     let has_properties = cleaned.get("properties").is_some();
     if has_properties && !has_choice(&cleaned) {
-        cleaned = with(&cleaned, "type", Raw::string("object"));
+        cleaned.set("type", Raw::string("object"));
     }
     // An object without properties is an error to it; no parameters at all are none.
     let says_something = has_properties || has_choice(&cleaned);
@@ -79,11 +78,11 @@ impl Cleaner {
         let map = match raw.as_object() {
             Some(map) if depth < DEEPEST && self.count < LARGEST => map,
             Some(_) => {
-                self.removed.insert("what is nested too deeply".to_string());
+                self.remove("what is nested too deeply");
                 return RawMap::new();
             }
             None => {
-                self.removed.insert("a schema that is true or false".to_string());
+                self.remove("a schema that is true or false");
                 return RawMap::new();
             }
         };
@@ -99,12 +98,12 @@ impl Cleaner {
     /// What the definition says that the schema refers to, if it refers to one. One that holds
     /// itself cannot be written out.
     fn definition(&mut self, map: &RawMap, depth: usize) -> RawMap {
-        let Some(address) = map.get("$ref").and_then(Raw::as_string) else {
+        let Some(address) = map.string("$ref") else {
             return RawMap::new();
         };
         let found = self.find(&address).filter(|_| !self.refs.contains(&address));
         let Some(found) = found else {
-            self.removed.insert("$ref".to_string());
+            self.remove("$ref");
             return RawMap::new();
         };
         self.refs.push(address);
@@ -140,10 +139,10 @@ impl Cleaner {
             "anyOf" | "oneOf" => self.choice(key, value, depth, out),
             "enum" => self.one_of(value, out),
             "const" => match value.as_string() {
-                Some(_) => put(out, "enum", list(std::slice::from_ref(value))),
+                Some(_) => put(out, "enum", Raw::array(std::slice::from_ref(value))),
                 None => self.remove(key),
             },
-            "format" if value.to().is_some_and(|format: String| is_format(&format)) => {
+            "format" if value.as_string().is_some_and(|it| FORMATS.contains(&it.as_str())) => {
                 put(out, key, value.clone());
             }
             _ if TAKEN.contains(&key) => put(out, key, value.clone()),
@@ -169,17 +168,18 @@ impl Cleaner {
     /// of its own.
     fn choice(&mut self, key: &str, value: &Raw, depth: usize, out: &mut RawMap) {
         if key == "oneOf" {
-            self.removed.insert("oneOf (anyOf instead)".to_string());
+            self.remove("oneOf (anyOf instead)");
         }
         let mut choices = Vec::new();
         for choice in value.as_array().unwrap_or_default() {
-            match is_null(&choice) {
-                true => put(out, "nullable", truth()),
-                false => choices.push(self.schema(&choice, depth + 1).to_raw()),
+            if is_null(&choice) {
+                put(out, "nullable", true.into());
+            } else {
+                choices.push(self.schema(&choice, depth + 1).to_raw());
             }
         }
         if !choices.is_empty() {
-            put(out, "anyOf", list(&choices));
+            put(out, "anyOf", Raw::array(&choices));
         }
     }
 
@@ -187,24 +187,19 @@ impl Cleaner {
     fn one_of(&mut self, value: &Raw, out: &mut RawMap) {
         let values = value.as_array().unwrap_or_default();
         if values.iter().any(|value| value.as_str() == "null") {
-            put(out, "nullable", truth());
+            put(out, "nullable", true.into());
         }
         let values: Vec<_> = values.into_iter().filter(|value| value.as_str() != "null").collect();
         if !values.is_empty() && values.iter().all(|value| value.as_str().starts_with('"')) {
-            put(out, "enum", list(&values));
+            put(out, "enum", Raw::array(&values));
         } else {
             self.remove("enum");
         }
     }
 }
 
-fn is_format(format: &str) -> bool {
-    FORMATS.contains(&format)
-}
-
 fn is_null(schema: &Raw) -> bool {
-    let kind = schema.as_object().and_then(|map| map.get("type")?.as_string());
-    kind.is_some_and(|kind| kind == "null")
+    schema.kind().is_some_and(|kind| kind == "null")
 }
 
 /// One type stays, several become a choice, and null is a field of its own.
@@ -221,13 +216,13 @@ fn kinds(value: &Raw, out: &mut RawMap) {
         [] => {}
         [kind] => put(out, "type", kind.clone()),
         kinds => {
-            let choices: Vec<_> =
-                kinds.iter().map(|kind| object([("type", kind.clone())]).to_raw()).collect();
-            put(out, "anyOf", list(&choices));
+            let choice = |kind: &Raw| RawMap::from([("type", kind.clone())]).to_raw();
+            let choices: Vec<_> = kinds.iter().map(choice).collect();
+            put(out, "anyOf", Raw::array(&choices));
         }
     }
     if !null.is_empty() {
-        put(out, "nullable", truth());
+        put(out, "nullable", true.into());
     }
 }
 
@@ -237,22 +232,12 @@ fn required(value: &Raw, properties: &RawMap, out: &mut RawMap) {
     let known = |name: &Raw| name.as_string().is_some_and(|name| properties.get(&name).is_some());
     let names: Vec<_> = names.into_iter().filter(known).collect();
     if !names.is_empty() {
-        put(out, "required", list(&names));
+        put(out, "required", Raw::array(&names));
     }
 }
 
 /// Sets a field; what a schema says itself wins over its definition.
 fn put(out: &mut RawMap, key: &str, value: Raw) {
-    if out.get(key).is_some() {
-        *out = wire::take(out, |old, _| old == key);
-    }
+    out.remove(key);
     out.push(key, value);
-}
-
-fn list(values: &[Raw]) -> Raw {
-    crate::openai::extras::list(values)
-}
-
-fn truth() -> Raw {
-    Raw::parse("true").unwrap_or_else(|_| Raw::empty_object())
 }

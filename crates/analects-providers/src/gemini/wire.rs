@@ -4,6 +4,8 @@
 use analects_core::{Raw, RawMap};
 use serde::Serialize;
 
+use crate::reading::put;
+
 /// The body of a request.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -12,9 +14,9 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_instruction: Option<Content>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<Tools<'a>>,
+    pub tools: Vec<RawMap>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_config: Option<ToolConfig<'a>>,
+    pub tool_config: Option<RawMap>,
     #[serde(skip_serializing_if = "GenerationConfig::is_empty")]
     pub generation_config: GenerationConfig<'a>,
 }
@@ -29,34 +31,6 @@ pub(super) struct Content {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Tools<'a> {
-    pub function_declarations: Vec<Function<'a>>,
-}
-
-#[derive(Serialize)]
-pub(super) struct Function<'a> {
-    pub name: &'a str,
-    pub description: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parameters: Option<Raw>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ToolConfig<'a> {
-    pub function_calling_config: CallingConfig<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct CallingConfig<'a> {
-    pub mode: &'static str,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub allowed_function_names: Vec<&'a str>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct GenerationConfig<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -65,7 +39,7 @@ pub(super) struct GenerationConfig<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop_sequences: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thinking_config: Option<ThinkingConfig>,
+    pub thinking_config: Option<RawMap>,
 }
 
 impl GenerationConfig<'_> {
@@ -75,23 +49,6 @@ impl GenerationConfig<'_> {
             && self.stop_sequences.is_empty()
             && self.thinking_config.is_none()
     }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ThinkingConfig {
-    pub include_thoughts: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub thinking_budget: Option<i64>,
-}
-
-/// An object of the given entries.
-pub(super) fn object<const N: usize>(entries: [(&str, Raw); N]) -> RawMap {
-    let mut map = RawMap::new();
-    for (key, value) in entries {
-        map.push(key, value);
-    }
-    map
 }
 
 /// One chunk of a stream, or a whole plain answer, which has the same shape.
@@ -145,9 +102,7 @@ impl Candidate {
 
     /// Whether the content is one that holds parts and nothing else that matters.
     fn read_content(&mut self, value: &Raw) -> bool {
-        let Some(content) = value.as_object() else {
-            return false;
-        };
+        let Some(content) = value.as_object() else { return false };
         let rest = take(&content, |key, value| match key {
             "parts" => value.as_array().map(|parts| self.parts = parts).is_some(),
             "role" => value.as_str() == "\"model\"",
@@ -157,23 +112,13 @@ impl Candidate {
     }
 }
 
-fn put<T>(place: &mut Option<T>, value: Option<T>) -> bool {
-    let known = value.is_some();
-    *place = value.or(place.take());
-    known
-}
-
 /// Hands the entries to `known` one by one and returns those that it does not take. Null says
 /// nothing.
 pub(super) fn take(map: &RawMap, mut known: impl FnMut(&str, &Raw) -> bool) -> RawMap {
-    let mut rest = RawMap::new();
-    for (key, value) in map.iter() {
-        let name = key.as_string().unwrap_or_default();
-        if value.as_str() != "null" && !known(&name, value) {
-            rest.push_raw(key.clone(), value.clone());
-        }
-    }
-    rest
+    let mut is_rest = |key: &Raw, value: &Raw| {
+        value.as_str() != "null" && !known(&key.as_string().unwrap_or_default(), value)
+    };
+    map.iter().filter(|(key, value)| is_rest(key, value)).collect()
 }
 
 /// The complete elements of a JSON array that may have been cut off: without `alt=sse` a stream is

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use analects_core::{Delta, Raw, StreamEvent, Text};
 
 use super::wire::CallDelta;
+use crate::reading::join;
 
 /// The calls of an answer that is not complete.
 #[derive(Debug, Clone, Default)]
@@ -111,13 +112,4 @@ impl Call {
             out.push(StreamEvent::BlockStop { index });
         }
     }
-}
-
-/// What was held back and what came, but for half a character at its end, which is held back now:
-/// whoever shows every piece as it comes would show the halves as two characters that are neither.
-pub(crate) fn join(held: &mut Text, text: &Text) -> Text {
-    let mut joined = std::mem::take(held);
-    joined.push(text);
-    *held = joined.take_high_end();
-    joined
 }

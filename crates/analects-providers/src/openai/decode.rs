@@ -5,12 +5,11 @@ use analects_core::{
     ApiError, BlockStart, Delta, Raw, RawMap, StopReason, StreamEvent, Text, TokenUsage,
 };
 
-use super::calls::{Calls, join};
-use super::details::{Details, Logprobs};
-use super::extras::{Extras, list};
-use super::others::Others;
+use super::calls::Calls;
+use super::details::{Details, Logprobs, Others};
 use super::wire::{self, CallDelta, Choice, Chunk};
 use crate::error::{error_in_stream, more_in_stream};
+use crate::reading::{Extras, join, take};
 
 /// Reads the events of one answer.
 #[derive(Debug, Clone, Default)]
@@ -114,7 +113,7 @@ impl Decoder {
         }
         let others = self.others.take();
         if !others.is_empty() {
-            self.extras.add("other_choices", list(&others));
+            self.extras.add("other_choices", Raw::array(&others));
         }
         out.extend(self.extras.drain());
     }
@@ -196,7 +195,7 @@ impl Decoder {
         {
             self.write(Kind::Thinking, thought, out);
         }
-        let rest = wire::take(delta, |key, value| match key {
+        let rest = take(delta, |key, value| match key {
             "role" => true,
             "reasoning_content" | "reasoning" => Text::from_raw(value).is_some(),
             "reasoning_details" => value.as_array().is_some(),
@@ -224,9 +223,7 @@ impl Decoder {
     /// Some vendors send text as a list of parts; `false` if `value` is none. What is not text in
     /// them is kept.
     fn parts(&mut self, value: &Raw, out: &mut Vec<StreamEvent>) -> bool {
-        let Some(parts) = value.as_array() else {
-            return false;
-        };
+        let Some(parts) = value.as_array() else { return false };
         let mut rest = Vec::new();
         for part in parts {
             match wire::text_part(&part) {
@@ -240,7 +237,7 @@ impl Decoder {
             }
         }
         if !rest.is_empty() {
-            self.extras.add("content", list(&rest));
+            self.extras.add("content", Raw::array(&rest));
         }
         true
     }
@@ -273,10 +270,8 @@ impl Decoder {
         if kind == Kind::Thinking {
             self.thought.get_or_insert(index);
         }
-        if kind == Kind::Refusal
-            && let Ok(value) = Raw::parse("true")
-        {
-            let key = "refusal".to_string();
+        if kind == Kind::Refusal {
+            let (key, value) = ("refusal".to_string(), true.into());
             out.push(StreamEvent::BlockExtra { index, key, value });
         }
         self.open = Some((index, kind));
@@ -307,9 +302,7 @@ impl Decoder {
 
     /// Whether `value` was a list of calls.
     fn calls(&mut self, value: &Raw, out: &mut Vec<StreamEvent>) -> bool {
-        let Some(calls) = value.as_array() else {
-            return false;
-        };
+        let Some(calls) = value.as_array() else { return false };
         for raw in calls {
             match CallDelta::read(&raw) {
                 Some(delta) => self.call(delta, out),
@@ -353,7 +346,7 @@ fn stop_reason(word: String) -> StopReason {
 pub(crate) fn token_usage(map: &RawMap) -> TokenUsage {
     let mut usage = TokenUsage::default();
     let mut prompt = None;
-    let rest = wire::take(map, |key, value| {
+    let rest = take(map, |key, value| {
         let count = value.to::<u64>();
         match key {
             "prompt_tokens" | "input_tokens" => prompt = count,
@@ -383,9 +376,7 @@ pub(crate) fn token_usage(map: &RawMap) -> TokenUsage {
     // A total that is no more than the sum says nothing.
     usage.total_tokens =
         usage.total_tokens.filter(|total| sum(usage.output_tokens) != Some(*total));
-    for (key, value) in rest {
-        usage.extra.push(&key, value);
-    }
+    usage.extra = rest.into_iter().collect();
     usage
 }
 

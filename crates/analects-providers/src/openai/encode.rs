@@ -8,7 +8,7 @@ use analects_core::{
 };
 
 use super::fit::{self, Kind, Media, NAMES};
-use super::{extras::list, wire};
+use super::wire;
 use crate::outgoing::{CallIds, LeftOut, always_thinks, result_text, settings, with_metadata};
 use crate::{Auth, HttpRequest, MaxTokens, Quirks, ReasoningRequest, Thoughts};
 
@@ -183,7 +183,7 @@ impl<'a> Writer<'a> {
             content: (!said.is_empty()).then(|| wire::Content::Text(said.into())),
             tool_calls,
             reasoning_content: Some(thought).filter(|text| !text.is_empty()),
-            reasoning_details: (!details.is_empty()).then(|| list(&details)),
+            reasoning_details: (!details.is_empty()).then(|| Raw::array(&details)),
             tool_call_id: None,
         }
     }
@@ -226,17 +226,13 @@ fn content(parts: Vec<wire::Part<'_>>) -> Option<wire::Content<'_>> {
     if parts.is_empty() {
         return None;
     }
-    let texts: Option<Vec<_>> = parts.iter().map(as_text).collect();
+    let texts: Option<Vec<&str>> = parts
+        .iter()
+        .map(|part| if let wire::Part::Text { text } = part { Some(&**text) } else { None })
+        .collect();
     match texts {
         Some(texts) => Some(wire::Content::Text(joined(texts.into_iter()).into())),
         None => Some(wire::Content::Parts(parts)),
-    }
-}
-
-fn as_text<'a>(part: &'a wire::Part<'_>) -> Option<&'a str> {
-    match part {
-        wire::Part::Text { text } => Some(text),
-        wire::Part::ImageUrl { .. } | wire::Part::File { .. } => None,
     }
 }
 
@@ -245,15 +241,13 @@ fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
-fn tool<'a>(spec: &'a ToolSpec, left_out: &mut LeftOut) -> wire::Tool<'a> {
-    wire::Tool {
-        r#type: "function",
-        function: wire::Function {
-            name: &spec.name,
-            description: &spec.description,
-            parameters: fit::parameters(spec, left_out),
-        },
-    }
+fn tool(spec: &ToolSpec, left_out: &mut LeftOut) -> RawMap {
+    let function = RawMap::from([
+        ("name", Raw::string(&spec.name)),
+        ("description", Raw::string(&spec.description)),
+        ("parameters", fit::parameters(spec, left_out)),
+    ]);
+    RawMap::from([("type", Raw::string("function")), ("function", function.to_raw())])
 }
 
 fn tool_choice(choice: &ToolChoice) -> Raw {
@@ -262,12 +256,8 @@ fn tool_choice(choice: &ToolChoice) -> Raw {
         ToolChoice::Any => Raw::string("required"),
         ToolChoice::None => Raw::string("none"),
         ToolChoice::Tool(name) => {
-            let mut function = RawMap::new();
-            function.push("name", Raw::string(name));
-            let mut choice = RawMap::new();
-            choice.push("type", Raw::string("function"));
-            choice.push("function", function.to_raw());
-            choice.to_raw()
+            let function = RawMap::from([("name", Raw::string(name))]).to_raw();
+            RawMap::from([("type", Raw::string("function")), ("function", function)]).to_raw()
         }
     }
 }

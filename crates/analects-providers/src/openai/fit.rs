@@ -9,12 +9,11 @@ use analects_core::{
     Thinking, ToolResult, ToolSpec, Turn, sendable,
 };
 
-use super::wire::filled;
-use crate::outgoing::json::{mended, names_a_file, with};
 use crate::outgoing::{
     LeftOut, NOT_PASSED_ON, Names, data_url, file_name, fit_call, is_data, may_be_passed_on,
-    plain_document, same_maker, settings,
+    mended, names_a_file, plain_document, same_maker, settings,
 };
+use crate::reading::{filled, word};
 use crate::{Quirks, Temperature, Thoughts};
 
 /// The names of tools.
@@ -95,7 +94,7 @@ pub(crate) fn temperature(
 pub(crate) fn parameters(spec: &ToolSpec, left_out: &mut LeftOut) -> Raw {
     let mut schema = settings::object_schema(spec, left_out);
     if !schema.get("properties").is_some_and(|listed| listed.as_str().starts_with('{')) {
-        schema = with(&schema, "properties", Raw::empty_object());
+        schema.set("properties", Raw::empty_object());
     }
     schema.to_raw()
 }
@@ -118,16 +117,13 @@ pub(crate) fn media(
     kind: Kind,
     files: bool,
 ) -> Result<Media, (&'static str, &'static str)> {
-    match block {
-        Block::Image(image) => picture(image).map_err(|why| ("an image", why)),
-        Block::Document(file) => document(file, kind, files).map_err(|why| ("a document", why)),
-        Block::Text(_)
-        | Block::ToolUse(_)
-        | Block::ToolResult(_)
-        | Block::Thinking(_)
-        | Block::RedactedThinking(_)
-        | Block::Other(_) => Err(("a block", "its type is unknown")),
+    if let Block::Image(image) = block {
+        return picture(image).map_err(|why| ("an image", why));
     }
+    if let Block::Document(file) = block {
+        return document(file, kind, files).map_err(|why| ("a document", why));
+    }
+    Err(("a block", "its type is unknown"))
 }
 
 // Whoever reads files has put their bytes there by now, or said why not.
@@ -287,8 +283,8 @@ impl Fit<'_> {
         let Some(map) = raw.as_object().filter(|_| self.kind == Kind::Responses) else {
             return false;
         };
-        let kind = map.get("type").and_then(filled).unwrap_or_default();
-        let id = map.get("id").and_then(filled);
+        let kind = word(&map, "type").unwrap_or_default();
+        let id = word(&map, "id");
         is_item(&kind) && id.is_none_or(|id| self.items.insert(id))
     }
 
@@ -296,7 +292,7 @@ impl Fit<'_> {
     fn why_not_thought(&mut self, thought: &Thinking, own: bool) -> Option<&'static str> {
         if self.kind == Kind::Responses {
             let item = thought_item(thought).filter(|_| own);
-            let id = item.and_then(|item| item.get("id").and_then(filled));
+            let id = item.and_then(|item| word(&item, "id"));
             return match id.map(|id| self.items.insert(id)) {
                 Some(true) => None,
                 Some(false) => Some("it stands before this already"),
@@ -366,30 +362,27 @@ pub(crate) fn details(thought: &Thinking) -> Option<Vec<Raw>> {
 pub(crate) fn thought_item(thought: &Thinking) -> Option<RawMap> {
     let seal = thought.signature.as_ref()?;
     let item = mended(thought.extra.get("item")?).as_object()?;
-    let mut out = RawMap::new();
-    out.push("type", Raw::string("reasoning"));
-    out.push("id", item.get("id").filter(|id| filled(id).is_some())?.clone());
     let listed = item.get("summary").filter(|summary| summary.as_str().starts_with('['));
-    out.push("summary", listed.cloned().unwrap_or_else(|| summary(thought)));
-    out.push("encrypted_content", Raw::string(seal));
-    let placed = ["id", "summary", "encrypted_content", "type"];
-    for (key, value) in item.iter() {
-        if !key.as_string().is_some_and(|key| placed.contains(&key.as_str())) {
-            out.push_raw(key.clone(), value.clone());
-        }
-    }
+    let mut out = RawMap::from([
+        ("type", Raw::string("reasoning")),
+        ("id", item.get("id").filter(|id| filled(id).is_some())?.clone()),
+        ("summary", listed.cloned().unwrap_or_else(|| summary(thought))),
+        ("encrypted_content", Raw::string(seal)),
+    ]);
+    let placed = |key: &Raw| key.as_string().is_some_and(|key| out.get(&key).is_some());
+    let rest: RawMap = item.iter().filter(|(key, _)| !placed(key)).collect();
+    out.extend(rest.iter());
     Some(out)
 }
 
 /// A summary of one part, or of none.
 fn summary(thought: &Thinking) -> Raw {
-    let mut part = RawMap::new();
     if thought.thinking.is_empty() {
-        return super::list(&[]);
+        return Raw::array(&[]);
     }
-    part.push("type", Raw::string("summary_text"));
-    part.push("text", Raw::string(&thought.thinking.as_str()));
-    super::list(&[part.to_raw()])
+    let text = Raw::string(&thought.thinking.as_str());
+    let part = RawMap::from([("type", Raw::string("summary_text")), ("text", text)]);
+    Raw::array(&[part.to_raw()])
 }
 
 /// Whether a block of unknown type is an item of the Responses API: the call of a tool that the
@@ -404,6 +397,5 @@ fn is_item(kind: &str) -> bool {
 
 /// Whether an item is what a tool gave, which no thought leads to.
 fn is_output(raw: &Raw) -> bool {
-    let kind = raw.as_object().and_then(|map| map.get("type").and_then(filled));
-    kind.is_some_and(|kind| kind.ends_with("_output"))
+    raw.kind().is_some_and(|kind| kind.ends_with("_output"))
 }

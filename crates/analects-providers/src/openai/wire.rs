@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use analects_core::{Raw, RawMap, Text};
 use serde::Serialize;
 
+use crate::reading::{Rest, filled, put, take, word};
+
 /// The body of a request.
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
@@ -23,7 +25,7 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<Tool<'a>>,
+    pub tools: Vec<RawMap>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<Raw>,
 }
@@ -88,22 +90,6 @@ pub(super) struct FunctionCall<'a> {
     pub arguments: &'a str,
 }
 
-#[derive(Serialize)]
-pub(super) struct Tool<'a> {
-    pub r#type: &'static str,
-    pub function: Function<'a>,
-}
-
-#[derive(Serialize)]
-pub(super) struct Function<'a> {
-    pub name: &'a str,
-    pub description: &'a str,
-    pub parameters: Raw,
-}
-
-/// Unknown entries of an object.
-pub(crate) type Rest = Vec<(String, Raw)>;
-
 /// One chunk of an answer.
 #[derive(Default)]
 pub(super) struct Chunk {
@@ -119,17 +105,14 @@ impl Chunk {
     /// `None` for anything but a JSON object.
     pub fn read(data: &str) -> Option<Chunk> {
         let mut chunk = Chunk::default();
-        chunk.rest = take(&RawMap::parse(data).ok()?, |key, value| {
-            match key {
-                "id" => put(&mut chunk.id, filled(value)),
-                "model" => put(&mut chunk.model, filled(value)),
-                "choices" => value.as_array().map(|choices| chunk.choices = choices),
-                "usage" => put(&mut chunk.usage, value.as_object()),
-                "error" => put(&mut chunk.error, Some(value.clone())),
-                "object" => Some(()),
-                _ => None,
-            }
-            .is_some()
+        chunk.rest = take(&RawMap::parse(data).ok()?, |key, value| match key {
+            "id" => put(&mut chunk.id, filled(value)),
+            "model" => put(&mut chunk.model, filled(value)),
+            "choices" => value.as_array().map(|choices| chunk.choices = choices).is_some(),
+            "usage" => put(&mut chunk.usage, value.as_object()),
+            "error" => put(&mut chunk.error, Some(value.clone())),
+            "object" => true,
+            _ => false,
         });
         Some(chunk)
     }
@@ -148,14 +131,11 @@ pub(super) struct Choice {
 impl Choice {
     pub fn read(raw: &Raw) -> Option<Choice> {
         let mut choice = Choice::default();
-        choice.rest = take(&raw.as_object()?, |key, value| {
-            match key {
-                "index" => value.to().map(|index| choice.index = index),
-                "delta" | "message" => put(&mut choice.delta, value.as_object()),
-                "finish_reason" => put(&mut choice.finish_reason, filled(value)),
-                _ => None,
-            }
-            .is_some()
+        choice.rest = take(&raw.as_object()?, |key, value| match key {
+            "index" => value.to().map(|index| choice.index = index).is_some(),
+            "delta" | "message" => put(&mut choice.delta, value.as_object()),
+            "finish_reason" => put(&mut choice.finish_reason, filled(value)),
+            _ => false,
         });
         Some(choice)
     }
@@ -176,7 +156,7 @@ impl CallDelta {
         let function = map.get("function").and_then(Raw::as_object).unwrap_or_default();
         Some(CallDelta {
             index: map.get("index").and_then(Raw::to),
-            id: map.get("id").and_then(filled),
+            id: word(&map, "id"),
             ..CallDelta::of_function(&function)
         })
     }
@@ -184,7 +164,7 @@ impl CallDelta {
     /// A call without a name of its own, as the old `function_call` has it.
     pub fn of_function(function: &RawMap) -> CallDelta {
         CallDelta {
-            name: function.get("name").and_then(filled),
+            name: word(function, "name"),
             arguments: function.get("arguments").map(arguments).unwrap_or_default(),
             ..CallDelta::default()
         }
@@ -200,14 +180,10 @@ pub(super) fn text_part(raw: &Raw) -> Option<(Text, RawMap)> {
             is_text = value.as_str() == "\"text\"";
             is_text
         }
-        "text" => put(&mut text, Text::from_raw(value)).is_some(),
+        "text" => put(&mut text, Text::from_raw(value)),
         _ => false,
     });
-    let mut more = RawMap::new();
-    for (key, value) in rest {
-        more.push(&key, value);
-    }
-    is_text.then(|| (text.unwrap_or_default(), more))
+    is_text.then(|| (text.unwrap_or_default(), rest.into_iter().collect()))
 }
 
 /// Some vendors send the arguments as an object instead of a string that spells one.
@@ -216,30 +192,4 @@ fn arguments(value: &Raw) -> Text {
         "null" => Text::default(),
         json => Text::from_raw(value).unwrap_or_else(|| json.into()),
     }
-}
-
-/// A string that says something.
-pub(crate) fn filled(value: &Raw) -> Option<String> {
-    value.as_string().filter(|text| !text.is_empty())
-}
-
-/// Fills the place, if there is something to fill it with.
-pub(crate) fn put<T>(place: &mut Option<T>, value: Option<T>) -> Option<()> {
-    *place = Some(value?);
-    Some(())
-}
-
-/// Hands the entries to `known` one by one and returns those that it does not take. Null says
-/// nothing, and neither does an empty string.
-pub(crate) fn take(map: &RawMap, mut known: impl FnMut(&str, &Raw) -> bool) -> Rest {
-    let mut rest = Rest::new();
-    for (key, value) in map.iter() {
-        // A key with half a surrogate pair keeps its JSON spelling.
-        let key = key.as_string().unwrap_or_else(|| key.to_string());
-        let empty = matches!(value.as_str(), "null" | "\"\"");
-        if !empty && !known(&key, value) {
-            rest.push((key, value.clone()));
-        }
-    }
-    rest
 }

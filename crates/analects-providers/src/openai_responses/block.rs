@@ -3,7 +3,7 @@
 
 use analects_core::{Delta, Raw, StreamEvent, Text};
 
-use crate::openai::join;
+use crate::reading::join;
 
 /// What a block is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

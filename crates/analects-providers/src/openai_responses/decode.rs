@@ -10,7 +10,8 @@ use super::block::Piece;
 use super::item::{Answer, Item, Thought};
 use super::wire::{Event, Response};
 use crate::error::{error_in_stream, more_in_stream};
-use crate::openai::{Extras, Rest, filled, token_usage};
+use crate::openai::token_usage;
+use crate::reading::{Extras, word};
 
 /// Reads the events of one answer.
 #[derive(Debug, Clone, Default)]
@@ -126,7 +127,8 @@ impl Decoder {
         if !known {
             self.keep(&event, map.to_raw());
         } else if event.rest.iter().any(|(_, value)| value.as_str() != "[]") {
-            self.keep(&event, object(&event.rest));
+            let rest: RawMap = event.rest.iter().cloned().collect();
+            self.keep(&event, rest.to_raw());
         }
     }
 
@@ -139,12 +141,11 @@ impl Decoder {
         out: &mut Vec<StreamEvent>,
     ) -> bool {
         let part = event.part_index;
-        if let ("response.output_text.delta" | "response.refusal.delta", None) =
-            (kind, self.find_piece(event))
-            && let Ok(raw) = Raw::parse(r#"{"type":"message"}"#)
-        {
+        let says = matches!(kind, "response.output_text.delta" | "response.refusal.delta");
+        if says && self.find_piece(event).is_none() {
             // A server that forgets to announce a message still gets its words recorded.
-            self.added(event, &raw, out);
+            let message = RawMap::from([("type", Raw::string("message"))]).to_raw();
+            self.added(event, &message, out);
         }
         let Some(item) = self.find_piece(event).and_then(|at| self.items.get_mut(at)) else {
             return false;
@@ -184,7 +185,7 @@ impl Decoder {
         if let Some(number) = event.output_index {
             self.by_number.insert(number, at);
         }
-        let id = raw.as_object().and_then(|map| map.get("id").and_then(filled));
+        let id = raw.as_object().and_then(|map| word(&map, "id"));
         if let Some(id) = id.or_else(|| event.item_id.clone()) {
             self.by_id.insert(id, at);
         }
@@ -207,7 +208,7 @@ impl Decoder {
     fn find(&self, event: &Event, raw: &Raw) -> Option<usize> {
         let by_number = event.output_index.and_then(|number| self.by_number.get(&number).copied());
         let at = by_number.or_else(|| {
-            let id = raw.as_object()?.get("id").and_then(filled)?;
+            let id = word(&raw.as_object()?, "id")?;
             self.by_id.get(&id).copied()
         });
         at.filter(|at| self.items.get(*at).is_some_and(|item| item.is_like(raw)))
@@ -311,17 +312,5 @@ fn reported(event: &Event, map: &RawMap) -> Raw {
     if let Some(error) = &event.error {
         return error.clone();
     }
-    let mut members = RawMap::new();
-    for (key, value) in map.iter().filter(|(key, _)| key.as_str() != "\"type\"") {
-        members.push_raw(key.clone(), value.clone());
-    }
-    members.to_raw()
-}
-
-fn object(entries: &Rest) -> Raw {
-    let mut map = RawMap::new();
-    for (key, value) in entries {
-        map.push(key, value.clone());
-    }
-    map.to_raw()
+    map.iter().filter(|(key, _)| key.as_str() != "\"type\"").collect::<RawMap>().to_raw()
 }

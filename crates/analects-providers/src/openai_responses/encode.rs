@@ -185,9 +185,10 @@ impl<'a> Input<'a> {
         said.phase = phase.cloned().or(said.phase.take());
         let words = text.text.as_str();
         let refused = text.extra.get("refusal").is_some_and(|raw| raw.as_str() == "true");
-        said.parts.push(match refused {
-            true => wire::Part::Refusal { refusal: words },
-            false => wire::Part::OutputText { text: words },
+        said.parts.push(if refused {
+            wire::Part::Refusal { refusal: words }
+        } else {
+            wire::Part::OutputText { text: words }
         });
     }
 
@@ -206,14 +207,15 @@ struct Said<'a> {
     phase: Option<Raw>,
 }
 
-fn tool<'a>(spec: &'a ToolSpec, left_out: &mut LeftOut) -> wire::Tool<'a> {
-    wire::Tool {
-        r#type: "function",
-        name: &spec.name,
-        description: &spec.description,
-        parameters: fit::parameters(spec, left_out),
-        strict: false,
-    }
+fn tool(spec: &ToolSpec, left_out: &mut LeftOut) -> RawMap {
+    RawMap::from([
+        ("type", Raw::string("function")),
+        ("name", Raw::string(&spec.name)),
+        ("description", Raw::string(&spec.description)),
+        ("parameters", fit::parameters(spec, left_out)),
+        // The API is strict unless told otherwise, and then refuses most schemas.
+        ("strict", false.into()),
+    ])
 }
 
 fn tool_choice(choice: &ToolChoice) -> Raw {
@@ -222,10 +224,7 @@ fn tool_choice(choice: &ToolChoice) -> Raw {
         ToolChoice::Any => Raw::string("required"),
         ToolChoice::None => Raw::string("none"),
         ToolChoice::Tool(name) => {
-            let mut choice = RawMap::new();
-            choice.push("type", Raw::string("function"));
-            choice.push("name", Raw::string(name));
-            choice.to_raw()
+            RawMap::from([("type", Raw::string("function")), ("name", Raw::string(name))]).to_raw()
         }
     }
 }

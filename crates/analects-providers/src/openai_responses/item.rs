@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use analects_core::{self as core, BlockStart, Json, Raw, RawMap, StreamEvent, Text};
 
 use super::block::{Block, Kind, Piece};
-use crate::openai::{Rest, filled, list, take};
+use crate::reading::{Rest, filled, take, word};
 
 /// What an item needs to know of the answer, and what it gives to it.
 #[derive(Debug, Clone, Default)]
@@ -64,7 +64,7 @@ impl Item {
     /// Begins the item. `raw` may be all of it, or no more than its type and its name.
     pub fn start(raw: &Raw, answer: &mut Answer, out: &mut Vec<StreamEvent>) -> Item {
         let map = raw.as_object().unwrap_or_default();
-        let kind = map.get("type").and_then(filled).unwrap_or_default();
+        let kind = word(&map, "type").unwrap_or_default();
         let form = match kind.as_str() {
             "message" => Form::Message { parts: Parts::new() },
             "reasoning" => {
@@ -87,14 +87,11 @@ impl Item {
 
     /// The type of item, as the API names it, where it is one that is read.
     pub fn is_like(&self, raw: &Raw) -> bool {
-        let kind = raw.as_object().and_then(|map| map.get("type").and_then(filled));
-        match self.form {
-            Form::Message { .. } => kind.as_deref() == Some("message"),
-            Form::Thought { .. } => kind.as_deref() == Some("reasoning"),
-            Form::Call { .. } => kind.as_deref() == Some("function_call"),
-            Form::Other { .. } => {
-                !matches!(kind.as_deref(), Some("message" | "reasoning" | "function_call"))
-            }
+        match raw.kind().as_deref() {
+            Some("message") => matches!(self.form, Form::Message { .. }),
+            Some("reasoning") => matches!(self.form, Form::Thought { .. }),
+            Some("function_call") => matches!(self.form, Form::Call { .. }),
+            _ => matches!(self.form, Form::Other { .. }),
         }
     }
 
@@ -107,12 +104,9 @@ impl Item {
         answer: &mut Answer,
         out: &mut Vec<StreamEvent>,
     ) -> bool {
-        let Form::Message { parts } = &mut self.form else {
-            return false;
-        };
-        let Some(block) = &mut part(parts, number, Some(refusal), answer, out).block else {
-            return false;
-        };
+        let Form::Message { parts } = &mut self.form else { return false };
+        let part = part(parts, number, Some(refusal), answer, out);
+        let Some(block) = &mut part.block else { return false };
         block.take(piece, out);
         true
     }
@@ -125,9 +119,7 @@ impl Item {
         piece: &Text,
         out: &mut Vec<StreamEvent>,
     ) -> bool {
-        let Form::Thought { block, part } = &mut self.form else {
-            return false;
-        };
+        let Form::Thought { block, part } = &mut self.form else { return false };
         let last = part.map(|(_, number)| number);
         let next = (source, number.or(last).unwrap_or(0));
         if part.is_some_and(|(shown, _)| shown != source) {
@@ -143,9 +135,7 @@ impl Item {
 
     /// Adds to the arguments of a call. `false` if this is none.
     pub fn add_arguments(&mut self, piece: &Piece, out: &mut Vec<StreamEvent>) -> bool {
-        let Form::Call { block, .. } = &mut self.form else {
-            return false;
-        };
+        let Form::Call { block, .. } = &mut self.form else { return false };
         block.take(piece, out);
         true
     }
@@ -167,8 +157,8 @@ impl Item {
                 if let Some(words) = words(&map, shown) {
                     self.differing.extend(block.complete(&words, out));
                 }
-                if let Some(seal) = map.get("encrypted_content").and_then(filled) {
-                    let delta = analects_core::Delta::Signature(seal);
+                if let Some(seal) = word(&map, "encrypted_content") {
+                    let delta = core::Delta::Signature(seal);
                     out.push(StreamEvent::BlockDelta { index: block.index, delta });
                 }
             }
@@ -177,7 +167,7 @@ impl Item {
                     // If a piece got lost on the way, the whole arguments are still the right ones.
                     *whole = block.complete(&arguments, out).map(|_| arguments);
                 }
-                if let Some(told) = map.get("name").and_then(filled) {
+                if let Some(told) = word(&map, "name") {
                     *name = told;
                 }
             }
@@ -186,7 +176,7 @@ impl Item {
                 out.push(StreamEvent::BlockStart { index: *index, block });
             }
         }
-        let cut = map.get("status").and_then(filled).is_some_and(|status| status != "completed");
+        let cut = word(&map, "status").is_some_and(|status| status != "completed");
         self.close(!cut, answer, out);
     }
 
@@ -251,20 +241,19 @@ impl Item {
         answer: &mut Answer,
         out: &mut Vec<StreamEvent>,
     ) -> bool {
-        let kind = raw.as_object().and_then(|map| map.get("type").and_then(filled));
-        match (&mut self.form, kind.as_deref()) {
-            (Form::Message { parts }, Some("output_text" | "text")) => {
-                part(parts, number, Some(false), answer, out);
-                true
-            }
-            (Form::Message { parts }, Some("refusal")) => {
-                part(parts, number, Some(true), answer, out);
-                true
-            }
+        let parts = match &mut self.form {
+            Form::Message { parts } => parts,
             // The summary of a thought and its parts come with their own deltas.
-            (Form::Thought { .. }, _) => true,
-            _ => false,
-        }
+            Form::Thought { .. } => return true,
+            Form::Call { .. } | Form::Other { .. } => return false,
+        };
+        let refusal = match raw.kind().as_deref() {
+            Some("output_text" | "text") => false,
+            Some("refusal") => true,
+            _ => return false,
+        };
+        part(parts, number, Some(refusal), answer, out);
+        true
     }
 
     /// The fields that have no other place. The last that are told count.
@@ -282,10 +271,7 @@ impl Item {
         if let Form::Thought { .. } = self.form {
             rest.extend(unspoken(map));
         }
-        self.rest = RawMap::new();
-        for (key, value) in rest {
-            self.rest.push(&key, value);
-        }
+        self.rest = rest.into_iter().collect();
     }
 }
 
@@ -308,10 +294,8 @@ impl Part {
         let mut extra = |key: &str, value| {
             out.push(StreamEvent::BlockExtra { index, key: key.to_string(), value });
         };
-        if self.refusal
-            && let Ok(yes) = Raw::parse("true")
-        {
-            extra("refusal", yes);
+        if self.refusal {
+            extra("refusal", true.into());
         }
         let mut more = RawMap::new();
         for (key, value) in std::mem::take(&mut self.rest) {
@@ -333,10 +317,8 @@ fn verbatim(raw: &Raw) -> BlockStart {
     if let Ok(core::Block::Other(_)) = core::Block::read(raw, &mut Vec::new()) {
         return BlockStart::Other(raw.clone());
     }
-    let mut map = RawMap::new();
-    map.push("type", Raw::string("openai_item"));
-    map.push("item", raw.clone());
-    BlockStart::Other(map.to_raw())
+    let wrapped = RawMap::from([("type", Raw::string("openai_item")), ("item", raw.clone())]);
+    BlockStart::Other(wrapped.to_raw())
 }
 
 /// What stands between the parts of a thought.
@@ -348,7 +330,7 @@ fn call(map: &RawMap, answer: &mut Answer, out: &mut Vec<StreamEvent>) -> Form {
     let made =
         || format!("call_{}_{}", answer.id.as_deref().unwrap_or_default(), answer.next_index);
     let id = given.unwrap_or_else(made);
-    let name = map.get("name").and_then(filled).unwrap_or_default();
+    let name = word(map, "name").unwrap_or_default();
     let index = answer.block(BlockStart::ToolUse { id: id.clone(), name: name.clone() }, out);
     Form::Call { block: Block::new(index, Kind::Arguments), id, name, whole: None }
 }
@@ -393,7 +375,7 @@ fn finish_part(
     out: &mut Vec<StreamEvent>,
 ) -> Option<Raw> {
     let map = raw.as_object().unwrap_or_default();
-    let field = match map.get("type").and_then(filled).as_deref() {
+    let field = match word(&map, "type").as_deref() {
         Some("output_text" | "text") => Some("text"),
         Some("refusal") => Some("refusal"),
         _ => None,
@@ -438,7 +420,7 @@ fn unspoken(map: &RawMap) -> Rest {
         rest.push(("summary".to_string(), summary.clone()));
     }
     if let Some(content) = content {
-        let summary = summary.is_none().then(|| ("summary".to_string(), list(&[])));
+        let summary = summary.is_none().then(|| ("summary".to_string(), Raw::array(&[])));
         rest.extend(summary);
         rest.push(("content".to_string(), content.clone()));
     }
@@ -452,7 +434,7 @@ fn plain_summary(summary: &Raw) -> Option<()> {
         return parts.is_empty().then_some(());
     };
     let map = part.as_object()?;
-    let kind = map.get("type").and_then(filled)?;
+    let kind = word(&map, "type")?;
     let text = Text::from_raw(map.get("text")?)?;
     (map.len() == 2 && kind == "summary_text" && !text.is_empty()).then_some(())
 }

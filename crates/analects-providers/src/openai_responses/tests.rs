@@ -40,7 +40,7 @@ fn input(turns: Vec<Turn>) -> String {
     let (first, items) = items.split_first().unwrap();
     assert_eq!(first.as_str(), r#"{"type":"message","role":"user","content":"Hi"}"#);
     let items = items.iter().filter(|item| !item.as_str().contains("interrupted"));
-    crate::openai::list(&items.cloned().collect::<Vec<_>>()).to_string()
+    Raw::array(&items.cloned().collect::<Vec<_>>()).to_string()
 }
 
 fn left_out(request: &Request) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use analects_core::{Raw, RawMap};
 use serde::Serialize;
 
-use crate::openai::{Rest, filled, put, take};
+use crate::reading::{Rest, filled, put, take, word};
 
 /// The body of a request.
 #[derive(Serialize)]
@@ -26,7 +26,7 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<Tool<'a>>,
+    pub tools: Vec<RawMap>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<Raw>,
 }
@@ -90,16 +90,6 @@ pub(super) enum Part<'a> {
     },
 }
 
-#[derive(Serialize)]
-pub(super) struct Tool<'a> {
-    pub r#type: &'static str,
-    pub name: &'a str,
-    pub description: &'a str,
-    pub parameters: Raw,
-    /// The API is strict unless told otherwise, and then refuses most schemas.
-    pub strict: bool,
-}
-
 /// One event of an answer.
 #[derive(Default)]
 pub(super) struct Event {
@@ -121,25 +111,23 @@ pub(super) struct Event {
 impl Event {
     /// `None` for an object without a type, which is no event.
     pub fn read(map: &RawMap) -> Option<Event> {
-        let mut event = Event { kind: map.get("type").and_then(filled)?, ..Event::default() };
-        event.rest = take(map, |key, value| {
-            let whole = || Some(value.clone());
-            match key {
-                // Numbers of events and padding against eavesdroppers say nothing about the answer.
-                "type" | "sequence_number" | "obfuscation" => Some(()),
-                "output_index" => put(&mut event.output_index, value.to()),
-                "item_id" => put(&mut event.item_id, filled(value)),
-                "content_index" | "summary_index" => put(&mut event.part_index, value.to()),
-                "item" => put(&mut event.item, whole()),
-                "part" => put(&mut event.part, whole()),
-                "response" => put(&mut event.response, whole()),
-                "error" => put(&mut event.error, whole()),
-                "delta" | "text" | "refusal" | "arguments" => put(&mut event.delta, whole()),
-                // Some servers repeat the tool's name with the arguments.
-                "name" => Some(()),
-                _ => None,
+        let mut event = Event { kind: word(map, "type")?, ..Event::default() };
+        event.rest = take(map, |key, value| match key {
+            // Numbers of events and padding against eavesdroppers say nothing about the answer.
+            "type" | "sequence_number" | "obfuscation" => true,
+            "output_index" => put(&mut event.output_index, value.to()),
+            "item_id" => put(&mut event.item_id, filled(value)),
+            "content_index" | "summary_index" => put(&mut event.part_index, value.to()),
+            "item" => put(&mut event.item, Some(value.clone())),
+            "part" => put(&mut event.part, Some(value.clone())),
+            "response" => put(&mut event.response, Some(value.clone())),
+            "error" => put(&mut event.error, Some(value.clone())),
+            "delta" | "text" | "refusal" | "arguments" => {
+                put(&mut event.delta, Some(value.clone()))
             }
-            .is_some()
+            // Some servers repeat the tool's name with the arguments.
+            "name" => true,
+            _ => false,
         });
         Some(event)
     }
@@ -162,20 +150,17 @@ pub(super) struct Response {
 impl Response {
     pub fn read(map: &RawMap) -> Response {
         let mut response = Response::default();
-        response.rest = take(map, |key, value| {
-            match key {
-                "id" => put(&mut response.id, filled(value)),
-                "model" => put(&mut response.model, filled(value)),
-                "status" => put(&mut response.status, filled(value)),
-                "error" => put(&mut response.error, Some(value.clone())),
-                "incomplete_details" => put(&mut response.reason, reason(value)),
-                "output" => value.as_array().map(|output| response.output = output),
-                "usage" => put(&mut response.usage, value.as_object()),
-                // The request over again, which may be long, and what every answer says.
-                "object" | "instructions" | "tools" => Some(()),
-                _ => None,
-            }
-            .is_some()
+        response.rest = take(map, |key, value| match key {
+            "id" => put(&mut response.id, filled(value)),
+            "model" => put(&mut response.model, filled(value)),
+            "status" => put(&mut response.status, filled(value)),
+            "error" => put(&mut response.error, Some(value.clone())),
+            "incomplete_details" => put(&mut response.reason, reason(value)),
+            "output" => value.as_array().map(|output| response.output = output).is_some(),
+            "usage" => put(&mut response.usage, value.as_object()),
+            // The request over again, which may be long, and what every answer says.
+            "object" | "instructions" | "tools" => true,
+            _ => false,
         });
         response
     }
@@ -183,5 +168,5 @@ impl Response {
 
 fn reason(details: &Raw) -> Option<String> {
     let details = details.as_object()?;
-    details.get("reason").filter(|_| details.len() == 1).and_then(filled)
+    word(&details, "reason").filter(|_| details.len() == 1)
 }

@@ -5,8 +5,7 @@ use std::ops::RangeInclusive;
 
 use analects_core::{Raw, RawMap, Request, ToolChoice, ToolSpec};
 
-use super::json::{mended, with};
-use super::{LeftOut, Names};
+use super::{LeftOut, Names, mended};
 
 /// The tools whose names the API accepts, each once. A name cannot be changed here: the model would
 /// call a tool that nobody knows.
@@ -58,13 +57,12 @@ pub(crate) fn tool_choice<'a>(
 /// The schema of a tool's arguments, which the APIs want to be an object's.
 pub(crate) fn object_schema(spec: &ToolSpec, left_out: &mut LeftOut) -> RawMap {
     let object = Raw::string("object");
-    let schema = mended(&spec.input_schema).as_object();
-    let fits = schema.as_ref().is_some_and(|schema| schema.get("type") == Some(&object));
-    if !fits {
+    let mut schema = mended(&spec.input_schema).as_object().unwrap_or_default();
+    if schema.get("type") != Some(&object) {
         left_out.otherwise(format!("the arguments of {} are sent as an object", spec.name));
+        schema.set("type", object);
     }
-    let schema = schema.unwrap_or_default();
-    if fits { schema } else { with(&schema, "type", object) }
+    schema
 }
 
 /// The temperature within what the API takes.

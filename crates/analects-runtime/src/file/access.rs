@@ -39,6 +39,10 @@ impl KnownMessages for KnownInMemory {
         let new = self.new.iter().find(|(known, _)| *known == cells);
         new.map(|(_, message)| message.clone()).or_else(|| self.journal.get(cells))
     }
+
+    fn is_empty(&self) -> bool {
+        self.new.is_empty() && self.journal.is_empty()
+    }
 }
 
 impl FileAccess {

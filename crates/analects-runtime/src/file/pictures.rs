@@ -7,7 +7,7 @@ use analects_core::{
     Block, Body, Content, Hint, Image, Message, Problem, Raw, SessionId, Source, User,
 };
 use analects_formats::Decoded;
-use analects_formats::msgfile::{self, Document, KnownMessages};
+use analects_formats::msgfile::{self, CellRole, Document, KnownMessages};
 use analects_store::{AllowedPictures, read_picture};
 
 /// A picture that a message file names.
@@ -30,7 +30,17 @@ pub(super) fn file_messages(
     allowed: &AllowedPictures,
     known: &dyn KnownMessages,
 ) -> Decoded {
-    let mut decoded = msgfile::messages_knowing(document, session, known);
+    let decoded = msgfile::messages_knowing(document, session, known);
+    completed(decoded, document, path, allowed)
+}
+
+/// Messages as the model is to see them, with the pictures that they name.
+pub(super) fn completed(
+    mut decoded: Decoded,
+    document: &Document,
+    path: &Path,
+    allowed: &AllowedPictures,
+) -> Decoded {
     decoded.messages = revised(decoded.messages);
     decoded.problems.splice(0..0, document.problems());
     let mut refused: Vec<String> = Vec::new();
@@ -58,6 +68,9 @@ pub fn named_pictures(
     path: &Path,
     allowed: &AllowedPictures,
 ) -> Vec<NamedPicture> {
+    if !may_name_pictures(document) {
+        return Vec::new();
+    }
     let session = msgfile::session_of(&path.to_string_lossy());
     let messages = revised(msgfile::messages(document, &session).messages);
     let chain = analects_core::chain(&messages);
@@ -75,6 +88,13 @@ pub fn named_pictures(
         found.push(NamedPicture { name, facts });
     }
     found
+}
+
+/// Whether the messages of a file have to be read to know its pictures. What holds JSON may name any.
+fn may_name_pictures(document: &Document) -> bool {
+    document.source().windows(2).any(|two| two == b"![")
+        || document.has_role(CellRole::Details)
+        || document.cells().any(|cell| cell.attribute("json").is_some())
 }
 
 fn names(message: &Message) -> Vec<String> {

@@ -54,16 +54,13 @@ impl AskedCell {
 
     /// Cells of a document as they are now. An id that an earlier cell has, too, names that one, so it does not count.
     pub fn all(document: &Document, cells: &[Cell<'_>]) -> Vec<AskedCell> {
-        let mut ids: HashMap<&str, usize> = HashMap::new();
-        for cell in document.cells() {
-            if let Some(id) = cell.id() {
-                ids.entry(id).or_insert(cell.ordinal());
-            }
-        }
         let asked = cells.iter().map(|cell| {
-            let asked = AskedCell::of(*cell);
-            let is_first = |id: &String| ids.get(id.as_str()) == Some(&cell.ordinal());
-            AskedCell { id: asked.id.clone().filter(is_first), ..asked }
+            let mut asked = AskedCell::of(*cell);
+            let first = asked.named(document);
+            if first.is_none_or(|first| first.ordinal() != cell.ordinal()) {
+                asked.id = None;
+            }
+            asked
         });
         asked.collect()
     }
@@ -118,29 +115,60 @@ impl AskedCell {
 /// The places of the asked cells in a document, from 0, if all of them still stand there and wait for an answer. Of
 /// several that wait in the same words and have no id, the first ones count.
 pub(super) fn waiting_places(asked: &[AskedCell], document: &Document) -> Option<Vec<usize>> {
-    let mut waiting = VecDeque::from(document.unanswered());
-    let mut ids: HashMap<&str, usize> = HashMap::new();
-    if asked.iter().any(|asked| asked.id.is_some()) {
-        for cell in document.cells() {
-            // Of two cells with one id, the first is meant.
-            cell.id().map(|id| *ids.entry(id).or_insert(cell.ordinal()));
+    let mut waiting = WaitingCells::of(document);
+    asked.iter().map(|asked| waiting.take(asked)).collect()
+}
+
+/// The cells that wait in a document. Each is an answer's only once.
+struct WaitingCells<'d> {
+    document: &'d Document,
+    /// Those that nobody took yet, by their places.
+    free: HashMap<usize, Cell<'d>>,
+    /// The places of those with a text, in order: of all, and of those without an id.
+    by_text: HashMap<TextHash, [VecDeque<usize>; 2]>,
+}
+
+impl<'d> WaitingCells<'d> {
+    fn of(document: &'d Document) -> WaitingCells<'d> {
+        let cells = document.unanswered();
+        let free = cells.iter().map(|cell| (cell.ordinal() - 1, *cell)).collect();
+        WaitingCells { document, free, by_text: HashMap::new() }
+    }
+
+    /// Takes the place of an asked cell, if it is still there and waits.
+    fn take(&mut self, asked: &AskedCell) -> Option<usize> {
+        if asked.kind == CellKind::Output {
+            return waiting_output(asked, self.document);
+        }
+        if let Some(named) = asked.named(self.document) {
+            let place = named.ordinal() - 1;
+            return self.free.remove(&place).filter(|cell| asked.is_like(*cell)).map(|_| place);
+        }
+        if self.by_text.is_empty() {
+            self.index();
+        }
+        let [all, loose] = self.by_text.get_mut(&asked.text)?;
+        let places = if asked.id.is_some() { loose } else { all };
+        while let Some(place) = places.pop_front() {
+            if self.free.get(&place).is_some_and(|cell| asked.is_like(*cell)) {
+                self.free.remove(&place);
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    fn index(&mut self) {
+        let mut cells: Vec<(&usize, &Cell<'_>)> = self.free.iter().collect();
+        cells.sort_unstable_by_key(|(place, _)| **place);
+        for (place, cell) in cells {
+            let [all, loose] = self.by_text.entry(TextHash::of(&cell.content())).or_default();
+            all.push_back(*place);
+            if cell.id().is_none() {
+                loose.push_back(*place);
+            }
         }
     }
-    let mut places = Vec::new();
-    for asked in asked {
-        let place = if asked.kind == CellKind::Output {
-            waiting_output(asked, document)?
-        } else {
-            let named = asked.id.as_deref().and_then(|id| ids.get(id).copied());
-            let is_asked = |cell: &Cell<'_>| {
-                named.is_none_or(|named| named == cell.ordinal()) && asked.is_like(*cell)
-            };
-            let at = waiting.iter().position(is_asked)?;
-            waiting.remove(at)?.ordinal() - 1
-        };
-        places.push(place);
-    }
-    Some(places)
 }
 
 /// The place of a result that is to be answered, if nothing came back after it.

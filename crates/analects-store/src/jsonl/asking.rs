@@ -17,8 +17,7 @@ use super::JsonlStore;
 use super::writer::Writer;
 use crate::StoreError;
 use crate::error::to;
-use crate::lock::name_in_state;
-use crate::places::create_private_folder;
+use crate::places::{create_private_folder, name_in_state};
 use crate::sessions::{ChainName, last_record, names_back};
 use crate::vfs::Vfs;
 

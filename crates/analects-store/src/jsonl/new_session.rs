@@ -109,8 +109,20 @@ impl<'s> HiddenSession<'s> {
                 lines.clear();
             }
         }
-        file.sync().map_err(to("sync", &path))?;
         self.lengths.insert(agent.map(str::to_string), length);
+        Ok(())
+    }
+
+    /// Makes everything that was appended survive a power cut: each file once, however often something was added to it.
+    fn sync(&self) -> Result<(), StoreError> {
+        for agent in self.lengths.keys() {
+            let path = match agent {
+                None => self.hidden.clone(),
+                Some(agent) => self.store.path(&self.name.side(agent))?,
+            };
+            let file = self.store.vfs.open(&path, Open::Append).map_err(to("open", &path))?;
+            file.sync().map_err(to("sync", &path))?;
+        }
         Ok(())
     }
 
@@ -144,13 +156,14 @@ impl NewSession for HiddenSession<'_> {
         if self.has_failed || !has_main {
             return Err(StoreError::Misused { path: self.path.clone() });
         }
+        self.sync()?;
         self.show()?;
         self.is_finished = true;
-        let JsonlStore { vfs, stride, limit, .. } = self.store;
+        let vfs = &self.store.vfs;
         for (agent, length) in &self.lengths {
             let chain = ChainName { agent: agent.clone(), ..self.name.clone() };
             if let Ok(path) = self.store.path(&chain) {
-                index::keep_up(&**vfs, &path, *length, *stride, *limit);
+                index::keep_up(&**vfs, &path, *length, self.store.limits());
             }
         }
         Ok(())

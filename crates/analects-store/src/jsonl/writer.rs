@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use super::SyncPolicy;
 use super::new_session::hidden_chain;
 use crate::error::to;
-use crate::lock::file_in_state;
-use crate::places::create_private_folder;
+use crate::places::{create_private_folder, file_in_state};
 use crate::vfs::{Facts, Open, Vfs, VfsFile, VfsLock, folder_of};
 use crate::{Places, StoreError};
 

@@ -1,22 +1,31 @@
 //! Loading what the model is to see of a chain, from its end, and no more of it than that.
 //!
 //! The usual way goes backward from the last record, from parent to parent, until a compaction says that
-//! this is all. It keeps only what is on the way. Where a link leads nowhere, or forward, everything is
-//! gone over once for its names, and once more for the messages that are wanted.
+//! this is all, or until there is no more room. It keeps only what is on the way. Where a link leads nowhere, or
+//! forward, everything is gone over once for its names, and once more for the messages that are wanted.
 
 mod back;
-mod marks;
+mod reach;
+mod record;
 mod whole;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ops::ControlFlow;
 
 use analects_core::verbs::revised;
-use analects_core::{Body, Hint, Message, MessageId, Problem, SessionState, Span, Unseen};
+use analects_core::{
+    Body, Hint, History, Link, Message, MessageId, Problem, SessionState, Span, Unseen,
+};
+use analects_formats::transcript::read_line;
 
-use super::{ChainName, Overview, Row, TranscriptStore};
+use super::{ChainName, Row, TranscriptStore};
 use crate::StoreError;
-use marks::{Marks, Met};
+use back::{Walk, Wanted};
+
+pub use reach::Reach;
+
+/// How much text is loaded to tell what the model sees of the last messages, where that takes a look at everything.
+const TAIL: u64 = 4 << 20;
 
 /// What a chain comes down to.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -29,6 +38,10 @@ pub struct Loaded {
     pub boundary: Option<Message>,
     /// The session's state.
     pub state: SessionState,
+    /// How many bytes of the store come before what is loaded, though the conversation goes on there; 0 if nothing
+    /// was left out because there was no room. Instructions, the summary of a compaction and the last words of the
+    /// person are loaded wherever they are.
+    pub earlier: u64,
     /// What was odd about the records on the way; spans are positions in the store.
     pub problems: Vec<Problem>,
 }
@@ -51,31 +64,37 @@ pub struct Tail {
     pub messages: Vec<Message>,
     /// For each of them, why the model does not see it; `None` where it does.
     pub unseen: Vec<Option<Unseen>>,
-    /// Counts and totals of all of it.
-    pub overview: Overview,
 }
 
 /// Loads the effective chain: what the model is to see. Memory is needed for that, and not for what a
 /// compaction or a branch leaves out.
 pub fn load(store: &dyn TranscriptStore, of: &ChainName) -> Result<Loaded, StoreError> {
-    match back::load(store, of)? {
-        Some(loaded) => Ok(loaded),
-        None => whole::load(store, of, None),
-    }
+    Loaded::within(store, of, Reach::ALL)
 }
 
 impl Loaded {
-    /// Loads the effective chain that ends with a message, mostly the last one; without one, only the state.
+    /// Loads the end of the effective chain, as much of it as there is room for.
+    pub fn within(
+        store: &dyn TranscriptStore,
+        of: &ChainName,
+        reach: Reach,
+    ) -> Result<Loaded, StoreError> {
+        load_to(store, of, None, reach)
+    }
+
+    /// The same of the effective chain that ends with a message, mostly the last one; without one, only the state.
     pub fn to(
         store: &dyn TranscriptStore,
         of: &ChainName,
         leaf: Option<&MessageId>,
+        reach: Reach,
     ) -> Result<Loaded, StoreError> {
-        let last = load(store, of)?;
         match leaf {
-            leaf if leaf == last.leaf.as_ref() => Ok(last),
-            Some(leaf) => Loaded::branch(store, of, leaf),
-            None => Ok(Loaded { state: last.state, ..Loaded::default() }),
+            Some(leaf) => load_to(store, of, Some(leaf), reach),
+            None => {
+                let state = store.overview(of)?.state();
+                Ok(Loaded { state, ..Loaded::default() })
+            }
         }
     }
 
@@ -85,12 +104,23 @@ impl Loaded {
         of: &ChainName,
         leaf: &str,
     ) -> Result<Loaded, StoreError> {
-        whole::load(store, of, Some(leaf))
+        load_to(store, of, Some(leaf), Reach::ALL)
     }
 }
 
-/// The last messages of a chain, whatever branch they are on, with counts and totals. Costs the same for
-/// a short and a long one.
+fn load_to(
+    store: &dyn TranscriptStore,
+    of: &ChainName,
+    leaf: Option<&str>,
+    reach: Reach,
+) -> Result<Loaded, StoreError> {
+    match back::load(store, of, leaf, reach)? {
+        Some(loaded) => Ok(loaded),
+        None => whole::load(store, of, leaf, reach),
+    }
+}
+
+/// The last messages of a chain, whatever branch they are on. Costs the same for a short and a long one.
 pub fn tail(store: &dyn TranscriptStore, of: &ChainName, count: usize) -> Result<Tail, StoreError> {
     let mut marks = Marks::new(of.agent.as_deref());
     let mut found = VecDeque::new();
@@ -114,9 +144,9 @@ pub fn tail(store: &dyn TranscriptStore, of: &ChainName, count: usize) -> Result
     for (met, message) in found.iter_mut().zip(with_revisions(messages, revisions)) {
         met.message = message;
     }
-    let unseen = marks.finish(&found, || load(store, of))?;
+    let unseen = marks.finish(&found, || Loaded::within(store, of, Reach::of_text(TAIL)))?;
     let messages = found.into_iter().map(|met| met.message).collect();
-    Ok(Tail { messages, unseen, overview: store.overview(of)? })
+    Ok(Tail { messages, unseen })
 }
 
 /// A record, and where it is: its row, and which of the records in it.
@@ -124,15 +154,33 @@ type Placed = ((u64, usize), Message);
 
 /// Messages with the revisions applied that came after them.
 fn with_revisions(messages: Vec<Placed>, revisions: Vec<Placed>) -> Vec<Message> {
-    let mut order: Vec<usize> = (0..messages.len() + revisions.len()).collect();
-    let (places, records): (Vec<_>, Vec<Message>) =
-        messages.iter().chain(&revisions).cloned().unzip();
-    order.sort_by_key(|at| places[*at]);
-    let revised = revised(order.iter().map(|at| records[*at].clone()).collect());
-    let mut placed: Vec<(usize, Message)> = order.into_iter().zip(revised).collect();
+    let count = messages.len();
+    let mut ordered: Vec<(usize, Placed)> =
+        messages.into_iter().chain(revisions).enumerate().collect();
+    ordered.sort_by_key(|(_, (place, _))| *place);
+    let (order, records): (Vec<usize>, Vec<Message>) =
+        ordered.into_iter().map(|(at, (_, record))| (at, record)).unzip();
+    let mut placed: Vec<(usize, Message)> = order.into_iter().zip(revised(records)).collect();
     placed.sort_by_key(|(at, _)| *at);
-    placed.truncate(messages.len());
+    placed.truncate(count);
     placed.into_iter().map(|(_, message)| message).collect()
+}
+
+/// Those of some revisions, given by their targets and places, that are of one of the messages.
+fn revisions_of(
+    messages: &[Placed],
+    revisions: &[(String, (u64, usize))],
+    store: &dyn TranscriptStore,
+    of: &ChainName,
+) -> Result<Vec<Placed>, StoreError> {
+    if revisions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names: HashSet<&str> = messages.iter().map(|(_, message)| &*message.id).collect();
+    let wanted = revisions.iter().filter(|(target, _)| names.contains(&**target));
+    let places: Vec<(u64, usize)> = wanted.map(|(_, place)| *place).collect();
+    let read = whole::read(store, of, &places)?;
+    Ok(places.into_iter().zip(read).filter_map(|(at, message)| Some((at, message?))).collect())
 }
 
 /// Whether a record is something that a person would call a message.
@@ -171,4 +219,96 @@ fn too_long(row: Row<'_>) -> Problem {
         None => Hint::RepairTranscript,
     };
     place(Problem::error("long-line", text).hint(hint), row)
+}
+
+/// A message, and what the records behind it say about it.
+#[derive(Debug)]
+struct Met {
+    pub message: Message,
+    /// The row, and which of the records in it.
+    pub place: (u64, usize),
+    /// Whether a tombstone hides it.
+    is_hidden: bool,
+    /// Whether the last message follows it.
+    is_on_way: bool,
+}
+
+/// Goes over rows from the last one on, to tell which of the last messages the model does not see, and why, from the
+/// records behind them alone.
+#[derive(Debug)]
+struct Marks<'a> {
+    walk: Walk<'a>,
+    agent: Option<&'a str>,
+    /// The next message on the way to the first one.
+    wanted: Wanted,
+    /// The names that were met.
+    names: HashSet<String>,
+}
+
+impl<'a> Marks<'a> {
+    fn new(agent: Option<&'a str>) -> Marks<'a> {
+        let walk = Walk::unread(agent);
+        Marks { walk, agent, wanted: Wanted::Leaf, names: HashSet::new() }
+    }
+
+    /// The messages of a row, the last one first.
+    fn meet(&mut self, row: Row<'_>) -> Vec<Met> {
+        let read = row.bytes.map(read_line).unwrap_or_default();
+        let mut all = Vec::new();
+        for (nth, message) in read.messages.into_iter().enumerate().rev() {
+            let is_hidden = self.walk.hides(&message.id);
+            let is_on_way = self.go_back(&message);
+            all.push(Met { message, place: (row.at, nth), is_hidden, is_on_way });
+        }
+        self.walk.meet_row(row);
+        all
+    }
+
+    /// Whether a record is the next one on the way.
+    fn go_back(&mut self, message: &Message) -> bool {
+        let link = Link::of(message);
+        self.names.insert(link.id.to_string());
+        let is_next = match &self.wanted {
+            Wanted::Leaf => link.agent == self.agent && link.can_be_leaf(),
+            Wanted::Parent(id) => *id == link.id,
+            Wanted::Nothing => false,
+        };
+        if is_next {
+            self.wanted = Wanted::parent_of(link);
+        }
+        is_next
+    }
+
+    /// Why the model does not see each message. Where a link leads forward, or nowhere, everything is loaded for that.
+    fn finish(
+        self,
+        met: &[Met],
+        load: impl FnOnce() -> Result<Loaded, StoreError>,
+    ) -> Result<Vec<Option<Unseen>>, StoreError> {
+        let leads_forward = matches!(&self.wanted, Wanted::Parent(id) if self.names.contains(id));
+        if leads_forward || self.walk.is_lost() {
+            let seen = load()?.messages;
+            let seen: HashSet<&str> = seen.iter().map(|message| &*message.id).collect();
+            return Ok(met.iter().map(|met| met.why(seen.contains(&*met.message.id))).collect());
+        }
+        let seen = self.walk.seen();
+        Ok(met.iter().map(|met| met.why(seen.contains(&met.place))).collect())
+    }
+}
+
+impl Met {
+    fn why(&self, is_seen: bool) -> Option<Unseen> {
+        if self.message.history == History::Exclude {
+            Some(Unseen::Hidden)
+        } else if self.is_hidden {
+            Some(Unseen::TakenBack)
+        } else if is_seen {
+            let is_error = self.message.is_api_error_message;
+            (is_error && self.message.why_not_sent().is_some()).then_some(Unseen::Error)
+        } else if self.is_on_way {
+            Some(Unseen::Compacted)
+        } else {
+            Some(Unseen::Branch)
+        }
+    }
 }

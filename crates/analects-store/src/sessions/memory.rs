@@ -39,7 +39,13 @@ impl MemoryStore {
     fn rows(&self, of: &ChainName, from: u64) -> Vec<(u64, String)> {
         let chains = self.chains();
         let rows = chains.rows.get(of).map_or(&[][..], |kept| &kept.rows);
-        (0..).zip(rows.iter().cloned()).filter(|(at, _)| *at >= from).collect()
+        let mut end = 0;
+        let placed = rows.iter().map(|row| {
+            let at = end;
+            end += row.len() as u64;
+            (at, row)
+        });
+        placed.filter(|(at, _)| *at >= from).map(|(at, row)| (at, row.clone())).collect()
     }
 }
 
@@ -71,7 +77,8 @@ impl NewSession for Unfinished<'_> {
 }
 
 fn row(at: u64, text: &str) -> Row<'_> {
-    Row { at, next: at + 1, bytes: Some(text.as_bytes()), beginning: text.as_bytes() }
+    let next = at + text.len() as u64;
+    Row { at, next, bytes: Some(text.as_bytes()), beginning: text.as_bytes() }
 }
 
 impl TranscriptStore for MemoryStore {
@@ -129,6 +136,7 @@ impl TranscriptStore for MemoryStore {
             .map(|(name, kept)| Listed {
                 name: name.clone(),
                 modified: Timestamp::from_second(kept.modified).unwrap_or_default(),
+                length: kept.rows.iter().map(|row| row.len() as u64).sum(),
             })
             .collect();
         listed.sort_by_key(|session| std::cmp::Reverse(session.modified));

@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use analects_core::verbs::revised_in_full;
-use analects_core::{Block, Body, Content, Message, MessageId, Raw, StateChange, Text, ToolUse};
+use analects_core::{
+    Block, Body, Content, Message, MessageId, Raw, SessionId, StateChange, Text, ToolUse,
+};
 use analects_formats::transcript::read_line;
 
 use super::{ChainName, TranscriptStore};
@@ -58,6 +60,11 @@ fn long_record(link: analects_core::Link<'_>) -> Message {
 fn without_text(mut message: Message) -> Message {
     message.usage = None;
     message.unknown = analects_core::RawMap::new();
+    message.session_id = SessionId::default();
+    (message.author, message.model, message.response_id) = (None, None, None);
+    if message.extra.get("summary").is_none() {
+        message.extra = analects_core::RawMap::new();
+    }
     match &mut message.body {
         Body::User(body) => empty(&mut body.content),
         Body::Assistant(body) => empty(&mut body.content),

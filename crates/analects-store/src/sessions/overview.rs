@@ -1,7 +1,9 @@
 //! What is known about a chain without loading it: counts, totals, its title. Grows row by row, so that an
 //! index can hold it for the rows that it has seen.
 
-use analects_core::{Json, Message, Raw, RawMap, TokenUsage};
+use analects_core::{
+    Json, Message, Raw, RawMap, Rebuilding, SessionState, StateChange, TokenUsage,
+};
 use analects_formats::transcript::{Envelope, crc32c, read_line};
 
 use super::Row;
@@ -56,6 +58,11 @@ pub struct Overview {
     pub boundaries: u64,
     /// The position of the last boundary.
     pub last_boundary: Option<u64>,
+    /// The position of the first record that a model may see however much came after it: instructions, and what a
+    /// compaction consists of.
+    pub(crate) first_landmark: Option<u64>,
+    /// The state of the session.
+    pub(crate) state: Rebuilding,
     /// Where the next row begins.
     pub end: u64,
 }
@@ -100,6 +107,11 @@ impl Overview {
         self.forgotten + speaking as u64
     }
 
+    /// The state of the session.
+    pub fn state(&self) -> SessionState {
+        self.state.clone().finish()
+    }
+
     /// The next row.
     pub fn add(&mut self, row: Row<'_>) {
         self.end = row.next;
@@ -129,7 +141,14 @@ impl Overview {
             self.created_at.get_or_insert_with(|| time.to_string());
             self.updated_at = Some(time.into_owned());
         }
-        match &*head.type_name() {
+        if let Some(session) = head.string("session_id") {
+            self.state.name(&session);
+        }
+        let kind = head.type_name();
+        if matches!(&*kind, "system" | "summary" | "compact_boundary") {
+            self.first_landmark.get_or_insert(at);
+        }
+        match &*kind {
             "user" | "assistant" | "system" | "tool_use" | "tool_result" => self.messages += 1,
             "compact_boundary" => {
                 self.boundaries += 1;
@@ -173,9 +192,11 @@ impl Overview {
     }
 
     fn add_state(&mut self, head: &Envelope<'_>) {
-        let changes = head.json("state").and_then(|json| RawMap::parse(json).ok());
-        let Some(changes) = changes else { return };
-        if head.json("snapshot") == Some("true") {
+        let Some(raw) = head.json("state").and_then(|json| Raw::parse(json).ok()) else { return };
+        let Some(changes) = raw.as_object() else { return };
+        let is_snapshot = head.json("snapshot") == Some("true");
+        self.state.change(&StateChange { changes: raw, is_snapshot });
+        if is_snapshot {
             (self.title, self.cwd) = (None, None);
         }
         for (field, name) in [(&mut self.title, "title"), (&mut self.cwd, "cwd")] {
@@ -250,8 +271,12 @@ impl Overview {
         number("tips", format!("[{}]", tips.join(",")));
         number("forgotten", self.forgotten.to_string());
         number("boundaries", self.boundaries.to_string());
-        if let Some(at) = self.last_boundary {
-            number("last_boundary", at.to_string());
+        for (name, at) in
+            [("last_boundary", self.last_boundary), ("first_landmark", self.first_landmark)]
+        {
+            if let Some(at) = at {
+                number(name, at.to_string());
+            }
         }
         number("end", self.end.to_string());
         for (name, text) in self.texts() {
@@ -259,6 +284,10 @@ impl Overview {
                 map.push(name, Raw::string(text));
             }
         }
+        if let Some(session) = self.state.session() {
+            map.push("session", Raw::string(session));
+        }
+        map.push("state", self.state.so_far().changes);
         map
     }
 
@@ -276,6 +305,10 @@ impl Overview {
     pub(crate) fn from_map(map: &RawMap) -> Option<Overview> {
         let number = |name: &str| map.get(name)?.to::<u64>();
         let text = |name: &str| map.get(name).and_then(Raw::as_string);
+        let mut state = Rebuilding::default();
+        state.name(&text("session").unwrap_or_default());
+        let changes = map.get("state")?.clone();
+        state.change(&StateChange { changes, is_snapshot: true });
         Some(Overview {
             records: number("records")?,
             messages: number("messages")?,
@@ -298,6 +331,8 @@ impl Overview {
             forgotten: number("forgotten")?,
             boundaries: number("boundaries")?,
             last_boundary: number("last_boundary"),
+            first_landmark: number("first_landmark"),
+            state,
             end: number("end")?,
         })
     }
@@ -341,4 +376,53 @@ fn first_prompt(record: &[u8]) -> Option<String> {
     let text = Message::from_json(text).ok()?.text();
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     Some(line.chars().take(TITLE).collect())
+}
+
+/// What a list says of a session: a part of its [`Overview`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Digest {
+    /// What to call it: its title, or how it begins.
+    pub name: Option<String>,
+    /// The folder that it works in.
+    pub cwd: Option<String>,
+    /// The time of the first record that has one.
+    pub created_at: Option<String>,
+    /// The time of the last record that has one.
+    pub updated_at: Option<String>,
+    /// How many records are something that was said.
+    pub messages: u64,
+    /// How many branches it has on which something is said.
+    pub branches: u64,
+    /// How many records there are, of any kind.
+    pub records: u64,
+    /// Rows that are no records, or more than that.
+    pub damaged: u64,
+    /// How often it was compacted.
+    pub compactions: u64,
+    /// Tokens read, from caches or not.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// What is known of the costs.
+    pub cost_usd: f64,
+}
+
+impl Overview {
+    /// What a list says of the session.
+    pub fn digest(&self) -> Digest {
+        Digest {
+            name: self.name().map(str::to_string),
+            cwd: self.cwd.clone(),
+            created_at: self.created_at.clone(),
+            updated_at: self.updated_at.clone(),
+            messages: self.messages,
+            branches: self.branches(),
+            records: self.records,
+            damaged: self.damaged,
+            compactions: self.boundaries,
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            cost_usd: self.cost_usd,
+        }
+    }
 }

@@ -1,16 +1,15 @@
 //! An open session: what is appended to it gets its place in the chain, and the verbs of [`analects_core::verbs`]
 //! become records.
 
+mod copied;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use analects_core::verbs::{self, Change, Target, VerbError};
 use analects_core::{
-    Body, Ids, Link, Message, MessageId, Raw, RawMap, Rebuilding, Revision, StateChange, Tombstone,
-    Tree,
+    Body, Ids, Link, Message, MessageId, Raw, RawMap, Revision, StateChange, Tree,
 };
 use analects_formats::transcript::read_line;
 use jiff::Timestamp;
@@ -18,6 +17,7 @@ use jiff::Timestamp;
 use super::outline::Outline;
 use super::{ChainName, Loaded, NewSession, TranscriptStore, load};
 use crate::StoreError;
+use copied::{Copied, CopiedRecord};
 
 /// How many bytes of records are copied at once.
 const BATCH: usize = 1 << 20;
@@ -242,7 +242,7 @@ impl<'s> Session<'s> {
     ) -> Result<Vec<Message>, StoreError> {
         let is_boundary = |message: &Message| matches!(message.body, Body::CompactBoundary(_));
         if let Some(boundary) = made.iter().position(is_boundary) {
-            let state = self.load()?.state;
+            let state = self.store.overview(&self.name)?.state();
             made.insert(boundary, Message::new("", state.snapshot().into()));
         }
         for message in made.iter_mut().skip(1) {
@@ -260,15 +260,11 @@ impl<'s> Session<'s> {
         ids: &mut dyn Ids,
         now: Timestamp,
     ) -> Result<Session<'s>, StoreError> {
-        let outline = Outline::read(self.store, &self.name)?;
-        let way = verbs::fork(&outline.messages, at).map_err(|error| self.verb_error(error))?;
-        let tree = Tree::of(&outline.messages);
-        let end = match at {
-            Some(id) => tree.position(id).map(|at| verbs::step_end(&outline.messages, at)),
-            None => tree.leaf(None),
+        let copied = match at {
+            Some(id) => Copied::up_to(id, self)?,
+            None => Copied::all(self.store, &self.name)?,
         };
-        let copied = Copied::of(&outline, &way, end);
-        let leaf = end.map(|end| outline.messages[end].id.clone());
+        let leaf = copied.leaf.clone();
         let mut copy = Session { store: self.store, name: to, leaf: leaf.clone() };
         let mut new = self.store.begin(&copy.name)?;
         copy.take_over(&mut *new, &self.name, &copied.records)?;
@@ -344,51 +340,4 @@ impl<'s> Session<'s> {
 fn no_change(id: impl Into<MessageId>) -> Message {
     let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
     Message::new(id, change.into())
-}
-
-/// What a copy of a session takes over.
-struct Copied {
-    /// The records, in their order.
-    records: Vec<CopiedRecord>,
-    /// For records that are too long to be copied: these say what came before them.
-    tombstones: Vec<Message>,
-    state: analects_core::SessionState,
-}
-
-/// A record that is copied.
-struct CopiedRecord {
-    row: u64,
-    nth: usize,
-    /// Whether it is on the way to the last message; else it hides or revises something on it.
-    is_on_way: bool,
-}
-
-impl Copied {
-    fn of(outline: &Outline, positions: &[usize], end: Option<usize>) -> Copied {
-        let tree = Tree::of(&outline.messages);
-        let is_told =
-            |at: usize| matches!(outline.messages[at].body, Body::Tombstone(_) | Body::Revision(_));
-        let way: HashSet<usize> = end.into_iter().flat_map(|end| tree.ancestors(end)).collect();
-        let is_on_way = |at: usize| way.contains(&at) || !is_told(at);
-        let mut state = Rebuilding::default();
-        for message in outline.messages.iter().take(end.map_or(0, |end| end + 1)) {
-            if let Body::State(change) = &message.body {
-                state.change(change);
-            }
-        }
-        let mut records = Vec::new();
-        let mut tombstones = Vec::new();
-        for at in positions {
-            let (row, nth) = outline.places[*at];
-            if outline.long.binary_search(at).is_ok() {
-                let message = &outline.messages[*at];
-                let target_parent = message.parent_id.clone();
-                let body = Tombstone { target: message.id.clone(), target_parent };
-                tombstones.push(Message::new("", Body::Tombstone(body)));
-            } else {
-                records.push(CopiedRecord { row, nth, is_on_way: is_on_way(*at) });
-            }
-        }
-        Copied { records, tombstones, state: state.finish() }
-    }
 }

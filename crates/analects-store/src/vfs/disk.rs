@@ -32,8 +32,9 @@ impl Vfs for Disk {
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn VfsFile>> {
         let mut options = OpenOptions::new();
         match how {
-            Open::Read => options.read(true),
+            Open::Read => system::wait_for_no_writer(&mut options).read(true),
             Open::Append => options.read(true).append(true),
+            Open::Update => options.read(true).write(true),
             Open::Private => private(&mut options).read(true).append(true).create(true),
         };
         let file = options.open(path)?;
@@ -185,6 +186,16 @@ impl VfsFile for DiskFile {
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
+    }
+
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::write_at(&self.file, bytes, offset);
+        #[cfg(not(unix))]
+        {
+            self.file.seek(SeekFrom::Start(offset))?;
+            self.file.write(bytes)
+        }
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {

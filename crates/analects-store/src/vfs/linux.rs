@@ -51,6 +51,11 @@ pub(super) fn follow_no_link(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
 }
 
+/// Waits for nobody: a pipe without a writer is empty.
+pub(super) fn wait_for_no_writer(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+}
+
 /// Opens a file for reading if no part of its path is a symbolic link.
 pub(super) fn open_without_links(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

@@ -20,6 +20,11 @@ pub(super) fn follow_no_link(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
+/// A pipe is waited for, as the standard library does it.
+pub(super) fn wait_for_no_writer(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
 /// Two files cannot be swapped in one step.
 pub(super) fn exchange(_: &Path, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())

@@ -10,10 +10,16 @@ use analects_store::cut_off;
 use analects_store::vfs::{Open, Vfs};
 use analects_testkit::disks::{Fault, Faulty, Memory, Unsynced};
 
-use super::in_memory::{BASE, FILE, disk, open, places};
+use super::in_memory::{self, BASE, FILE, open, places};
 
 const SMALL: usize = usize::MAX;
 const LARGE: usize = 0;
+
+/// A disk whose file ends with an empty cell, if its end changes in place: that is the harder case.
+fn disk(large: usize) -> Memory {
+    let end = if large == LARGE { "\n# %%\n" } else { "" };
+    Memory::new("/disk").with_file(FILE, &format!("{BASE}{end}"))
+}
 
 /// What a run of changes has acknowledged.
 #[derive(Debug, Default)]
@@ -57,7 +63,7 @@ fn check(memory: &Memory, done: &Done, large: usize, what: &str) {
     for text in &done.cells {
         assert_eq!(count(text), 1, "{what}");
     }
-    let known = ["first", "second", "second, changed", "third", "fourth", "fifth", "after"];
+    let known = ["first", "second", "second, changed", "third", "fourth", "fifth", "after", ""];
     let is_whole = texts.iter().all(|text| known.contains(&&**text) && count(text) == 1)
         && document.problems().is_empty();
     let is_cut = large == LARGE && cut_off(memory, &places(), path).is_some();
@@ -79,7 +85,7 @@ fn check_recovery(memory: &Memory, done: &Done, large: usize, what: &str) {
 }
 
 fn operations(large: usize) -> usize {
-    let faulty = Faulty::new(Arc::new(disk()), Fault::Io, usize::MAX, false);
+    let faulty = Faulty::new(Arc::new(disk(large)), Fault::Io, usize::MAX, false);
     let done = work(&faulty, large);
     assert_eq!((done.cells.len(), done.replaced), (3, true));
     faulty.operations()
@@ -94,7 +100,7 @@ fn every_operation_may_fail() {
                 Fault::ALL.iter().flat_map(|fault| [(*fault, false), (*fault, true)])
             {
                 let what = format!("{fault:?} at {at}, sticky {sticky}, large {}", large == LARGE);
-                let memory = disk();
+                let memory = disk(large);
                 let faulty = Faulty::new(Arc::new(memory.clone()), fault, at, sticky);
                 let done = work(&faulty, large);
                 hits += usize::from(faulty.hits() > 0);
@@ -116,7 +122,7 @@ fn every_operation_may_fail_while_damage_is_mended() {
     for large in [SMALL, LARGE] {
         for at in (0..operations(large)).step_by(every) {
             let damaged = || {
-                let memory = disk();
+                let memory = disk(large);
                 let faulty = Faulty::new(Arc::new(memory.clone()), Fault::Full, at, true);
                 let done = work(&faulty, large);
                 (memory, done)
@@ -160,11 +166,11 @@ fn check_recovery_of_two(memory: &Memory, done: &Done, large: usize, what: &str)
 #[test]
 fn the_power_may_go_at_any_moment() {
     for large in [SMALL, LARGE] {
-        let whole = disk();
+        let whole = disk(large);
         work(&whole, large);
         let mut cuts = 0;
         for cut in 0..=whole.changes() {
-            let memory = disk();
+            let memory = disk(large);
             memory.cut_power_after(cut);
             let done = work(&memory, large);
             for kept in 0..=memory.pending() {
@@ -182,16 +188,54 @@ fn the_power_may_go_at_any_moment() {
 }
 
 #[test]
+fn a_kill_in_the_middle_of_a_write_leaves_what_the_next_writer_completes() {
+    let append = |vfs: &Memory| {
+        let mut file = open(vfs.clone(), LARGE)?;
+        file.append(|document| NewCell::message(document.next_id(), "third"))
+    };
+    let path = Path::new(FILE);
+    let before = disk(LARGE).get(path).unwrap();
+    let whole = disk(LARGE);
+    append(&whole).unwrap();
+    let after = whole.get(path).unwrap();
+    // The first cut that leaves a record of the change.
+    let is_record = |name: &std::path::PathBuf| name.to_string_lossy().ends_with(".append");
+    let mut recorded = (0..).map(|cut| {
+        let memory = disk(LARGE);
+        memory.cut_power_after(cut);
+        append(&memory).unwrap_err();
+        memory.cut_power_after(usize::MAX);
+        memory
+    });
+    let has_record = |memory: &Memory| {
+        let record = memory.names().into_iter().find(is_record);
+        record.and_then(|name| memory.get(&name)).is_some_and(|record| !record.is_empty())
+    };
+    let recorded = recorded.find(has_record).unwrap();
+    assert_eq!(recorded.get(path).unwrap(), before);
+    for length in before.len() - 1..=after.len() {
+        let memory = recorded.after_power_cut(recorded.pending(), Unsynced::Kept);
+        let mut file = memory.open(path, Open::Update).unwrap();
+        file.write_at(0, &after[..length]).unwrap();
+        drop(file);
+        let is_cut = cut_off(&memory, &places(), path).is_some();
+        assert_eq!(is_cut, length < after.len(), "{length} bytes");
+        drop(open(memory.clone(), LARGE).unwrap());
+        assert_eq!(memory.get(path).unwrap(), after, "{length} bytes");
+    }
+}
+
+#[test]
 fn what_a_person_removes_after_a_kill_does_not_come_back_with_a_power_cut() {
     let append = |vfs: &Memory| {
         let mut file = open(vfs.clone(), LARGE)?;
         file.append(|document| NewCell::message(document.next_id(), "third"))
     };
-    let whole = disk();
+    let whole = in_memory::disk();
     append(&whole).unwrap();
     let mut completed = 0;
     for killed_after in 0..whole.changes() {
-        let memory = disk();
+        let memory = in_memory::disk();
         memory.cut_power_after(killed_after);
         let _ = append(&memory);
         memory.cut_power_after(usize::MAX);

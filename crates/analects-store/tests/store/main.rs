@@ -8,6 +8,7 @@ mod faults;
 mod in_memory;
 mod items;
 mod journal;
+mod long_sessions;
 mod mending;
 mod new_sessions;
 #[cfg(target_os = "linux")]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use analects_core::{
     Body, CompactBoundary, CompactTrigger, Progress, Raw, StateChange, Summary, Tombstone, chain,
 };
-use analects_formats::transcript::encode;
+use analects_formats::transcript::{crc32c, encode};
 use analects_testkit::conformance;
 use analects_testkit::disks::Memory;
 use proptest::prelude::*;
@@ -36,15 +36,15 @@ fn the_store_on_a_disk_in_memory_is_a_store() {
     conformance::check(&|| Box::new(in_memory()));
 }
 
-fn in_memory() -> JsonlStore {
+pub fn in_memory() -> JsonlStore {
     JsonlStore::on(Arc::new(Memory::new("/disk")), &in_memory::places())
 }
 
-fn talk() -> ChainName {
+pub fn talk() -> ChainName {
     ChainName::new("project", "talk")
 }
 
-fn rows(store: &JsonlStore, of: &ChainName) -> Vec<Option<Vec<u8>>> {
+pub fn rows(store: &JsonlStore, of: &ChainName) -> Vec<Option<Vec<u8>>> {
     let mut rows = Vec::new();
     let mut push = |row: Row<'_>| {
         rows.push(row.bytes.map(<[u8]>::to_vec));
@@ -154,13 +154,15 @@ fn an_index_is_trusted_as_far_as_the_file_confirms_it() {
     let good = fs::read(&index).unwrap();
     let records = || store.overview(&talk()).unwrap().records;
     assert_eq!(records(), 100);
-    // It says what it says: a count that is off by a thousand is believed if the file confirms the rest.
+    // A count that is off by a thousand is believed if its checksum is right and the file confirms the rest.
     let text = String::from_utf8(good.clone()).unwrap();
-    let text = text.lines().next_back().unwrap();
+    let (sum, text) = text.lines().next_back().unwrap().split_once(' ').unwrap();
     let seen = analects_core::RawMap::parse(text).unwrap().get("records").unwrap().clone();
     let lie = text.replace(&format!("\"records\":{seen}"), "\"records\":1000");
-    fs::write(&index, lie).unwrap();
+    fs::write(&index, format!("{:08x} {lie}\n", crc32c(lie.as_bytes()))).unwrap();
     assert!(records() > 1000, "the index is used");
+    fs::write(&index, format!("{sum} {lie}\n")).unwrap();
+    assert_eq!(records(), 100, "a bit that fell over is noticed");
     for bad in [&b"not json"[..], b"", b"{}", &good[..good.len() / 2], &[0; 100_000]] {
         fs::write(&index, bad).unwrap();
         assert_eq!(records(), 100, "{:?}", String::from_utf8_lossy(&bad[..bad.len().min(40)]));
@@ -174,6 +176,12 @@ fn an_index_is_trusted_as_far_as_the_file_confirms_it() {
     let other: String = (0..200).map(|n| encode(&Message::user(format!("n{n}"), "x"))).collect();
     fs::write(&path, other).unwrap();
     assert_eq!(records(), 200);
+    #[cfg(unix)]
+    {
+        fs::remove_file(&index).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&index).status().unwrap().success());
+        assert_eq!(records(), 200, "nobody waits for a pipe");
+    }
     // Appending mends it; a folder in its place is nobody's loss.
     fs::remove_file(&index).unwrap();
     fs::create_dir(&index).unwrap();
@@ -368,7 +376,49 @@ fn check_load(messages: &[Message]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// What is loaded where there is little room is a part of all of it, with the last words of the person.
+fn check_reach(messages: &[Message], text: u64, in_order: bool) -> Result<(), TestCaseError> {
+    let on_disk = in_memory();
+    let memory = MemoryStore::default();
+    for store in [&on_disk as &dyn TranscriptStore, &memory] {
+        store.append(&talk(), messages).unwrap();
+        let all = load(store, &talk()).unwrap();
+        let part = Loaded::within(store, &talk(), Reach::of_text(text)).unwrap();
+        let mut rest = all.messages.iter();
+        for message in &part.messages {
+            prop_assert!(rest.any(|one| one == message), "{message:?} of {part:?} in {all:?}");
+        }
+        prop_assert!(part.earlier > 0 || part.messages == all.messages, "{part:?} of {all:?}");
+        let words = |loaded: &Loaded| {
+            let mut said = loaded.messages.iter().rev();
+            said.find(|message| matches!(message.body, Body::User(_))).map(|it| it.id.clone())
+        };
+        prop_assert_eq!(words(&part), words(&all));
+        prop_assert_eq!(part.leaf, all.leaf);
+        // What a link leads forward to is not looked for where that link is not even read.
+        prop_assert!(!in_order || part.boundary == all.boundary);
+        prop_assert_eq!(part.state, all.state);
+    }
+    Ok(())
+}
+
 proptest! {
+    #[test]
+    fn a_part_of_any_chain_is_loaded_as_it_is(
+        messages in proptest::collection::vec(any_record(), 0..25),
+        text in 0..12_u64,
+    ) {
+        check_reach(&messages, text, false)?;
+    }
+
+    #[test]
+    fn a_part_of_a_chain_in_order_is_loaded_as_it_is(
+        messages in mostly_in_order(),
+        text in 0..12_u64,
+    ) {
+        check_reach(&messages, text, true)?;
+    }
+
     #[test]
     fn any_chain_is_loaded_as_it_is(messages in proptest::collection::vec(any_record(), 0..25)) {
         check_load(&messages)?;

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use analects_formats::msgfile::{Document, NewCell, decode_named};
 use analects_store::vfs::Vfs;
@@ -290,6 +291,47 @@ fn pieces_that_could_not_be_written_come_once_with_the_next_ones() {
         assert_eq!(text.matches(&format!("{long}the end")).count(), 1, "full at {at}: {text}");
     }
     assert_eq!(retries, 1);
+}
+
+/// A file of more than a megabyte, as `chat` leaves it.
+fn large_file() -> String {
+    let cells = (1..=400).map(|id| match id % 2 {
+        1 => format!("# %% [^{id}]\n\n[^{id}]: [markdown]\n\n{}\n\n", "What? ".repeat(300)),
+        _ => format!("# %%% [^{id}]\n\n[^{id}]: [quick] tokens=9/9\n\n{}\n\n", "So. ".repeat(900)),
+    });
+    cells.chain(["# %%\n".to_string()]).collect()
+}
+
+#[test]
+fn a_turn_in_a_large_file_reads_it_once_and_writes_what_is_new() {
+    let text = large_file();
+    let memory = Memory::new("/disk").with_file(FILE, &text);
+    let identity = memory.facts(Path::new(FILE)).unwrap().identity;
+    let vfs = Faulty::new(Arc::new(memory.clone()), Fault::Io, usize::MAX, false);
+    let path = Path::new(FILE);
+    let places = places();
+    let mut file =
+        LockedFile::open_on(Arc::new(vfs.clone()), path, &places, Duration::ZERO).unwrap();
+    append(&mut file, "prompt").unwrap();
+    let mut answering = Answering::begin(file).unwrap();
+    answering.hear("one ");
+    assert!(matches!(answering.finish(WHOLE).unwrap(), AnswerPlace::Cell(_)));
+    let turn = vfs.take_traffic();
+    assert!(turn.written <= 8 << 10, "{turn:?}");
+    assert!(turn.read <= text.len() + (8 << 10), "{turn:?}");
+    assert_eq!(memory.facts(path).unwrap().identity, identity, "the file is still the same one");
+    let after = String::from_utf8(memory.get(path).unwrap()).unwrap();
+    assert!(
+        after.starts_with(&text[..text.len() - 1]) && after.ends_with("one two three\n\n# %%\n")
+    );
+    // A step is the record of what is to come, and the file.
+    let mut file =
+        LockedFile::open_on(Arc::new(vfs.clone()), path, &places, Duration::ZERO).unwrap();
+    vfs.take_traffic();
+    append(&mut file, "more").unwrap();
+    let step = vfs.take_traffic();
+    assert_eq!(step.syncs, 2, "{step:?}");
+    assert!(step.read <= 1 << 10 && step.written <= 1 << 10, "{step:?}");
 }
 
 #[test]

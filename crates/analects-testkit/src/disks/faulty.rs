@@ -35,6 +35,7 @@ impl Fault {
 enum Operation {
     Look,
     Write,
+    Overwrite,
     Change,
     Sync,
 }
@@ -64,12 +65,25 @@ struct Plan {
     sticky: bool,
     done: usize,
     hits: usize,
+    traffic: Traffic,
+}
+
+/// What went to a disk and came from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// How many bytes were read.
+    pub read: usize,
+    /// How many bytes were written.
+    pub written: usize,
+    /// How many files were synced.
+    pub syncs: usize,
 }
 
 impl Faulty {
     /// Lets the operation number `at`, counted from 0, fail; if `sticky`, all later ones too.
     pub fn new(inner: Arc<dyn Vfs>, fault: Fault, at: usize, sticky: bool) -> Faulty {
-        let plan = Plan { fault, at, sticky, done: 0, hits: 0 };
+        let traffic = Traffic::default();
+        let plan = Plan { fault, at, sticky, done: 0, hits: 0, traffic };
         Faulty { inner, plan: Arc::new(Mutex::new(plan)), somebody_else: None }
     }
 
@@ -82,6 +96,11 @@ impl Faulty {
     /// How many operations there were.
     pub fn operations(&self) -> usize {
         self.plan().done
+    }
+
+    /// What all files read and wrote since this was asked last.
+    pub fn take_traffic(&self) -> Traffic {
+        std::mem::take(&mut self.plan().traffic)
     }
 
     /// How many of them failed.
@@ -105,7 +124,9 @@ impl Faulty {
         let applies = match plan.fault {
             Fault::Io => true,
             Fault::Full => matches!(operation, Operation::Write | Operation::Change),
-            Fault::Interrupted | Fault::Short => operation == Operation::Write,
+            Fault::Interrupted | Fault::Short => {
+                matches!(operation, Operation::Write | Operation::Overwrite)
+            }
             Fault::Sync => operation == Operation::Sync,
         };
         if !due || !applies {
@@ -231,15 +252,20 @@ impl VfsFile for FaultyFile {
 
     fn read_from(&mut self, offset: u64) -> io::Result<Vec<u8>> {
         self.vfs.step(Operation::Look)?;
-        self.file.read_from(offset)
+        let bytes = self.file.read_from(offset)?;
+        self.vfs.plan().traffic.read += bytes.len();
+        Ok(bytes)
     }
 
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.vfs.step(Operation::Look)?;
-        self.file.read_at(offset, buffer)
+        let count = self.file.read_at(offset, buffer)?;
+        self.vfs.plan().traffic.read += count;
+        Ok(count)
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.vfs.plan().traffic.written += bytes.len();
         match self.vfs.step(Operation::Write) {
             Ok(false) => self.file.write(bytes),
             Ok(true) => self.file.write(&bytes[..bytes.len().div_ceil(2)]),
@@ -253,12 +279,29 @@ impl VfsFile for FaultyFile {
         }
     }
 
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        self.vfs.plan().traffic.written += bytes.len();
+        // To write over what is there takes no space.
+        let is_over = offset + bytes.len() as u64 <= self.file.facts()?.length;
+        match self.vfs.step(if is_over { Operation::Overwrite } else { Operation::Write }) {
+            Ok(false) => self.file.write_at(offset, bytes),
+            Ok(true) => self.file.write_at(offset, &bytes[..bytes.len().div_ceil(2)]),
+            Err(error) => {
+                if error.kind() == io::ErrorKind::StorageFull {
+                    self.file.write_at(offset, &bytes[..bytes.len() / 2])?;
+                }
+                Err(error)
+            }
+        }
+    }
+
     fn truncate(&mut self, length: u64) -> io::Result<()> {
         self.vfs.step(Operation::Look)?;
         self.file.truncate(length)
     }
 
     fn sync(&self) -> io::Result<()> {
+        self.vfs.plan().traffic.syncs += 1;
         self.vfs.step(Operation::Sync)?;
         self.file.sync()
     }

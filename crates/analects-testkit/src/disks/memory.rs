@@ -26,11 +26,14 @@ pub enum Unsynced {
     Torn,
     /// Half of what was new is there.
     Half,
+    /// What was added is there, and what was written over is as it was.
+    Mixed,
 }
 
 impl Unsynced {
     /// All of them.
-    pub const ALL: [Unsynced; 4] = [Unsynced::Lost, Unsynced::Kept, Unsynced::Torn, Unsynced::Half];
+    pub const ALL: [Unsynced; 5] =
+        [Unsynced::Lost, Unsynced::Kept, Unsynced::Torn, Unsynced::Half, Unsynced::Mixed];
 }
 
 #[derive(Debug, Clone, Default)]
@@ -238,6 +241,10 @@ impl Contents {
             Unsynced::Kept => {}
             Unsynced::Torn => self.data[half..].fill(0),
             Unsynced::Half => self.data.truncate(half),
+            Unsynced::Mixed => {
+                let end = self.safe.len().min(self.data.len());
+                self.data[..end].copy_from_slice(&self.safe[..end]);
+            }
         }
         self.safe.clone_from(&self.data);
     }
@@ -436,6 +443,18 @@ impl VfsFile for MemoryFile {
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.memory.change()?.data(self.file).data.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        let mut state = self.memory.change()?;
+        let data = &mut state.data(self.file).data;
+        let offset = offset as usize;
+        let end = offset + bytes.len();
+        if data.len() < end {
+            data.resize(end, 0);
+        }
+        data[offset..end].copy_from_slice(bytes);
         Ok(bytes.len())
     }
 

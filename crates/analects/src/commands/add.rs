@@ -1,18 +1,18 @@
 //! `add`: appends a message or an output, and asks nobody.
 
-mod given;
 mod place;
 
+use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 
 use analects_core::{Ids, Problem, Severity};
-use analects_formats::msgfile::{self, Cell, CellRole, Document, NewCell, Splice, code};
+use analects_formats::msgfile::output::{self, Piece};
+use analects_formats::msgfile::{self, Cell, CellRole, Document, NewCell, Splice, base64, code};
 use analects_store::OsIds;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
 use crate::{ui, writing};
-use given::Given;
 use place::Place;
 
 /// In a file of more bytes, only the new cell is read back, and not everything before it once more.
@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let attributes = attributes(args)?;
     let given = Given::read(&args.text, args.mime_type.as_deref())?;
     if given.is_empty() && !args.output {
-        return Err(given::nothing());
+        return Err(nothing());
     }
     let surroundings = Surroundings::of_process()?;
     let name = add(args, &attributes, &given, &surroundings);
@@ -193,9 +193,10 @@ fn attribute(given: &str) -> Result<(String, String), Failure> {
 /// Whether the cell reads back as it was meant, and nothing is wrong with it.
 fn check(document: &Document, splice: &Splice, cell: &NewCell) -> Result<(), Failure> {
     let is_large = document.source().len() > LARGE;
-    let after = match is_large {
-        true => document.with_source([beginning(document), &splice.bytes].concat()),
-        false => document.with_source(splice.apply(document.source())),
+    let after = if is_large {
+        document.with_source([beginning(document), &splice.bytes].concat())
+    } else {
+        document.with_source(splice.apply(document.source()))
     };
     let Some(written) = after.cells().rev().find(|cell| !cell.is_ready()) else {
         return Err(Failure::ours("the cell is not in the file"));
@@ -240,4 +241,97 @@ fn check_text(written: Cell<'_>, cell: &NewCell) -> Result<(), Failure> {
         return Err(Failure::usage(message, "leave out [ ] = and line breaks"));
     }
     Ok(())
+}
+
+/// What the person gave.
+struct Given {
+    bytes: Vec<u8>,
+}
+
+impl Given {
+    /// The arguments; without arguments, exactly stdin.
+    fn read(arguments: &[String], mime_type: Option<&str>) -> Result<Given, Failure> {
+        if let Some(kind) = mime_type {
+            check_mime_type(kind)?;
+        }
+        if !arguments.is_empty() {
+            // Stdin stays with whoever gave it to us: a loop that reads lines, perhaps.
+            return Ok(Given { bytes: arguments.join(" ").into_bytes() });
+        }
+        if std::io::stdin().is_terminal() {
+            return Err(nothing());
+        }
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .read_to_end(&mut bytes)
+            .map_err(|error| Failure::input(format!("cannot read stdin: {}", words(&error))))?;
+        Ok(Given { bytes })
+    }
+
+    /// Whether there is nothing.
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The text, where a cell can hold nothing else.
+    fn text(&self, mime_type: Option<&str>) -> Result<String, Failure> {
+        if mime_type.is_some() {
+            let message = "--mime-type is for messages and for the output of code";
+            return Err(Failure::usage(message, "leave it out"));
+        }
+        String::from_utf8(self.bytes.clone()).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            let message = format!("this is no text: the bytes at offset {at} are not UTF-8");
+            Failure::input(message).or_hint("say what it is, such as --mime-type image/png")
+        })
+    }
+
+    /// The content of a message: text, or bytes of a type.
+    fn message(&self, mime_type: Option<&str>, cell: &mut NewCell) -> Result<String, Failure> {
+        let Some(kind) = mime_type else { return self.text(None) };
+        set(cell, "mime_type", kind);
+        Ok(base64::encode(&self.bytes))
+    }
+
+    /// The content of an output of code: what it printed, or a picture or the like.
+    fn code_output(&self, mime_type: Option<&str>, cell: &mut NewCell) -> Result<String, Failure> {
+        if let Some(kind) = mime_type {
+            set(cell, "mime_type", kind);
+            if !kind.starts_with("text/") {
+                return Ok(base64::encode(&self.bytes));
+            }
+        }
+        if let Ok(text) = std::str::from_utf8(&self.bytes)
+            && output::decode(text, false).1.is_empty()
+            && !text.ends_with('\n')
+        {
+            return Ok(text.to_string());
+        }
+        let encoded = output::encode(&[Piece::stdout(self.bytes.as_slice())]);
+        if encoded.base64 {
+            set(cell, "encoding", "base64");
+        }
+        Ok(encoded.text)
+    }
+}
+
+fn set(cell: &mut NewCell, key: &str, value: &str) {
+    cell.attributes.push((key.to_string(), value.to_string()));
+}
+
+/// There is nothing to add.
+fn nothing() -> Failure {
+    let hint = "give it as an argument, or on stdin, such as analects add talk.msg.md \"Hello\"";
+    Failure::usage("nothing to add", hint)
+}
+
+fn check_mime_type(kind: &str) -> Result<(), Failure> {
+    let is_part = |part: &str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
+        !part.is_empty() && part.bytes().all(allowed)
+    };
+    match kind.split_once('/') {
+        Some((one, other)) if is_part(one) && is_part(other) => Ok(()),
+        _ => Err(Failure::usage(format!("{kind:?} is no MIME type"), "such as image/png")),
+    }
 }

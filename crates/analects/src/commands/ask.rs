@@ -1,24 +1,24 @@
 //! `ask`: one question, one answer, nothing kept.
 
-mod files;
-
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use analects_client::{ClientError, EventStream, Model, ModelAdapter, cost, is_content, resolve};
 use analects_core::{
-    ApiError, Block, Content, Delta, Fold, Folded, Json, Message, Problem, Request, Severity, Span,
-    StreamEvent, Turn,
+    ApiError, Block, Content, Delta, Document, Fold, Folded, Image, Json, Message, Problem, Raw,
+    RawMap, Request, Severity, Source, Span, StreamEvent, Turn,
 };
+use analects_formats::msgfile::base64;
+use analects_store::media_type;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::config::Config;
+use crate::connection::what_is_odd;
 use crate::connection::{Connection, block_on};
-use crate::ending::what_is_odd;
-use crate::failure::Failure;
+use crate::failure::{Failure, words};
 use crate::hints::{self, Interface};
-use crate::piped::piped;
+use crate::piped::{piped, read_limited};
 use crate::surroundings::Surroundings;
 use crate::{interrupt, local, outgoing, ui, ways};
 
@@ -124,7 +124,7 @@ fn request(args: &Args) -> Result<Request, Failure> {
     let prompt = args.prompt.join(" ");
     blocks.extend((!prompt.trim().is_empty()).then(|| Block::from_text(prompt)));
     for path in &args.files {
-        blocks.push(files::block(path)?);
+        blocks.push(block(path)?);
     }
     let piped = piped()?;
     blocks.extend((!piped.trim().is_empty()).then(|| Block::from_text(piped)));
@@ -378,4 +378,63 @@ fn figures(message: &Message, first_token: Option<Duration>, took: Duration) -> 
     parts.extend(first_token.map(|time| format!("first token {:.2} s", time.as_secs_f64())));
     parts.push(format!("{:.2} s in all", took.as_secs_f64()));
     parts.join(", ")
+}
+
+/// A file as a block of a message.
+fn block(path: &Path) -> Result<Block, Failure> {
+    let name = path.display();
+    let fail = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound if path == Path::new("-") => {
+            let failure = Failure::not_found("-: not found");
+            failure.or_hint("what comes on stdin is sent anyway; leave out -f -")
+        }
+        std::io::ErrorKind::NotFound => Failure::not_found(format!("{name}: not found")),
+        _ => Failure::input(format!("{name}: cannot read: {}", words(&error))),
+    };
+    let facts = std::fs::metadata(path).map_err(fail)?;
+    if facts.is_dir() {
+        return Err(Failure::input(format!("{name}: a folder, not a file")));
+    }
+    if !facts.is_file() && !is_pipe(&facts) {
+        return Err(Failure::input(format!("{name}: neither a file nor a pipe")));
+    }
+    let bytes = std::fs::File::open(path).and_then(read_limited).map_err(fail)?;
+    let bytes = bytes.ok_or_else(|| Failure::input(format!("{name}: larger than 30 MB")))?;
+    if let Some(media_type) = media_type(&bytes) {
+        return Ok(Block::Image(Image {
+            source: source(media_type, &bytes),
+            extra: RawMap::new(),
+        }));
+    }
+    if bytes.starts_with(b"%PDF-") {
+        let source = source("application/pdf", &bytes);
+        return Ok(Block::Document(Document { source, extra: RawMap::new() }));
+    }
+    match String::from_utf8(bytes) {
+        // A pipe, such as the shell makes of `<(…)`, has no name that says anything.
+        Ok(text) if !facts.is_file() => Ok(Block::from_text(text)),
+        Ok(text) => {
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            Ok(Block::from_text(format!("{file}:\n\n{text}")))
+        }
+        Err(_) => {
+            let failure = Failure::input(format!("{name}: neither text nor a picture nor a PDF"));
+            Err(failure.or_hint("convert it to text first"))
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_pipe(facts: &std::fs::Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&facts.file_type())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: &std::fs::Metadata) -> bool {
+    false
+}
+
+fn source(media_type: &str, bytes: &[u8]) -> Raw {
+    let (media_type, data) = (media_type.to_string(), base64::encode_line(bytes));
+    Source::Base64 { media_type, data }.to_raw()
 }

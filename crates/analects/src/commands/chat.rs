@@ -1,13 +1,11 @@
 //! `chat`: says something, asks a model, and keeps both.
 
 mod asking;
-mod broken;
 mod call;
 mod dry_run;
 mod in_file;
 mod in_store;
 mod interactive;
-mod options;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -17,6 +15,7 @@ use analects_formats::msgfile;
 
 use crate::config::Config;
 use crate::connection::{Connection, seconds};
+use crate::connection::{LimitArgs, turn_config};
 use crate::failure::Failure;
 use crate::hints::Interface;
 pub use crate::hints::to_ask_in_session;
@@ -24,14 +23,12 @@ use crate::pictures;
 use crate::piped::{is_terminal, piped};
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::turn_options::{LimitArgs, turn_config};
 pub use asking::in_words;
-pub use call::{Call, Said, explain, tell_notes};
+pub use call::{Call, CallArgs, Said, explain, tell_notes};
 use in_file::{chat_in_file, still_waits};
 use in_store::chat_in_store;
 pub use in_store::{go_on, open};
 pub use interactive::{Place, Session};
-pub use options::CallArgs;
 
 /// Say something to a model, and keep the conversation
 ///

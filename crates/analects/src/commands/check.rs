@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::reading;
 use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
-use crate::{hints, journal, ui};
+use crate::{hints, ui, writing};
 
 /// Folders that hold what programs made.
 const SKIPPED: [&str; 2] = ["node_modules", "target"];
@@ -87,10 +87,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (files, bad_files, counted, unread) = (0, 0, Vec::new(), None);
     let mut findings = Findings { places, as_json: args.json, files, bad_files, counted, unread };
     for path in &args.paths {
-        match path.is_dir() {
-            true => findings.folder(path)?,
-            false => findings.named(path)?,
-        }
+        if path.is_dir() { findings.folder(path)? } else { findings.named(path)? }
     }
     findings.conclude(args)
 }
@@ -189,10 +186,11 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         let name = name.to_string_lossy();
         let kind = entry.file_type().map_err(failure)?;
         let is_skipped = name.starts_with('.') || SKIPPED.contains(&&*name);
-        let is_wanted = match kind.is_dir() {
-            true => !is_skipped,
+        let is_wanted = if kind.is_dir() {
+            !is_skipped
+        } else {
             // A link to a folder may lead back here.
-            false => entry.path().is_file() && is_looked_at(&name),
+            entry.path().is_file() && is_looked_at(&name)
         };
         if is_wanted {
             paths.push(entry.path());
@@ -229,7 +227,7 @@ fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
         let format = frame::format("chatmd").filter(|_| is_chat);
         return format.map_or(Ok(None), |format| through_frame(path, name, format));
     }
-    journal::remark(path, &document, places);
+    writing::remark_journal(path, &document, places);
     let mut problems = reading::problems(&document, &name);
     if let Some(problem) = cut_off(&Disk, places, path) {
         let end = document.source().len();
@@ -307,9 +305,10 @@ fn check_records(path: &Path) -> Result<(Vec<u8>, Vec<Problem>), Failure> {
 
 fn is_file(path: &Path) -> Result<(), Failure> {
     let facts = fs::metadata(path).map_err(|error| unreadable(path, error))?;
-    match facts.is_file() {
-        true => Ok(()),
-        false => Err(StoreError::NotAFile { path: path.to_path_buf() }.into()),
+    if facts.is_file() {
+        Ok(())
+    } else {
+        Err(StoreError::NotAFile { path: path.to_path_buf() }.into())
     }
 }
 

@@ -15,11 +15,14 @@ use super::reading;
 use super::verbs::{Place, Verb};
 use crate::config::Config;
 use crate::connection::Connection;
+use crate::connection::turn_config;
 use crate::failure::Failure;
 use crate::hints::Advice;
 use crate::surroundings::Surroundings;
-use crate::turn_options::turn_config;
 use crate::{interrupt, local, ui, writing};
+
+/// How many tokens at the end of a session a summary is made of, or about as many.
+const LONGEST: u64 = 4_000_000;
 
 /// Put a summary in the place of the earlier part of a conversation
 ///
@@ -83,7 +86,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             args.compact(&surroundings, &mut open(path, &surroundings)?)
         }
         Place::Session { sessions, name } => {
-            args.compact(&surroundings, &mut chat::open(sessions, name.clone())?)
+            let mut conversation = chat::open(sessions, name.clone())?;
+            conversation.load_for(LONGEST)?;
+            args.compact(&surroundings, &mut conversation)
         }
     };
     done.map_err(|failure| surroundings.explain(failure))

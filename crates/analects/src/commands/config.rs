@@ -36,14 +36,6 @@ struct Show {
     json: bool,
 }
 
-impl Args {
-    /// Whether errors too are to be JSON.
-    pub fn wants_json(&self) -> bool {
-        let What::Show(args) = &self.what;
-        args.json
-    }
-}
-
 pub fn run(args: &Args) -> Result<(), Failure> {
     let What::Show(args) = &args.what;
     let surroundings = Surroundings::of_process()?;

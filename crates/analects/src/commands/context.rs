@@ -9,7 +9,7 @@ use analects_core::{Message, MessageId, Problem};
 use analects_formats::msgfile::ShowProblem;
 use analects_runtime::{
     AskOptions, Conversation, FileConversation, NamedPicture, PrepareError, Prepared,
-    ResolvedAgent, TurnConfig, TurnPlan,
+    ResolvedAgent, TurnConfig, TurnPlan, size_in_words,
 };
 use analects_store::FileGrants;
 use serde::Serialize;
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::hints::{self, Interface};
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::{journal, local, outgoing, pictures, ui};
+use crate::{local, outgoing, pictures, ui, writing};
 
 /// How wide the bar for the window is.
 const BAR: usize = 40;
@@ -32,7 +32,8 @@ const BAR: usize = 40;
 ///
 /// A count with ~ is an estimate, and ± says how far ordinary text may be off. What is shown is what chat would send:
 /// where not everything fits, long results are shortened first, then the earliest calls with their results go, then the
-/// earliest turns; instructions, the last message of the user and the last summary stay.
+/// earliest turns; instructions, the last message of the user and the last summary stay. A session is read from its end,
+/// until the window is full: what comes before is one row.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects context talk.msg.md
@@ -108,6 +109,8 @@ struct Shown<'a> {
     tools: Count,
     fits: bool,
     needs_summary: Vec<String>,
+    /// How many bytes of the session come before these messages: there is no room for them.
+    earlier_bytes: Option<u64>,
     messages: Vec<ShownRow<'a>>,
     pictures: Vec<ShownPicture<'a>>,
     notes: Vec<ShowProblem>,
@@ -206,7 +209,7 @@ fn of_file(args: &Args, call: Call<'_>, path: &Path) -> Result<(), Failure> {
     let is_wanted = args.pictures;
     let allowed = pictures::allowed(path, is_wanted, call.config, call.surroundings);
     conversation.allow_pictures(allowed);
-    journal::remark(path, conversation.document(), places);
+    writing::remark_journal(path, conversation.document(), places);
     let said = Said::default();
     let chosen = call.args.choose(path, &conversation)?;
     let options = AskOptions { needs_question: false, ..call.options(&said, chosen) };
@@ -287,6 +290,7 @@ fn as_json<'a>(
         tools: plan.tools,
         fits: plan.ready().is_ok(),
         needs_summary: plan.needs_summary.iter().map(|id| (**id).to_string()).collect(),
+        earlier_bytes: Some(planned.earlier).filter(|bytes| *bytes > 0),
         messages: plan.rows.iter().map(row).collect(),
         pictures: pictures.iter().map(ShownPicture::of).collect(),
         notes: hints::shown_problems(&plan.notes, Path::new(target)),
@@ -298,7 +302,7 @@ fn print_table(
     planned: &TurnPlan,
     names: &HashMap<MessageId, String>,
 ) -> Result<(), Failure> {
-    let TurnPlan { plan, messages, used, .. } = planned;
+    let TurnPlan { plan, messages, used, earlier, .. } = planned;
     let mut rows: Vec<[String; 5]> = Vec::new();
     if plan.system.tokens > 0 {
         rows.push([
@@ -308,6 +312,10 @@ fn print_table(
             "sent".into(),
             String::new(),
         ]);
+    }
+    if *earlier > 0 {
+        let text = format!("the first {} of the session", size_in_words(*earlier));
+        rows.push(["".into(), "".into(), "".into(), "not sent: no room".into(), text]);
     }
     let shown = plan.rows.iter().zip(messages).enumerate();
     rows.extend(shown.map(|(at, (row, message))| {

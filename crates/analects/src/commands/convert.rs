@@ -1,27 +1,29 @@
 //! `convert`: a conversation from one format to another, with a list of what would be lost.
 
 mod folder;
-mod output;
+pub mod output;
 mod report;
+mod source;
+pub mod spool;
 
-use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
 use analects_formats::chatmd::Dialect;
-use analects_formats::frame::{self, Conversion, FORMATS, Format, HEAD, Known, Target};
-use analects_formats::{ReadOptions, WriteOptions};
+use analects_formats::frame::{
+    self, Conversion, FORMATS, Format, Known, Reading, Surveying, Target,
+};
+use analects_formats::{ReadOptions, Reader, WriteOptions, Writer};
 use analects_store::{AllDetails, Journal};
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
 
-use crate::failure::{Failure, words};
-use crate::piped::open_regular;
+use crate::failure::Failure;
 use crate::surroundings::Surroundings;
-use crate::ui;
 use output::{Output, Taken};
 use report::Report;
+use source::{Seen, Source};
+use spool::Spool;
 
 /// Turn a conversation into another format
 ///
@@ -172,62 +174,6 @@ fn writable() -> impl Iterator<Item = &'static dyn Format> {
     FORMATS.iter().copied().filter(move |format| format.writer(&options).is_some())
 }
 
-/// A file that was opened, and how it begins.
-struct Source {
-    name: String,
-    head: Vec<u8>,
-    rest: Box<dyn io::Read>,
-    /// Its length, where that is known.
-    size: Option<u64>,
-}
-
-impl Source {
-    fn open(path: &Path) -> Result<Source, Failure> {
-        let name = path.to_string_lossy().into_owned();
-        if is_dash(path) {
-            return Source::begin(name, Box::new(io::stdin().lock()), None);
-        }
-        let file = open_regular(path)?;
-        let facts = file.metadata().map_err(|error| unreadable(&name, &error))?;
-        let size = facts.is_file().then_some(facts.len());
-        Source::begin(name, Box::new(file), size)
-    }
-
-    fn begin(
-        name: String,
-        mut rest: Box<dyn io::Read>,
-        size: Option<u64>,
-    ) -> Result<Source, Failure> {
-        let mut head = Vec::new();
-        let taken = rest.by_ref().take(HEAD as u64).read_to_end(&mut head);
-        taken.map_err(|error| unreadable(&name, &error))?;
-        Ok(Source { name, head, rest, size })
-    }
-
-    /// The next bytes; empty at the end.
-    fn next(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
-        loop {
-            match self.rest.read(buffer) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => return read.map_err(|error| unreadable(&self.name, &error)),
-            }
-        }
-    }
-}
-
-fn unreadable(name: &str, error: &io::Error) -> Failure {
-    let text = format!("{name}: cannot be read: {}", words(error));
-    match error.kind() {
-        io::ErrorKind::NotFound => Failure::not_found(text),
-        _ => Failure::input(text),
-    }
-}
-
-/// How often it is said how far a conversion is.
-const TELL_EVERY: Duration = Duration::from_millis(100);
-/// How much is read at once.
-const PIECE: usize = 256 << 10;
-
 impl Job<'_> {
     /// Converts one file that the person named.
     fn single(&self, is_stdout: bool) -> Result<(), Failure> {
@@ -252,28 +198,10 @@ impl Job<'_> {
     fn convert(&self, mut source: Source, mut output: Output) -> Result<Report, Failure> {
         let from = self.format_of(&source).ok_or_else(|| unknown(&source.name))?;
         let mut report = Report::new(&source.name, output.name(), from, self.to, self.args.lossy);
-        let is_copy = from.id() == self.to.id() && self.dialect.is_none();
-        let mut conversion =
-            if is_copy { None } else { Some(self.conversion(from, &source, &output)?) };
-        let mut pass = |bytes: &[u8], output: &mut Output| match &mut conversion {
-            Some(conversion) => output.write(&conversion.feed(bytes)),
-            None => output.write(bytes),
-        };
-        pass(&std::mem::take(&mut source.head), &mut output)?;
-        let (mut buffer, mut read) = (vec![0; PIECE], HEAD as u64);
-        let mut far = HowFar::new();
-        loop {
-            let count = source.next(&mut buffer)?;
-            if count == 0 {
-                break;
-            }
-            pass(&buffer[..count], &mut output)?;
-            read += count as u64;
-            far.tell(&source, read);
-        }
-        if let Some(mut conversion) = conversion {
-            output.write(&conversion.finish())?;
-            report.account(conversion);
+        if from.id() == self.to.id() && self.dialect.is_none() {
+            source.each(&mut |bytes| output.write(bytes))?;
+        } else {
+            report.account(self.pass(from, &mut source, &mut output)?);
         }
         if report.is_allowed() {
             output.finish()?;
@@ -281,31 +209,83 @@ impl Job<'_> {
         Ok(report)
     }
 
-    fn conversion(
+    /// Takes a conversation from one format to the other, in one pass or in two.
+    fn pass(
         &self,
         from: &dyn Format,
-        source: &Source,
-        output: &Output,
+        source: &mut Source,
+        output: &mut Output,
     ) -> Result<Conversion, Failure> {
-        let zone = TimeZone::system();
-        let full = self.args.full;
-        let read = ReadOptions {
-            name: source.name.clone(),
-            full,
-            zone: zone.clone(),
-            known: if full { Some(journal_messages()?) } else { None },
+        let (writer, seen) = self.writer(from, source, &self.write_options(output))?;
+        let mut conversion = Conversion::new(self.reader(from, source, false)?, writer);
+        let mut tail = Spool::default();
+        let mut step = |bytes: &[u8]| {
+            output.write(&conversion.feed(bytes))?;
+            tail.write(&std::mem::take(&mut conversion.tail))
         };
-        let dialect = self.dialect.unwrap_or_default();
-        let write = WriteOptions { name: output.name(), dialect, zone, full };
-        let reader = from.reader(&read).ok_or_else(|| {
-            let text = format!("{}: {} can only be written", source.name, from.id());
-            Failure::usage(text, "say another format with --from")
-        })?;
-        let writer = self.to.writer(&write).ok_or_else(|| {
+        match seen {
+            Some(seen) => source.again(seen, &mut step)?,
+            None => source.each(&mut step).map(drop)?,
+        }
+        output.write(&conversion.finish_body())?;
+        tail.write(&std::mem::take(&mut conversion.tail))?;
+        tail.each(&mut |bytes| output.write(bytes))?;
+        Ok(conversion)
+    }
+
+    /// What writes the other format. If that takes a pass over the source, it is made, and what was seen comes with it.
+    fn writer(
+        &self,
+        from: &dyn Format,
+        source: &mut Source,
+        options: &WriteOptions,
+    ) -> Result<(Box<dyn Writer>, Option<Seen>), Failure> {
+        if let Some(survey) = self.to.survey(options) {
+            let reading = from.reading();
+            if reading == Reading::Records && survey.is_for_revisions() {
+                return Ok((survey.writer(), None));
+            }
+            if reading != Reading::Whole && source.takes_two_passes()? {
+                let mut surveying = Surveying::new(self.reader(from, source, true)?, survey);
+                let seen = source.each(&mut |bytes| {
+                    surveying.feed(bytes);
+                    Ok(())
+                })?;
+                return Ok((surveying.finish(), Some(seen)));
+            }
+        }
+        let writer = self.to.writer(options).ok_or_else(|| {
             let text = format!("{} can only be read", self.to.id());
             Failure::usage(text, "say another format with --to")
         })?;
-        Ok(Conversion::new(reader, writer))
+        Ok((writer, None))
+    }
+
+    /// What reads the source: all of it, or what a survey has to know.
+    fn reader(
+        &self,
+        from: &dyn Format,
+        source: &Source,
+        is_survey: bool,
+    ) -> Result<Box<dyn Reader>, Failure> {
+        let full = self.args.full;
+        let options = ReadOptions {
+            name: source.name.clone(),
+            full,
+            zone: TimeZone::system(),
+            known: if full { Some(journal_messages()?) } else { None },
+            is_survey,
+        };
+        from.reader(&options).ok_or_else(|| {
+            let text = format!("{}: {} can only be written", source.name, from.id());
+            Failure::usage(text, "say another format with --from")
+        })
+    }
+
+    fn write_options(&self, output: &Output) -> WriteOptions {
+        let dialect = self.dialect.unwrap_or_default();
+        let (name, full) = (output.name(), self.args.full);
+        WriteOptions { name, dialect, zone: TimeZone::system(), full }
     }
 }
 
@@ -319,39 +299,4 @@ fn unknown(name: &str) -> Failure {
     let ids: Vec<&str> = FORMATS.iter().map(|format| format.id()).collect();
     Failure::input(format!("{name}: neither its content nor its name tells a format"))
         .or_hint(format!("if you know it, add --from and one of {}", ids.join(", ")))
-}
-
-/// The line that says how far a conversion is. It goes away with this.
-struct HowFar {
-    told: Instant,
-    is_there: bool,
-}
-
-impl HowFar {
-    fn new() -> HowFar {
-        HowFar { told: Instant::now(), is_there: false }
-    }
-
-    fn tell(&mut self, source: &Source, read: u64) {
-        if self.told.elapsed() < TELL_EVERY {
-            return;
-        }
-        (self.told, self.is_there) = (Instant::now(), true);
-        let name = &source.name;
-        match source.size.filter(|size| *size > 0) {
-            Some(size) => {
-                let percent = read.min(size) * 100 / size;
-                ui::progress(&format!("{name}: {percent} % of {} MB", size >> 20));
-            }
-            None => ui::progress(&format!("{name}: {} MB", read >> 20)),
-        }
-    }
-}
-
-impl Drop for HowFar {
-    fn drop(&mut self) {
-        if self.is_there {
-            ui::progress("");
-        }
-    }
 }

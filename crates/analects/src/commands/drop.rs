@@ -1,4 +1,4 @@
-//! `drop`: hides a message of a conversation from now on.
+//! `drop` and `restore`: hides a message of a conversation from now on, and shows it again.
 
 use serde::Serialize;
 
@@ -33,6 +33,32 @@ pub struct Args {
     pub json: bool,
 }
 
+/// Show a message again that drop has hidden
+///
+/// What was hidden with it is shown with it: a tool call and its result, code and its output, a summary and its
+/// compaction.
+///
+/// In a FILE, the cell loses its history="none", or gets history="summary" if it has a summary of its own; the names
+/// of the cells that changed are printed. In a session, a revision shows the message, and the id of the message is
+/// printed.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects restore talk.msg.md 3
+  analects restore last 0197a3c2-77f1")]
+pub struct Restore {
+    /// The message file, or the session: its id, the beginning of it, its title, or last
+    #[arg(value_name = "FILE|SESSION")]
+    target: String,
+
+    /// The cell or message: its id, or the beginning of a message's
+    #[arg(value_name = "CELL|MESSAGE")]
+    message: String,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 pub fn run(args: &Args) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let place = Place::named(&args.target, &surroundings)?;
@@ -40,6 +66,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (word, target) = (place.word(), shell::word(&outcome.target));
     ui::remark(&format!("to undo this: analects restore {word} {target}"));
     print(&place, &outcome, true, args.json)
+}
+
+pub fn restore(args: &Restore) -> Result<(), Failure> {
+    let surroundings = Surroundings::of_process()?;
+    let place = Place::named(&args.target, &surroundings)?;
+    let outcome = place.perform(Verb::Restore(&args.message), &surroundings)?;
+    print(&place, &outcome, false, args.json)
 }
 
 /// What was hidden or shown in a session, as JSON.
@@ -51,7 +84,7 @@ struct InSession<'a> {
 }
 
 /// Prints what was hidden or shown.
-pub fn print(place: &Place, done: &Outcome, hidden: bool, json: bool) -> Result<(), Failure> {
+fn print(place: &Place, done: &Outcome, hidden: bool, json: bool) -> Result<(), Failure> {
     match (place, json) {
         (Place::File(_), false) => ui::print_lines(done.changed.clone()),
         (Place::File(_), true) => {

@@ -37,10 +37,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let (mut untidy, mut failed) = (0, None);
     for file in &args.files {
-        let done = match args.check {
-            true => check(file),
-            false => tidy(file, &surroundings),
-        };
+        let done = if args.check { check(file) } else { tidy(file, &surroundings) };
         match done {
             Ok(was_untidy) => untidy += usize::from(was_untidy),
             // The others are tidied all the same; the last failure is told at the end.

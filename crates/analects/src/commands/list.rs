@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::reading;
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
-use crate::{journal, ui};
+use crate::{ui, writing};
 
 /// List what a message file holds: items, outputs, agents or tools
 ///
@@ -122,7 +122,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Part::Agent => print_agents(args, &path, &document),
         Part::Tool => print_tools(args, &path, &document),
     };
-    journal::remark(&file, &document, &Surroundings::of_process()?.places);
+    writing::remark_journal(&file, &document, &Surroundings::of_process()?.places);
     if !args.json {
         // Turning cells into messages takes longer than all else; `check` does that.
         let problems = document.problems().into_iter().filter(reading::is_serious);

@@ -1,8 +1,9 @@
-//! `man`: the manual pages.
+//! `man` and `completions`: what man and the shells need to know of the command.
 
 use std::path::{Path, PathBuf};
 
 use clap::Command;
+use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::failure::{Failure, words};
@@ -41,10 +42,11 @@ fn find<'a>(command: &'a Command, verb: &[String]) -> Result<&'a Command, Failur
             let verbs = command.get_subcommands().map(Command::get_name);
             let verbs: Vec<&str> = verbs.collect();
             let failure = Failure::not_found(format!("there is no verb {}", verb.join(" ")));
-            match verbs.is_empty() {
-                true => failure.or_hint(format!("{} has no verbs", command.get_name())),
-                false => failure.or_hint(format!("expected one of {}", verbs.join(", "))),
-            }
+            failure.or_hint(if verbs.is_empty() {
+                format!("{} has no verbs", command.get_name())
+            } else {
+                format!("expected one of {}", verbs.join(", "))
+            })
         })
     })
 }
@@ -69,4 +71,24 @@ fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
         open.extend(command.get_subcommands());
     }
     Ok(())
+}
+
+/// Print the completion script of a shell
+///
+/// Load it where your shell looks for completions.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects completions bash > ~/.local/share/bash-completion/completions/analects
+  analects completions zsh > ~/.zfunc/_analects
+  analects completions fish > ~/.config/fish/completions/analects.fish")]
+pub struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+pub fn completions(args: &Completions) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut help::command(), "analects", &mut script);
+    let script = String::from_utf8_lossy(&script);
+    ui::print_lines(script.lines().map(str::to_string))
 }

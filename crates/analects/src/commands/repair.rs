@@ -69,9 +69,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// belongs to another program.
 fn refuse_other_formats(path: &Path) -> Result<(), Failure> {
     let name = path.to_string_lossy();
-    let format = match name.ends_with(".md") {
-        true => Some("msgfile"),
-        false => frame::detect(&head(path)?, &name).map(|format| format.id()),
+    let format = if name.ends_with(".md") {
+        Some("msgfile")
+    } else {
+        frame::detect(&head(path)?, &name).map(|format| format.id())
     };
     let refuse = |hint: String| {
         Err(Failure::usage(format!("{}: this is no transcript", path.display()), hint))

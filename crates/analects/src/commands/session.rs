@@ -4,15 +4,18 @@ mod append;
 mod export;
 mod import;
 mod list;
-mod prune;
 mod resume;
 mod show;
 mod tail;
 
+use analects_store::TranscriptStore;
 use clap::Subcommand;
 
-use super::{drop, fork, restore, rewind};
+use super::{drop, fork, rewind};
 use crate::failure::Failure;
+use crate::sessions::Sessions;
+use crate::surroundings::Surroundings;
+use crate::ui;
 
 /// Look at, go on with and bring in conversations of the transcript store
 ///
@@ -34,11 +37,24 @@ enum What {
     Resume(resume::Args),
     Export(export::Args),
     Import(import::Args),
-    Prune(prune::Args),
+    Prune(Prune),
     Fork(fork::Args),
     Rewind(rewind::Args),
     Drop(drop::Args),
-    Restore(restore::Args),
+    Restore(drop::Restore),
+}
+
+/// Put sessions into the trash folder of the store
+///
+/// They are no longer listed or found, but nothing is deleted: what is printed is where each of them is now. To get one
+/// back, move its file to where it was.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Example:
+  analects session prune 0197a3c2")]
+struct Prune {
+    /// The sessions
+    #[arg(required = true)]
+    sessions: Vec<String>,
 }
 
 pub fn run(args: Args) -> Result<(), Failure> {
@@ -50,27 +66,28 @@ pub fn run(args: Args) -> Result<(), Failure> {
         What::Resume(args) => resume::run(args),
         What::Export(args) => export::run(&args),
         What::Import(args) => import::run(&args),
-        What::Prune(args) => prune::run(&args),
+        What::Prune(args) => prune(&args),
         What::Fork(args) => fork::run(&args),
         What::Rewind(args) => rewind::run(&args),
         What::Drop(args) => drop::run(&args),
-        What::Restore(args) => restore::run(&args),
+        What::Restore(args) => drop::restore(&args),
     }
 }
 
 impl Args {
-    pub fn wants_json(&self) -> bool {
-        match &self.what {
-            What::List(args) => args.json,
-            What::Show(args) => args.json,
-            What::Tail(args) => args.json,
-            // What it prints is JSON.
-            What::Append(_) => true,
-            What::Import(args) => args.json,
-            What::Fork(args) => args.json,
-            What::Drop(args) => args.json,
-            What::Restore(args) => args.json,
-            What::Resume(_) | What::Export(_) | What::Prune(_) | What::Rewind(_) => false,
-        }
+    /// Whether all that it prints is JSON.
+    pub fn speaks_json(&self) -> bool {
+        matches!(self.what, What::Append(_))
     }
+}
+
+fn prune(args: &Prune) -> Result<(), Failure> {
+    let sessions = Sessions::of(&Surroundings::of_process()?);
+    // All of them are looked up before anything is moved.
+    let names: Result<Vec<_>, Failure> =
+        args.sessions.iter().map(|word| sessions.find(Some(word))).collect();
+    for name in names? {
+        ui::print_line(&sessions.store.prune(&name)?)?;
+    }
+    Ok(())
 }

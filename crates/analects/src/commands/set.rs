@@ -42,14 +42,6 @@ struct Default {
     json: bool,
 }
 
-impl Args {
-    /// Whether errors too are to be JSON.
-    pub fn wants_json(&self) -> bool {
-        let What::Default(args) = &self.what;
-        args.json
-    }
-}
-
 pub fn run(args: &Args) -> Result<(), Failure> {
     let What::Default(args) = &args.what;
     let surroundings = Surroundings::of_process()?;

@@ -63,9 +63,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     counter.use_vocabulary(true);
     let count = counter.text(&text);
-    match args.json {
-        true => ui::print_json(&Shown { model: &model, count }),
-        false => ui::print_line(&count.to_string()),
+    if args.json {
+        ui::print_json(&Shown { model: &model, count })
+    } else {
+        ui::print_line(&count.to_string())
     }
 }
 

@@ -172,9 +172,10 @@ fn edit_file(
     surroundings: &Surroundings,
 ) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
+    let refused = |error: ItemError| explain(path, &error);
     let file = change(path, surroundings, |document, journal, real| {
-        let at = find_one(document, cell)?;
-        let after = msgfile::edit_text(document, at, text)?;
+        let at = find_one(document, cell).map_err(refused)?;
+        let after = msgfile::edit_text(document, at, text).map_err(refused)?;
         let new = after.cells().nth(at).map(|cell| cell.name().into_owned());
         outcome.target = new.unwrap_or_default();
         outcome.changed = vec![outcome.target.clone()];
@@ -194,13 +195,15 @@ fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<O
         return edit_file(path, message, text, surroundings);
     }
     let mut outcome = Outcome::default();
+    let refused = |error: ItemError| explain(path, &error);
     let file = change(path, surroundings, |document, _, _| {
         let read = CellMessages::of(document, &SessionId::default());
-        let place = verb.named().map(|name| find_one(document, name)).transpose()?;
+        let place = verb.named().map(|name| find_one(document, name)).transpose();
+        let place = place.map_err(refused)?;
         let target = match place {
             Some(at) => {
                 let target = read.target(at);
-                Some(target.ok_or_else(|| msgfile::not_a_message(document, at))?)
+                Some(target.ok_or_else(|| refused(msgfile::not_a_message(document, at)))?)
             }
             None => None,
         };
@@ -210,13 +213,13 @@ fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<O
             Verb::Rewind(_) => verb.changes(&read.messages, message.as_ref()),
             _ => verb.changes(&read.messages, target),
         };
-        let changes = changes.map_err(|error| msgfile::verb_error(&read, document, error))?;
-        let after = msgfile::apply(document, &read, &changes, &mut OsIds)?;
+        let why_not = |error| refused(msgfile::verb_error(&read, document, error));
+        let changes = changes.map_err(why_not)?;
+        let after = msgfile::apply(document, &read, &changes, &mut OsIds).map_err(refused)?;
         if let (Verb::Restore(_), Some(target)) = (verb, target)
             && after.source() == document.source()
         {
-            let error = VerbError::NotHidden(target.message.clone());
-            return Err(msgfile::verb_error(&read, document, error).into());
+            return Err(why_not(VerbError::NotHidden(target.message.clone())));
         }
         let name = |at: usize| {
             after.cells().nth(at).map(|cell| cell.name().into_owned()).unwrap_or_default()
@@ -306,7 +309,7 @@ fn outcome_of(
 /// counts there.
 fn uncounted(
     messages: &[Message],
-    tree: &Tree<'_>,
+    tree: &Tree,
     end: Option<usize>,
     name: impl Fn(&MessageId) -> String,
 ) -> Option<(String, Option<String>)> {
@@ -418,6 +421,10 @@ pub fn fork_session(
     let copy = ChainName { project: name.project.clone(), ..sessions.new_name() };
     let session = Session::open(&*sessions.store, name.clone())?;
     session.fork(at, copy.clone(), &mut OsIds, Timestamp::now())?;
+    if at.is_none() {
+        // All of it was copied, compactions too.
+        return Ok(copy);
+    }
     let (before, after) = (sessions.summary(name)?, sessions.summary(&copy)?);
     if let Some(summary) = before.filter(|summary| after.as_ref() != Some(summary)) {
         remark_uncounted(&summary, after.as_deref());
@@ -480,23 +487,15 @@ fn free_name(path: &Path) -> PathBuf {
 fn change(
     path: &Path,
     surroundings: &Surroundings,
-    mut make: impl FnMut(&Document, &Journal, &Path) -> Result<Document, NotChanged>,
+    mut make: impl FnMut(&Document, &Journal, &Path) -> Result<Document, Failure>,
 ) -> Result<LockedFile, Failure> {
     // Opening to write would take a file that is not there for a new one.
     reading::check_is_there(path)?;
     let mut file = writing::open(path, &surroundings.places)?;
     let journal = file.journal().clone();
     let real = file.path().to_path_buf();
-    file.try_replace(|document| {
-        make(document, &journal, &real).map_err(|error| error.explain(path))
-    })?;
+    file.try_replace(|document| make(document, &journal, &real))?;
     Ok(file)
-}
-
-/// Why a file was not changed.
-enum NotChanged {
-    Item(ItemError),
-    Store(StoreError),
 }
 
 /// Says what cannot be done in a file.
@@ -509,26 +508,5 @@ pub fn explain(path: &Path, error: &ItemError) -> Failure {
     match error.hint() {
         Some(hint) => failure.or_hint(Advice::about(path, hint.clone())),
         None => failure,
-    }
-}
-
-impl NotChanged {
-    fn explain(self, path: &Path) -> Failure {
-        match self {
-            NotChanged::Item(error) => explain(path, &error),
-            NotChanged::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<ItemError> for NotChanged {
-    fn from(error: ItemError) -> NotChanged {
-        NotChanged::Item(error)
-    }
-}
-
-impl From<StoreError> for NotChanged {
-    fn from(error: StoreError) -> NotChanged {
-        NotChanged::Store(error)
     }
 }

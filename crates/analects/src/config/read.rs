@@ -36,7 +36,7 @@ pub enum Owner {
 }
 
 /// What one file says.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Layer {
     pub path: PathBuf,
     pub pointers: Vec<Pointer>,
@@ -51,11 +51,11 @@ pub struct Layer {
     pub warnings: Vec<String>,
 }
 
-/// What `[context]` says, each with its line.
-#[derive(Debug, Default)]
-struct Context {
-    compact_at: Option<(CompactAt, usize)>,
-    pictures: Option<(bool, usize)>,
+impl Layer {
+    /// What it says of a word that stands for a model.
+    pub fn pointer(&self, name: &str) -> Option<&Pointer> {
+        self.pointers.iter().find(|pointer| pointer.name == name)
+    }
 }
 
 /// When a conversation is compacted without anybody asking.
@@ -95,28 +95,18 @@ pub fn read(text: &str, path: &Path, owner: Owner) -> Result<Layer, Failure> {
         let at = error.span().map_or(0, |span| span.start);
         reader.failure(at, error.message().lines().next().unwrap_or("not TOML"))
     })?;
-    let mut pointers = Vec::new();
-    let mut agents = Vec::new();
-    let mut context = Context::default();
-    let mut details = None;
+    let mut layer = Layer { path: path.to_path_buf(), ..Layer::default() };
     for (key, value) in table.get_ref() {
         match key.get_ref().as_ref() {
-            "models" => pointers = reader.pointers(key, value)?,
-            "agents" => agents = reader.agents(key, value)?,
-            "context" => context = reader.context(key, value)?,
-            "files" => details = reader.files(key, value)?,
+            "models" => layer.pointers = reader.pointers(key, value)?,
+            "agents" => layer.agents = reader.agents(key, value)?,
+            "context" => reader.context(key, value, &mut layer)?,
+            "files" => reader.files(key, value, &mut layer)?,
             _ => reader.unknown(key, value, "", &KEYS)?,
         }
     }
-    Ok(Layer {
-        path: path.to_path_buf(),
-        pointers,
-        agents,
-        compact_at: context.compact_at,
-        pictures: context.pictures,
-        details,
-        warnings: reader.warnings,
-    })
+    layer.warnings = reader.warnings;
+    Ok(layer)
 }
 
 struct Reader<'a> {
@@ -235,36 +225,41 @@ impl Reader<'_> {
         Ok(name.to_string())
     }
 
-    fn context(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<Context, Failure> {
-        let mut context = Context::default();
+    fn context(
+        &mut self,
+        key: &Key<'_>,
+        value: &Value<'_>,
+        layer: &mut Layer,
+    ) -> Result<(), Failure> {
         for (key, value) in self.table(key, value)? {
             let line = self.line(key);
             match key.get_ref().as_ref() {
-                "compact_at" => context.compact_at = Some((self.compact_at(value)?, line)),
-                "pictures" => context.pictures = Some((self.pictures(key, value)?, line)),
+                "compact_at" => layer.compact_at = Some((self.compact_at(value)?, line)),
+                "pictures" => layer.pictures = Some((self.pictures(key, value)?, line)),
                 _ => self.unknown(key, value, "context.", &CONTEXT_KEYS)?,
             }
         }
-        Ok(context)
+        Ok(())
     }
 
-    /// What `[files]` says of details, with its line.
     fn files(
         &mut self,
         key: &Key<'_>,
         value: &Value<'_>,
-    ) -> Result<Option<(bool, usize)>, Failure> {
-        let mut details = None;
+        layer: &mut Layer,
+    ) -> Result<(), Failure> {
         for (key, value) in self.table(key, value)? {
             if key.get_ref() == "details" {
-                let is_on = value.get_ref().as_bool();
-                let is_on = is_on.ok_or_else(|| self.wrong(key, value, "true or false"))?;
-                details = Some((is_on, self.line(key)));
+                layer.details = Some((self.truth(key, value)?, self.line(key)));
             } else {
                 self.unknown(key, value, "files.", &FILES_KEYS)?;
             }
         }
-        Ok(details)
+        Ok(())
+    }
+
+    fn truth(&self, key: &Key<'_>, value: &Value<'_>) -> Result<bool, Failure> {
+        value.get_ref().as_bool().ok_or_else(|| self.wrong(key, value, "true or false"))
     }
 
     fn compact_at(&self, value: &Value<'_>) -> Result<CompactAt, Failure> {
@@ -289,7 +284,7 @@ impl Reader<'_> {
             let failure = self.failure(key.span().start, "a project may not set pictures");
             return Err(failure.or_hint("set it in your own config.toml, or pass --pictures"));
         }
-        value.get_ref().as_bool().ok_or_else(|| self.wrong(key, value, "true or false"))
+        self.truth(key, value)
     }
 
     fn agents(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<Vec<KnownAgent>, Failure> {
@@ -336,13 +331,12 @@ impl Reader<'_> {
         let wrong = |expected: &str| self.wrong(key, value, expected);
         let found = value.get_ref();
         let count = || whole(found).ok_or_else(|| wrong("a whole number"));
-        let truth = || found.as_bool().ok_or_else(|| wrong("true or false"));
         match name {
             "models" => agent.models = self.models(key, value)?,
             "context_window" => agent.context_window = Some(count()?),
             "max_output_tokens" => agent.max_output_tokens = count()?,
-            "reasoning" => agent.reasoning = truth()?,
-            "use_temperature" => agent.use_temperature = truth()?,
+            "reasoning" => agent.reasoning = self.truth(key, value)?,
+            "use_temperature" => agent.use_temperature = self.truth(key, value)?,
             "temperature" => {
                 agent.temperature = number(found).ok_or_else(|| wrong("a number"))?;
             }

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use super::colour::{Colour, Ink};
 use super::markdown::Markdown;
-use super::safe::safe_lines;
+use super::text::safe_lines;
 use super::{quiet_if_closed, try_write, width};
 use crate::failure::Failure;
 
@@ -46,9 +46,10 @@ impl Answer {
         if self.markdown.is_some() {
             return self.print_markdown(|markdown| markdown.push(text));
         }
-        match self.to_terminal {
-            true => self.write(&safe_lines(text)),
-            false => self.write(text),
+        if self.to_terminal {
+            self.write(&safe_lines(text))
+        } else {
+            self.write(text)
         }
         self.ends_line = text.ends_with('\n');
     }

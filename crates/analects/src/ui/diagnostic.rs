@@ -6,10 +6,10 @@
 use std::path::Path;
 
 use analects_core::{Problem, Severity};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use super::colour::{Colour, Ink};
-use super::safe::{safe, safe_lines};
+use super::text::{first_columns, fitting, safe, safe_lines};
 use crate::hints::{self, Interface};
 
 /// How many problems are shown of a file.
@@ -155,10 +155,11 @@ impl Line {
     /// The same line in at most that many columns, with the spot in it.
     fn cut(self, width: usize) -> Line {
         let room = width.saturating_sub(self.marked.width());
-        let before = match self.is_cut || self.before.width() > room.max(width / 3) {
+        let before = if self.is_cut || self.before.width() > room.max(width / 3) {
             // Some of the room is for what follows.
-            true => format!("…{}", last_columns(&self.before, (room * 2 / 3).max(width / 3) - 1)),
-            false => self.before,
+            format!("…{}", last_columns(&self.before, (room * 2 / 3).max(width / 3) - 1))
+        } else {
+            self.before
         };
         let marked = first_columns(self.marked, width.saturating_sub(before.width()));
         let used = before.width() + marked.width();
@@ -177,28 +178,9 @@ fn displayed(bytes: &[u8]) -> String {
     out
 }
 
-/// As much of the beginning of a text as fits, with an ellipsis if that is not all.
-pub fn first_columns(text: String, width: usize) -> String {
-    if text.width() <= width {
-        return text;
-    }
-    let end = fitting(text.chars(), width.saturating_sub(1));
-    let kept: String = text.chars().take(end).collect();
-    if width == 0 { kept } else { kept + "…" }
-}
-
 fn last_columns(text: &str, width: usize) -> String {
     let all = text.chars().count();
     text.chars().skip(all - fitting(text.chars().rev(), width)).collect()
-}
-
-/// How many of these characters fit.
-fn fitting(chars: impl Iterator<Item = char>, width: usize) -> usize {
-    let columns = chars.scan(0, |used, c| {
-        *used += c.width().unwrap_or(0);
-        Some(*used)
-    });
-    columns.take_while(|used| *used <= width).count()
 }
 
 #[cfg(test)]

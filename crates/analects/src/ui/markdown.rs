@@ -9,7 +9,6 @@
 mod code;
 mod inline;
 mod languages;
-mod lead;
 mod line;
 mod style;
 mod table;
@@ -18,8 +17,7 @@ mod tests;
 
 use code::Code;
 use inline::Inline;
-use lead::Lead;
-use line::{Begin, Inside, LONGEST, Until, begin, inside};
+use line::{Begin, Inside, LONGEST, Lead, QUOTE, Until, begin, inside};
 use style::{Ink, Paint, Style};
 use table::Table;
 
@@ -231,9 +229,10 @@ impl Markdown {
         }
         match std::mem::replace(&mut self.line, Line::start()) {
             Line::Text(mut text) => {
-                let (spans, waits) = match text.is_paragraph && !is_last {
-                    true => text.inline.end_line(),
-                    false => (text.inline.end(), false),
+                let (spans, waits) = if text.is_paragraph && !is_last {
+                    text.inline.end_line()
+                } else {
+                    (text.inline.end(), false)
                 };
                 self.paint.write_within(&spans, &text.margin);
                 self.waiting = waits.then_some(text);
@@ -278,10 +277,7 @@ impl Markdown {
                     return;
                 }
             }
-            let found = match lead.is_deep() {
-                true => Some(Begin::Text),
-                false => begin(head, ends),
-            };
+            let found = if lead.is_deep() { Some(Begin::Text) } else { begin(head, ends) };
             match found {
                 None => return,
                 Some(found) => self.begin(found),
@@ -410,13 +406,13 @@ impl Markdown {
         let quotes = self.block.as_ref().map_or(0, |block| block.quotes);
         match found {
             Inside::Code(skip) => {
-                self.paint.write(Style::FAINT, &lead::QUOTE.repeat(quotes));
+                self.paint.write(Style::FAINT, &QUOTE.repeat(quotes));
                 self.line = Line::Code;
                 head[skip..].chars().for_each(|c| self.code(c));
             }
             Inside::Close(skip) => {
                 self.block = None;
-                self.paint.write(Style::FAINT, &lead::QUOTE.repeat(quotes));
+                self.paint.write(Style::FAINT, &QUOTE.repeat(quotes));
                 self.paint.write(Style::FAINT, &head[skip..]);
                 self.after_blank = true;
             }

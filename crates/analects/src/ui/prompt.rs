@@ -3,16 +3,13 @@
 
 mod complete;
 mod editor;
-mod entry;
 mod history;
 mod input;
 mod lines;
-mod offers;
 mod paste;
 
 pub use complete::{Names, Offers};
 pub use editor::{Edited, edit};
-pub use entry::entry;
 pub use history::History;
 pub use input::{Draft, Heard, Input};
 pub use lines::command;

@@ -96,7 +96,7 @@ fn losses_are_data() {
         "path": "t.jsonl", "output": "t.chat.md", "from": "transcript", "to": "chatmd",
         "written": false, "messages": 1, "left_out": 0, "problems": [],
         "losses": [{"message": "m1", "what": "duration_ms", "why": "there is no place for it"}],
-        "left_behind": {"provider_details": 0, "signatures": 0, "encrypted_reasoning": 0, "other_records": 0},
+        "left_behind": {"provider_details": 0, "signatures": 0, "encrypted_reasoning": 0, "other_records": 0, "links_to_later": 0},
     });
     assert_eq!(done, expected);
     assert_eq!(json(&run.stderr)["error"]["kind"], "input");

@@ -50,6 +50,7 @@ mod keys;
 mod kills;
 mod limits;
 mod list;
+mod long_sessions;
 mod mishaps;
 mod model;
 mod new;

@@ -215,16 +215,7 @@ impl Run {
     }
 }
 
-/// Says that a test could not run here.
-#[allow(clippy::print_stderr)]
-pub fn skip(test: &str, reason: &str) {
-    let line = format!("SKIPPED: {test}: {reason}");
-    eprintln!("{line}");
-    if let Some(path) = std::env::var_os("ANALECTS_SKIPS") {
-        let mut file = std::fs::File::options().append(true).create(true).open(path).unwrap();
-        std::io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).unwrap();
-    }
-}
+pub use analects_testkit::skip;
 
 /// What a test has to tell besides that it passed.
 #[cfg(target_os = "linux")]

@@ -12,10 +12,11 @@ use crate::server::{Server, answer};
 use crate::watch::AGENT;
 
 /// The calls that touch files; a kill at any other is a kill at the one before.
-const CALLS: [&str; 22] = [
+const CALLS: [&str; 23] = [
     "openat",
     "read",
     "write",
+    "pwrite64",
     "close",
     "fsync",
     "fdatasync",
@@ -39,14 +40,14 @@ const CALLS: [&str; 22] = [
 
 /// Those that change something. With a large file each case takes long, so that only these are tried
 /// where there is no time for all.
-const CHANGING: [&str; 7] =
-    ["write", "fsync", "fdatasync", "ftruncate", "flock", "linkat", "renameat2"];
+const CHANGING: [&str; 8] =
+    ["write", "pwrite64", "fsync", "fdatasync", "ftruncate", "flock", "linkat", "renameat2"];
 
 const KILLED: &str = "killed\n# %% not a head\nand more";
 
 /// A file with a few cells, and as many bytes as it takes to grow in place.
 fn prepare(sandbox: &Sandbox, large: bool) -> Vec<String> {
-    let filler = if large { "All that was said is kept.\n".repeat(320_000) } else { "x".into() };
+    let filler = if large { "All that was said is kept.\n".repeat(42_000) } else { "x".into() };
     sandbox.write("a.msg.md", format!("# %%\n\nfirst\n\n# %%\n\n{filler}\n"));
     // The first write makes the folders, and seals the end of the file.
     sandbox.run(&["add", "a.msg.md", "second"]).assert_answer("3\n");

@@ -31,16 +31,7 @@ impl From<Output> for Run {
     }
 }
 
-/// Says that a test could not run here.
-#[allow(clippy::print_stderr)]
-pub fn skip(test: &str, reason: &str) {
-    let line = format!("SKIPPED: {test}: {reason}");
-    eprintln!("{line}");
-    if let Some(path) = std::env::var_os("ANALECTS_SKIPS") {
-        let mut file = std::fs::File::options().append(true).create(true).open(path).unwrap();
-        std::io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).unwrap();
-    }
-}
+pub use analects_testkit::skip;
 
 /// The line that says why a command failed.
 pub fn why(run: &Run) -> &str {

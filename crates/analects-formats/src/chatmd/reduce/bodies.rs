@@ -8,8 +8,8 @@ use analects_core::{
 use super::Reducer;
 use crate::chatmd::content::{address, image_line, read_image, source};
 use crate::chatmd::messages::{CHAT_ITEM, foreign_item};
-use crate::chatmd::plugin::{soften, soften_value};
 use crate::chatmd::reduce::Target;
+use crate::chatmd::reduce::{soften, soften_value};
 use crate::chatmd::session_json;
 use crate::msgfile::decode::trimmed;
 use crate::msgfile::encode::open_fence;

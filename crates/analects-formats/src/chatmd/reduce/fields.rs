@@ -5,10 +5,10 @@ use jiff::Timestamp;
 
 use super::{Reducer, Target};
 use crate::chatmd::attributes::is_key;
+use crate::chatmd::attributes::{read_time, write_local_time};
 use crate::chatmd::messages::{NOTE_ATTRIBUTES, RESERVED, TEXT, reads_as_field};
-use crate::chatmd::plugin::soften_value;
+use crate::chatmd::reduce::soften_value;
 use crate::chatmd::session_json;
-use crate::chatmd::time;
 
 impl Reducer<'_> {
     /// A message with this body and what can be said of the rest. Of several items that a message
@@ -68,7 +68,7 @@ impl Reducer<'_> {
         let said = match self.target {
             Target::Ours => return Some(time),
             Target::Plugin(_) if bare => None,
-            Target::Plugin(zone) => time::read(&time::write_local(time, zone), zone),
+            Target::Plugin(zone) => read_time(&write_local_time(time, zone), zone),
             Target::Json => Timestamp::from_millisecond(time.as_millisecond()).ok(),
         };
         if said != Some(time) {
@@ -133,9 +133,10 @@ impl Reducer<'_> {
                 Target::Plugin(_) => false,
                 Target::Json => !is_special || self.json_can_say(&name, value, said, &kept),
             };
-            match fits {
-                true => kept.push_raw(key.clone(), value.clone()),
-                false => self.lose(format!("extra.{name}"), "there is no place for it"),
+            if fits {
+                kept.push_raw(key.clone(), value.clone());
+            } else {
+                self.lose(format!("extra.{name}"), "there is no place for it");
             }
             if is_special {
                 seen.push(name);
@@ -183,11 +184,7 @@ fn in_order(extra: &RawMap, first: &[&str]) -> RawMap {
     };
     let mut entries: Vec<(&Raw, &Raw)> = extra.iter().collect();
     entries.sort_by_cached_key(|(key, _)| rank(key));
-    let mut ordered = RawMap::new();
-    for (key, value) in entries {
-        ordered.push_raw(key.clone(), value.clone());
-    }
-    ordered
+    entries.into_iter().collect()
 }
 
 /// Whether an extra field can be said so that it is read back as what it is.

@@ -151,10 +151,7 @@ pub(super) fn known_item(item: &Raw) -> Option<Message> {
         message
     };
     read_shared(&mut fields, &mut message);
-    let rest = fields.rest();
-    for (key, value) in rest.iter() {
-        message.extra.push_raw(key.clone(), value.clone());
-    }
+    message.extra.extend(fields.rest().iter());
     Some(message)
 }
 
@@ -213,9 +210,10 @@ pub(super) fn is_one_text(blocks: &[Block]) -> bool {
 
 fn read_content(raw: &Raw, as_blocks: bool) -> Option<FromParts> {
     if let Some(text) = Text::from_raw(raw) {
-        let content = match as_blocks {
-            true => Content::Blocks(vec![Block::from_text(text)]),
-            false => Content::Text(text),
+        let content = if as_blocks {
+            Content::Blocks(vec![Block::from_text(text)])
+        } else {
+            Content::Text(text)
         };
         return Some((content, false));
     }

@@ -4,10 +4,10 @@ use analects_core::{Block, Body, Content, History, Json, Message, Raw, RawMap, S
 
 use super::read::{is_one_text, known_item, milliseconds};
 use super::{SHAPE, SYSTEM_ID, foreign_item, item_id, system_id, system_prompt, write_part};
+use crate::Loss;
 use crate::chatmd::Session;
 use crate::chatmd::encode::{named, report_sessions};
 use crate::chatmd::reduce::{Target, reduce};
-use crate::loss::Loss;
 
 /// Writes a conversation as the plugin's JSON, and says what of it has no place there.
 pub fn encode(messages: &[Message], session: &Session) -> (String, Vec<Loss>) {
@@ -45,26 +45,23 @@ pub fn encode(messages: &[Message], session: &Session) -> (String, Vec<Loss>) {
 
 /// The fields of the session.
 fn session_fields(session: &Session, has_prompt: bool, losses: &mut Vec<Loss>) -> RawMap {
-    let time = |time: jiff::Timestamp| number(time.as_millisecond());
-    let tags: Vec<&str> = session.tags.iter().map(String::as_str).collect();
+    let time = |time: jiff::Timestamp| Raw::from(time.as_millisecond());
+    let tags: Vec<Raw> = session.tags.iter().map(|tag| Raw::string(tag)).collect();
     let text = |text: &String| Raw::string(text);
     let known = [
         ("id", session.id.as_ref().map(text)),
         ("title", session.title.as_ref().map(text)),
         ("timestamp", session.timestamp.map(time)),
         ("updated", session.updated.map(time)),
-        ("tags", (!tags.is_empty()).then(|| strings(&tags))),
+        ("tags", (!tags.is_empty()).then(|| Raw::array(&tags))),
         ("preamble", session.preamble.as_ref().filter(|text| !text.is_empty()).map(text)),
     ];
     for (what, time) in [("timestamp", session.timestamp), ("updated", session.updated)] {
-        if time.is_some_and(|time| milliseconds(&number(time.as_millisecond())) != Some(time)) {
+        if time.is_some_and(|time| milliseconds(&time.as_millisecond().into()) != Some(time)) {
             losses.push(Loss::of_session(what, "only milliseconds are kept"));
         }
     }
-    let mut fields = RawMap::new();
-    for (key, value) in known {
-        value.into_iter().for_each(|value| fields.push(key, value));
-    }
+    let mut fields: RawMap = there(known).collect();
     add_extra(&mut fields, session, has_prompt, losses);
     fields
 }
@@ -101,19 +98,9 @@ fn is_read(name: &str, value: &Raw, has_prompt: bool) -> bool {
     }
 }
 
-fn strings(texts: &[&str]) -> Raw {
-    let texts: Vec<String> =
-        texts.iter().map(|text| Raw::string(text).as_str().to_string()).collect();
-    json(format!("[{}]", texts.join(",")))
-}
-
-fn number(number: i64) -> Raw {
-    json(number.to_string())
-}
-
-/// JSON that was put together here.
-fn json(text: String) -> Raw {
-    Raw::parse(&text).unwrap_or_else(|_| Raw::string(&text))
+/// The entries that have values.
+fn there<const N: usize>(entries: [(&str, Option<Raw>); N]) -> impl Iterator<Item = (&str, Raw)> {
+    entries.into_iter().filter_map(|(key, value)| Some((key, value?)))
 }
 
 /// An item of which everything can be said.
@@ -135,13 +122,11 @@ fn item(message: &Message, session: &SessionId, ordinal: usize) -> Raw {
     }
     let known = [
         ("author", message.author.as_ref().map(|author| Raw::string(author))),
-        ("timestamp", message.created_at.map(|time| number(time.as_millisecond()))),
+        ("timestamp", message.created_at.map(|time| time.as_millisecond().into())),
         ("usage", message.usage.as_deref().map(usage)),
-        ("hidden", (message.history == History::Exclude).then(|| json("true".to_string()))),
+        ("hidden", (message.history == History::Exclude).then(|| true.into())),
     ];
-    for (key, value) in known {
-        value.into_iter().for_each(|value| fields.push(key, value));
-    }
+    there(known).for_each(|(key, value)| fields.push(key, value));
     if let Body::Assistant(body) = &message.body
         && matches!(body.content, Content::Text(_))
     {
@@ -158,16 +143,12 @@ fn item(message: &Message, session: &SessionId, ordinal: usize) -> Raw {
 }
 
 fn usage(usage: &analects_core::TokenUsage) -> Raw {
-    let mut fields = RawMap::new();
     let counts = [
-        ("prompt_tokens", usage.input_tokens),
-        ("completion_tokens", usage.output_tokens),
-        ("total_tokens", usage.total_tokens),
+        ("prompt_tokens", usage.input_tokens.map(Raw::from)),
+        ("completion_tokens", usage.output_tokens.map(Raw::from)),
+        ("total_tokens", usage.total_tokens.map(Raw::from)),
     ];
-    for (key, count) in counts {
-        count.into_iter().for_each(|count| fields.push(key, json(count.to_string())));
-    }
-    fields.to_raw()
+    there(counts).collect::<RawMap>().to_raw()
 }
 
 /// The `message` of an item.
@@ -200,7 +181,7 @@ fn inner(message: &Message) -> Raw {
         fields.push("content", content);
     }
     let rest = message.extra.get("message").and_then(Raw::as_object).unwrap_or_default();
-    rest.iter().for_each(|(key, value)| fields.push_raw(key.clone(), value.clone()));
+    fields.extend(rest.iter());
     fields.to_raw()
 }
 
@@ -215,12 +196,8 @@ fn write_content(content: &Content, one_is_text: bool) -> Option<Raw> {
             {
                 return Raw::parse(&block.text.to_json()).ok();
             }
-            let parts: Vec<String> = blocks
-                .iter()
-                .filter_map(write_part)
-                .map(|part| part.as_str().to_string())
-                .collect();
-            Some(json(format!("[{}]", parts.join(","))))
+            let parts: Vec<Raw> = blocks.iter().filter_map(write_part).collect();
+            Some(Raw::array(&parts))
         }
     }
 }

@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::sample::select;
 
 use super::*;
+use crate::msgfile::tests::generate::{file_of, text_of};
 
 const PIECES: [&str; 66] = [
     "> ---\n> <USER />\n\n",
@@ -76,23 +77,12 @@ const PIECES: [&str; 66] = [
 
 /// Text that is likely to look like parts of chat Markdown.
 pub fn text() -> BoxedStrategy<String> {
-    prop_oneof![
-        4 => vec(select(PIECES.to_vec()), 0..12).prop_map(|pieces| pieces.concat()),
-        1 => any::<String>(),
-    ]
-    .boxed()
+    text_of(&PIECES)
 }
 
 /// Any bytes at all, often such that look like chat Markdown.
 pub fn file() -> BoxedStrategy<Vec<u8>> {
-    let broken = (text(), vec(any::<u8>(), 0..4), text())
-        .prop_map(|(left, bytes, right)| [left.as_bytes(), &bytes, right.as_bytes()].concat());
-    prop_oneof![
-        4 => vec(text(), 0..4).prop_map(|texts| texts.join("\n").into_bytes()),
-        1 => broken,
-        1 => vec(any::<u8>(), 0..64),
-    ]
-    .boxed()
+    file_of(text)
 }
 
 /// An item with any text in every place where text can be.

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use analects_testkit::skip;
+
 use super::*;
 
 /// The bytes of a sample, or a word about why there are none.
@@ -10,13 +12,7 @@ fn sample(test: &str, name: &str) -> Option<Vec<u8>> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples");
     let bytes = fs::read(root.join("chat-markdown").join(name)).ok();
     if bytes.is_none() {
-        let line = format!("SKIPPED: {test}: the sample {name} is not here\n");
-        eprint!("{line}");
-        if let Some(path) = std::env::var_os("ANALECTS_SKIPS")
-            && let Ok(mut file) = fs::OpenOptions::new().append(true).create(true).open(path)
-        {
-            std::io::Write::write_all(&mut file, line.as_bytes()).unwrap();
-        }
+        skip(test, &format!("the sample {name} is not here"));
     }
     bytes
 }

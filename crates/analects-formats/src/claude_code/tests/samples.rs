@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use analects_core::CountingIds;
+use analects_testkit::skip;
 use serde_json::Value;
 
 use super::super::usage::{Tokens, Totals};
@@ -22,14 +23,7 @@ fn samples(test: &str) -> Vec<(String, Vec<u8>)> {
     }
     found.sort();
     if found.is_empty() {
-        let line =
-            format!("SKIPPED: claude_code::tests::samples::{test}: the samples are not here\n");
-        eprint!("{line}");
-        if let Some(path) = std::env::var_os("ANALECTS_SKIPS")
-            && let Ok(mut file) = fs::OpenOptions::new().append(true).create(true).open(path)
-        {
-            std::io::Write::write_all(&mut file, line.as_bytes()).unwrap();
-        }
+        skip(&format!("claude_code::tests::samples::{test}"), "the samples are not here");
     }
     found
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use analects_testkit::skip;
+
 use super::laws::{check, renamed};
 use super::*;
 
@@ -28,13 +30,7 @@ fn samples(test: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     files(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples"), &mut found);
     if found.is_empty() {
-        let line = format!("SKIPPED: frame::tests::samples::{test}: the samples are not here\n");
-        eprint!("{line}");
-        if let Some(path) = std::env::var_os("ANALECTS_SKIPS")
-            && let Ok(mut file) = fs::OpenOptions::new().append(true).create(true).open(path)
-        {
-            std::io::Write::write_all(&mut file, line.as_bytes()).unwrap();
-        }
+        skip(&format!("frame::tests::samples::{test}"), "the samples are not here");
     }
     found
 }

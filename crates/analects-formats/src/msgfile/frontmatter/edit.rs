@@ -3,13 +3,12 @@
 
 use analects_core::{Agent, Span};
 
-use super::super::Splice;
-use super::super::agents::why_not_a_name;
-use super::super::line::is_blank;
-use super::super::scan::{Line, spanned_lines as lines};
 use super::Reader;
-use super::scalar::{is_plain, must_be_escaped, scalar};
-use super::yaml::{Entry, Yaml};
+use super::yaml::{Entry, Yaml, is_plain, must_be_escaped, scalar};
+use crate::msgfile::Splice;
+use crate::msgfile::agents::why_not_a_name;
+use crate::msgfile::line::is_blank;
+use crate::msgfile::scan::{Line, spanned_lines as lines};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 const INDENT: &str = "  ";

@@ -5,7 +5,7 @@ use crate::msgfile::agents::why_not_a_name;
 use crate::msgfile::encode::type_word;
 use crate::msgfile::is_fixed_word;
 use crate::msgfile::line::is_id;
-use crate::msgfile::output_path::why_not_a_path;
+use crate::msgfile::problems::why_not_a_path;
 
 /// The media type of what says nothing else.
 pub(super) const TEXT: &str = "text/plain";

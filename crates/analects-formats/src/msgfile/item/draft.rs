@@ -5,15 +5,17 @@ mod add;
 mod agents;
 mod operation;
 mod outputs;
-mod rebase;
+
+use std::collections::BTreeMap;
+use std::fmt;
 
 use analects_core::Agent;
 
 use super::{IndexOrName, Item, ItemError, ItemErrorKind, item, items};
-use crate::msgfile::{Document, Kind, Splice};
+use crate::msgfile::{Cell, CellRole, Document, Kind, Splice};
 
+pub use agents::AgentRegistry;
 pub use operation::{Change, Operation};
-pub use rebase::{Conflict, Renames};
 
 /// A message file with changes that have not been saved yet. It touches no disk: who saves it takes
 /// [`Draft::appended`], or the source of [`Draft::document`].
@@ -152,4 +154,174 @@ fn why_not_writable(document: &Document) -> Result<(), ItemError> {
         return Err(error.hinting("add message_section: Discussion to its frontmatter"));
     }
     Ok(())
+}
+
+/// What the unsaved cells of a draft are called now: old name, new name. Cells whose names stayed
+/// are there too.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Renames {
+    names: BTreeMap<String, String>,
+}
+
+impl Renames {
+    /// The name that an unsaved cell has now; `None` for a cell that is not one of them.
+    pub fn get(&self, old: &str) -> Option<&str> {
+        self.names.get(old).map(String::as_str)
+    }
+
+    /// All unsaved cells: old name, new name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.names.iter().map(|(old, new)| (old.as_str(), new.as_str()))
+    }
+
+    /// Only those whose names differ.
+    pub fn changed(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.iter().filter(|(old, new)| old != new)
+    }
+
+    /// The new name of any cell.
+    fn of(&self, name: &str) -> String {
+        self.get(name).unwrap_or(name).to_string()
+    }
+}
+
+/// Two versions of a file that a program cannot put together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// Why: lower case, no full stop.
+    pub reason: String,
+    /// The file as it was when the draft was made.
+    pub base: Vec<u8>,
+    /// The file with the draft's changes.
+    pub ours: Vec<u8>,
+    /// The file as it is now.
+    pub theirs: Vec<u8>,
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for Conflict {}
+
+impl Draft {
+    /// The same changes on a newer version of the file. That works if all of them only add cells, or
+    /// if the other side only added cells at the end. Unsaved cells with a number get a new one, and
+    /// so does everything that is named after them; see [`Renames`].
+    ///
+    /// ```
+    /// use analects_formats::msgfile::{decode, item::Draft};
+    ///
+    /// let file = "---\nagents:\n  coder:\n    models: [gpt-5]\n---\n";
+    /// let mut draft = Draft::new(decode(file));
+    /// draft.add_message_text("Ours".into(), None, None, None, None)?;
+    /// let theirs = decode(format!("{file}\n# %% [^1]\n\n[^1]: [markdown]\n\nTheirs\n"));
+    /// let (draft, renames) = draft.rebase(theirs).unwrap();
+    /// assert_eq!(renames.get("1"), Some("2"));
+    /// assert_eq!(draft.document().cell("1").unwrap().content(), "Theirs");
+    /// assert_eq!(draft.document().cell("2").unwrap().content(), "Ours");
+    ///
+    /// let conflict = draft.rebase(decode("")).unwrap_err();
+    /// assert_eq!(conflict.reason, "there is no agent that could answer");
+    /// assert_eq!(conflict.theirs, b"");
+    /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
+    /// ```
+    pub fn rebase(&self, onto: Document) -> Result<(Draft, Renames), Conflict> {
+        let theirs = onto.source().to_vec();
+        let mut draft = Draft::new(onto);
+        match self.make_all_on(&mut draft) {
+            Ok(renames) => Ok((draft, renames)),
+            Err(error) => Err(Conflict {
+                reason: error.to_string(),
+                base: self.base.source().to_vec(),
+                ours: self.document().source().to_vec(),
+                theirs,
+            }),
+        }
+    }
+
+    /// Makes all operations on another draft, under the names that cells have there.
+    fn make_all_on(&self, draft: &mut Draft) -> Result<Renames, ItemError> {
+        if !self.only_adds() && !only_added(&self.base, &draft.base) {
+            let text = "the file was changed elsewhere, and these changes are not only additions";
+            return Err(ItemError::new(ItemErrorKind::Refused, text));
+        }
+        let mut renames = Renames::default();
+        for change in &self.changes {
+            let mut operation = change.operation.clone();
+            if let Some(name) = operation.target_mut() {
+                self.check_reference(name, draft, &renames)?;
+                *name = renames.of(name);
+            }
+            let cells = draft.push(operation)?;
+            renames.names.extend(change.cells.iter().cloned().zip(cells));
+        }
+        Ok(renames)
+    }
+
+    /// Whether all changes add cells, or fill places that are among these.
+    fn only_adds(&self) -> bool {
+        let is_ours = |name: &String| self.changes.iter().any(|change| change.cells.contains(name));
+        self.changes.iter().all(|change| match &change.operation {
+            Operation::AddAgent(_) | Operation::SetDefaultAgent(_) => false,
+            Operation::Fill { name, .. } => is_ours(name),
+            Operation::AddAgentCell(_)
+            | Operation::AddMessage { .. }
+            | Operation::AddCall { .. }
+            | Operation::AddOutputs { .. }
+            | Operation::DefineTool { .. } => true,
+        })
+    }
+
+    /// Checks that a name still means the same cell. One with an id may have been edited; one
+    /// without is known by its place alone, so no place may have changed.
+    fn check_reference(
+        &self,
+        name: &str,
+        draft: &Draft,
+        renames: &Renames,
+    ) -> Result<(), ItemError> {
+        if renames.get(name).is_some() {
+            return Ok(());
+        }
+        let wrong = |why: &str| Err(ItemError::invalid(format!("cell {name} {why}")));
+        let Some(now) = draft.document().cell(name) else {
+            return wrong("is no longer in the file");
+        };
+        if now.id().is_none() && only_added(&self.base, &draft.base) {
+            return Ok(());
+        }
+        let before = self.base.cell(name);
+        if now.id().is_none() || before.is_none_or(|before| before.id().is_none()) {
+            return wrong("has no id, and the file was changed elsewhere");
+        }
+        if before.map(kind_for_outputs) != Some(kind_for_outputs(now)) {
+            return wrong("is another one now");
+        }
+        Ok(())
+    }
+}
+
+/// What kind of cell it is, as far as that decides what can be added to it.
+fn kind_for_outputs(cell: Cell<'_>) -> (CellRole, &str) {
+    let role = cell.role();
+    // A person may turn text into something else; the outputs of code need code.
+    if role.is_user() && role != CellRole::Code {
+        return (CellRole::User, "");
+    }
+    (role, cell.type_word())
+}
+
+/// Whether the other side only added cells at the end, perhaps in the place of the one that was
+/// ready there.
+fn only_added(base: &Document, onto: &Document) -> bool {
+    let end = base.ready_cell().map_or(base.source().len(), |ready| ready.span().start);
+    if base.kind() != onto.kind() || !onto.source().starts_with(&base.source()[..end]) {
+        return false;
+    }
+    let count = base.cells().len() - usize::from(base.ready_cell().is_some());
+    let same = base.cells().take(count).zip(onto.cells());
+    onto.cells().len() >= count && same.into_iter().all(|(old, new)| old.reads_like(new))
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::msgfile::output_path::why_not_a_path;
+use crate::msgfile::problems::why_not_a_path;
 use crate::msgfile::{Document, decode, decode_named, messages};
 
 mod building;

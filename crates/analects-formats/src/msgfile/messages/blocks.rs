@@ -7,8 +7,8 @@ use analects_core::{
     ToolResult, ToolUse,
 };
 
-use super::cell::Read;
-use super::part_names::PartNames;
+use super::draft::Read;
+use crate::msgfile::homes::PartNames;
 use crate::msgfile::invoke::{self, Arguments, Invoke};
 use crate::msgfile::{CellKind, CellRole, MetaKey, NewCell, base64, output};
 
@@ -25,6 +25,11 @@ impl Calls {
     /// The cell of each call, by the name that the provider gave the call.
     pub(super) fn into_cells(self) -> HashMap<String, String> {
         self.cells
+    }
+
+    /// Notes the call of a cell that stands before those that are read.
+    pub(super) fn add(&mut self, cell: String, id: String) {
+        self.by_cell.insert(cell, id);
     }
 
     /// The name that the provider gave the call of this cell.
@@ -188,12 +193,62 @@ pub(super) enum Side<'a> {
 pub(super) struct Written {
     /// The cell of a call, and how many results it has.
     calls: HashMap<String, (String, usize)>,
+    /// What was known of the calls that changed since a point to which one may go back.
+    before: Option<Vec<Changed>>,
+}
+
+/// A call that changed, and what was known of it before.
+#[derive(Debug)]
+struct Changed {
+    call: String,
+    before: Option<(String, usize)>,
 }
 
 impl Written {
     /// Calls that stand in a file already: the cell of each, and how many results it has.
     pub(super) fn of(calls: HashMap<String, (String, usize)>) -> Written {
-        Written { calls }
+        Written { calls, before: None }
+    }
+
+    /// Begins what may be taken back.
+    pub(super) fn begin(&mut self) {
+        self.before.get_or_insert_default().clear();
+    }
+
+    /// Takes back what was written since then.
+    pub(super) fn go_back(&mut self) {
+        let changed = self.before.iter_mut().flat_map(|before| before.drain(..).rev());
+        for Changed { call, before } in changed {
+            match before {
+                Some(before) => self.calls.insert(call, before),
+                None => self.calls.remove(&call),
+            };
+        }
+    }
+
+    /// The cell of a call.
+    pub(super) fn cell_of(&self, call: &str) -> Option<&str> {
+        self.calls.get(call).map(|(cell, _)| cell.as_str())
+    }
+
+    fn note(&mut self, call: &str) {
+        if let Some(before) = &mut self.before {
+            let known = self.calls.get(call).cloned();
+            before.push(Changed { call: call.to_string(), before: known });
+        }
+    }
+
+    fn add(&mut self, call: &str, cell: &str) {
+        self.note(call);
+        self.calls.insert(call.to_string(), (cell.to_string(), 0));
+    }
+
+    /// The cell of the next result of a call that is written.
+    fn next_result(&mut self, call: &str) -> Option<String> {
+        self.note(call);
+        let (cell, count) = self.calls.get_mut(call)?;
+        *count += 1;
+        Some(format!("{cell}.{count}"))
     }
 }
 
@@ -260,7 +315,7 @@ fn write_call(call: &ToolUse, id: String, written: &mut Written) -> Option<NewCe
         None => Arguments::Json(call.input.clone()),
     };
     let text = invoke::encode(&Invoke { name: call.name.clone(), arguments })?;
-    written.calls.insert(call.id.clone(), (id.clone(), 0));
+    written.add(&call.id, &id);
     let cell = NewCell::new(CellKind::Output, id, "tool", text).with("name", call.name.as_str());
     Some(cell.with("call_id", call.id.as_str()))
 }
@@ -277,9 +332,8 @@ fn write_result(result: &ToolResult, written: &mut Written) -> Option<NewCell> {
         },
         _ => return None,
     };
-    let (call, count) = written.calls.get_mut(&result.tool_use_id)?;
-    *count += 1;
-    let mut cell = NewCell::new(CellKind::Output, format!("{call}.{count}"), "tool", text);
+    let id = written.next_result(&result.tool_use_id)?;
+    let mut cell = NewCell::new(CellKind::Output, id, "tool", text);
     if let Some(is_error) = result.is_error {
         cell = cell.with("status", if is_error { "failed" } else { "success" });
     }

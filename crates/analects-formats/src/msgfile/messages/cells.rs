@@ -3,21 +3,21 @@
 use std::collections::HashMap;
 
 use analects_core::{
-    Block, Body, CompactTrigger, Content, Ids, Json, Message, Notification, Raw, RawMap, Text,
-    UserSource,
+    Block, Body, CompactTrigger, Content, Ids, Json, Message, Notification, Raw, RawMap, Said,
+    Text, UserSource,
 };
 
 use super::blocks::{self, Side, Written, fence_json};
 use super::describe::{Description, Style};
-use super::part_names::PartNames;
 use crate::msgfile::encode::type_word;
+use crate::msgfile::homes::PartNames;
 use crate::msgfile::ids::leading_number;
 use crate::msgfile::role::{is_fixed_word, names_author};
 use crate::msgfile::{CellKind, Document, NewCell};
 
 /// Makes the cells of messages, and gives them their names.
 pub(super) struct CellWriter<'a> {
-    ids: &'a mut dyn Ids,
+    ids: Box<dyn Ids + 'a>,
     pub(super) style: Style,
     /// The last number of a question or an answer.
     pub(super) number: u64,
@@ -26,6 +26,12 @@ pub(super) struct CellWriter<'a> {
     written: Written,
     /// The model that each agent of the file asks first.
     usual_models: HashMap<String, String>,
+}
+
+/// Where a writer stands.
+pub(super) struct Mark {
+    number: u64,
+    event: Option<(char, u64)>,
 }
 
 /// The cells of a message.
@@ -57,9 +63,9 @@ impl MessageCells {
 
 impl<'a> CellWriter<'a> {
     /// A writer for a file without cells.
-    pub(super) fn new(ids: &'a mut dyn Ids, style: Style) -> CellWriter<'a> {
+    pub(super) fn new(ids: impl Ids + 'a, style: Style) -> CellWriter<'a> {
         CellWriter {
-            ids,
+            ids: Box::new(ids),
             style,
             number: 0,
             events: HashMap::new(),
@@ -87,6 +93,27 @@ impl<'a> CellWriter<'a> {
         writer.written = Written::of(calls);
         writer.usual_models = document.usual_models();
         writer
+    }
+
+    /// Where the writer stands before a message is written.
+    pub(super) fn mark(&mut self, message: &Message) -> Mark {
+        self.written.begin();
+        let letter = event_letter(&message.body);
+        let event = letter.map(|letter| (letter, self.events.get(&letter).copied().unwrap_or(0)));
+        Mark { number: self.number, event }
+    }
+
+    /// Takes the last message back.
+    pub(super) fn go_back(&mut self, mark: Mark) {
+        self.written.go_back();
+        self.number = mark.number;
+        self.events.extend(mark.event);
+    }
+
+    /// The cells of the calls whose results a message brings, and their ids.
+    pub(super) fn called(&self, message: &Message) -> Vec<(String, String)> {
+        let results = Said::of(message).results.into_iter();
+        results.filter_map(|call| Some((self.written.cell_of(&call)?.to_string(), call))).collect()
     }
 
     /// The cells of a message, or one that holds it as JSON.

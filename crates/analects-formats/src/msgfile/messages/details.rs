@@ -19,6 +19,14 @@ pub(crate) fn details_cell(lines: &str) -> NewCell {
     cell.with("history", "none")
 }
 
+/// What stands before the lines of details in a file, and what behind them.
+pub(super) fn details_around() -> (String, String) {
+    const LINE: &str = "{}\n";
+    let cell = details_cell(LINE.trim_end()).to_text(1, "\n");
+    let (before, behind) = cell.split_once(LINE).unwrap_or_default();
+    (before.to_string(), behind.to_string())
+}
+
 /// The details of a file, by the name of a message's head.
 #[derive(Debug, Default)]
 pub(super) struct Details {

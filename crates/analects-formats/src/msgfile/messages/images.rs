@@ -3,7 +3,7 @@
 
 use analects_core::{Block, Image, Raw, RawMap, Source};
 
-use super::cell::Read;
+use super::draft::Read;
 use crate::msgfile::CellRole;
 use crate::msgfile::encode::closed_fences;
 

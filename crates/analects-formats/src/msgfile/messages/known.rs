@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
-use analects_core::{Body, History, Message, SessionId};
+use analects_core::{Body, History, Message, MessageId, SessionId};
 use uuid::Uuid;
 
 use super::read::reader_of;
@@ -58,11 +58,20 @@ impl FromStr for CellsHash {
 pub trait KnownMessages {
     /// The message with these cells.
     fn get(&self, cells: CellsHash) -> Option<Message>;
+
+    /// Whether nothing is known at all, so that no cells need be hashed.
+    fn is_empty(&self) -> bool {
+        false
+    }
 }
 
 impl KnownMessages for HashMap<CellsHash, Message> {
     fn get(&self, cells: CellsHash) -> Option<Message> {
         HashMap::get(self, &cells).cloned()
+    }
+
+    fn is_empty(&self) -> bool {
+        HashMap::is_empty(self)
     }
 }
 
@@ -73,6 +82,18 @@ pub fn messages_knowing(
     known: &dyn KnownMessages,
 ) -> Decoded {
     reader_of(document, session, document.cells()).finish(Some(known))
+}
+
+/// The same, and the messages that the cells at some places, from 0, are cells of.
+pub fn messages_with_cells(
+    document: &Document,
+    session: &SessionId,
+    known: &dyn KnownMessages,
+    places: &[usize],
+) -> (Decoded, Vec<Option<MessageId>>) {
+    let reader = reader_of(document, session, document.cells());
+    let owners = reader.messages_of(places);
+    (reader.finish(Some(known)), owners)
 }
 
 /// Whether more may be known of a message than its cells say: a program wrote them, and the model sees it.

@@ -358,23 +358,32 @@ fn holds_message(cell: Cell<'_>) -> bool {
     cell.get(MetaKey::Json) == Some("message") || cell.role() == CellRole::Details
 }
 
+/// The message that a cell of a document belongs to, whose agents are those of another one, and the hash of its cells.
+pub(super) fn message_of_new_cells(
+    document: &Document,
+    base: &Document,
+    name: &str,
+) -> Option<(Message, CellsHash)> {
+    let mut reader = Reader::new(document, SessionId::default(), document.cells().len());
+    reader.models = base.implied_models();
+    reader.read(document.cells());
+    message_of(&reader, name)
+}
+
+fn message_of(reader: &Reader<'_>, name: &str) -> Option<(Message, CellsHash)> {
+    let owner = *reader.owners.get(name)?;
+    let draft = Some(&reader.messages[owner]).filter(|draft| draft.open)?;
+    Some((close(draft.clone()), draft.hash()))
+}
+
 /// The message that the cell of each name belongs to, as its cells say it, and their hash.
 pub(super) fn messages_of_cells(
     document: &Document,
     session: &SessionId,
     names: &[String],
 ) -> Vec<Option<(Message, CellsHash)>> {
-    let mut reader = reader_of(document, session, document.cells());
-    let mut found = Vec::new();
-    for name in names {
-        let owner = reader.owners.get(name.as_str()).copied();
-        let draft = owner.map(|at| &mut reader.messages[at]).filter(|draft| draft.open);
-        found.push(draft.map(|draft| {
-            let hash = draft.hash();
-            (close(draft.clone()), hash)
-        }));
-    }
-    found
+    let reader = reader_of(document, session, document.cells());
+    names.iter().map(|name| message_of(&reader, name)).collect()
 }
 
 /// The hash of the cells of each message that is no person's, by the name of the cell that says what is known of it.

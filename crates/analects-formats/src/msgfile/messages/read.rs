@@ -11,11 +11,9 @@ use analects_core::{
 };
 
 use super::blocks::{self, Calls};
-use super::cell::Read;
 use super::cells::path_data;
 use super::details::Details;
-use super::draft::{Draft, Shape, close};
-use super::fields::read_shared;
+use super::draft::{Draft, Read, Shape, close, read_shared};
 use super::known::{KnownMessages, in_place_of, is_same_type, may_be_known};
 use super::{Names, images};
 use crate::Decoded;
@@ -43,10 +41,43 @@ pub(super) fn reader_of<'a>(
 ) -> Reader<'a> {
     let session = document.frontmatter().id.clone().map_or(session.clone(), SessionId::from);
     let mut reader = Reader::new(document, session, cells.size_hint().0);
-    for cell in cells {
-        reader.cell(Read::new(cell));
-    }
+    reader.read(cells);
     reader
+}
+
+/// What cells that are read by themselves can know of those before them in their file.
+pub(super) struct Before<'b> {
+    /// The last message of a chain.
+    pub(super) last: Option<(Option<String>, &'b MessageId)>,
+    /// Cells, and the messages that they belong to.
+    pub(super) owners: Vec<(&'b str, MessageId)>,
+    /// The cells of calls, and the calls' own ids.
+    pub(super) calls: Vec<(String, String)>,
+}
+
+/// The messages of cells that stand behind others.
+pub(super) fn messages_behind(
+    document: &Document,
+    session: &SessionId,
+    before: Before<'_>,
+) -> Vec<Message> {
+    let Some(first) = document.cells().next() else { return Vec::new() };
+    let mut reader = Reader::new(document, session.clone(), document.cells().len());
+    let first = Read::new(first);
+    for (name, id) in before.owners {
+        reader.owners.insert(Cow::Owned(name.to_string()), reader.messages.len());
+        reader.stand_in(id, &first);
+    }
+    if let Some((chain, id)) = before.last {
+        reader.last.set(chain.as_ref(), reader.messages.len());
+        reader.stand_in(id.clone(), &first);
+    }
+    for (cell, id) in before.calls {
+        reader.calls.add(cell, id);
+    }
+    let known = reader.messages.len();
+    reader.read(document.cells());
+    reader.finish(None).messages.split_off(known)
 }
 
 pub(super) struct Reader<'a> {
@@ -61,7 +92,7 @@ pub(super) struct Reader<'a> {
     last: Last,
     pub(super) calls: Calls,
     /// The cells that stand before the one whose parts they are, and where that is.
-    leading: HashMap<usize, usize>,
+    leading: &'a HashMap<usize, usize>,
     /// The messages whose parts stand before the cell at this place, which belongs to them.
     begun: HashMap<usize, usize>,
     /// The last message whose parts name a cell that is not there, and that name.
@@ -69,7 +100,7 @@ pub(super) struct Reader<'a> {
     /// The calls that are hidden for themselves.
     pub(super) hidden_calls: Vec<HiddenCall<'a>>,
     /// The models of answers that name none, by their agents.
-    models: HashMap<String, String>,
+    pub(super) models: HashMap<String, String>,
     details: Details,
     problems: Vec<Problem>,
 }
@@ -132,7 +163,7 @@ impl Last {
 
 impl<'a> Reader<'a> {
     /// A reader of so many cells or more.
-    fn new(document: &'a Document, session: SessionId, cells: usize) -> Reader<'a> {
+    pub(super) fn new(document: &'a Document, session: SessionId, cells: usize) -> Reader<'a> {
         let mut problems = Vec::new();
         let details = Details::read(document, &mut problems);
         Reader {
@@ -152,6 +183,40 @@ impl<'a> Reader<'a> {
             details,
             problems,
         }
+    }
+
+    /// Lets nothing but a name stand for a message that others can follow.
+    fn stand_in(&mut self, id: MessageId, read: &Read<'a>) {
+        let nothing = StateChange { changes: Raw::empty_object(), is_snapshot: false };
+        self.parents.push(None);
+        self.messages.push(bare(Message::new(id, nothing.into()), read));
+    }
+
+    /// Reads the messages of some cells, in their order.
+    pub(super) fn read(&mut self, cells: impl Iterator<Item = Cell<'a>>) {
+        for cell in cells {
+            self.cell(Read::new(cell));
+        }
+    }
+
+    /// The messages that the cells at some places are cells of. A record that says nothing is nobody's.
+    pub(super) fn messages_of(&self, places: &[usize]) -> Vec<Option<MessageId>> {
+        let mut owners: HashMap<usize, Option<&Draft<'a>>> =
+            places.iter().map(|place| (*place, None)).collect();
+        for draft in &self.messages {
+            for cell in draft.parts.iter().chain([&draft.cell]) {
+                // The boundary of a summary has no cell of its own.
+                if let Some(owner) = owners.get_mut(&cell.at) {
+                    owner.get_or_insert(draft);
+                }
+            }
+        }
+        let owner = |place: &usize| {
+            let draft = owners.get(place).copied().flatten()?;
+            let is_said = !matches!(draft.message.body, Body::State(_));
+            is_said.then(|| draft.message.id.clone())
+        };
+        places.iter().map(owner).collect()
     }
 
     fn report(&mut self, read: &Read<'_>, problem: Problem) {
@@ -558,6 +623,7 @@ impl<'a> Reader<'a> {
 
     /// The messages, each with what is known of it.
     pub(super) fn finish(self, known: Option<&dyn KnownMessages>) -> Decoded {
+        let known = known.filter(|known| !known.is_empty());
         let revisions = self.revisions();
         let Reader { messages: drafts, lines, mut details, mut problems, .. } = self;
         let mut messages = Vec::with_capacity(drafts.len());

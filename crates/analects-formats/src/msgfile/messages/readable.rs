@@ -1,19 +1,20 @@
 //! A conversation in, a message file for people out: cells with words, and a count of what is not in them.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use analects_core::verbs::Target;
+use analects_core::verbs::{Edits, Survey, Surveyed, Target};
 use analects_core::{
     Assistant, Block, Body, Content, History, Ids, LinkKind, Message, MessageId, Raw, RawMap, Text,
-    ToolResult, ToolUse, Tree, User, verbs,
+    ToolResult, ToolUse, Tree, User,
 };
 use serde::Serialize;
 
 use super::blocks::is_opaque;
 use super::cells::{CellWriter, MessageCells};
 use super::describe::Style;
-use super::encode::push_cell;
+use super::encode::{CellNames, CellText};
 use crate::msgfile::{MetaKey, NewCell};
 
 /// How much of a conversation a readable file leaves behind.
@@ -27,6 +28,8 @@ pub struct LeftBehind {
     pub encrypted_reasoning: usize,
     /// Records that say nothing to a person or to a model.
     pub other_records: usize,
+    /// Links to messages that come later: a cell can only follow one above it.
+    pub links_to_later: usize,
 }
 
 impl LeftBehind {
@@ -44,6 +47,7 @@ impl fmt::Display for LeftBehind {
             (self.signatures, "signature", "signatures"),
             (self.encrypted_reasoning, "encrypted thought", "encrypted thoughts"),
             (self.other_records, "other record", "other records"),
+            (self.links_to_later, "link to a later message", "links to later messages"),
         ];
         let mut separator = "";
         for (count, one, many) in counts.into_iter().filter(|(count, _, _)| *count > 0) {
@@ -68,39 +72,13 @@ impl fmt::Display for LeftBehind {
 /// assert!(left_behind.is_empty());
 /// ```
 pub fn encode_readable(conversation: &[Message], ids: &mut dyn Ids) -> (Vec<u8>, LeftBehind) {
-    let conversation = &verbs::revised_in_full(conversation.to_vec());
-    let hidden_calls = verbs::hidden_calls(conversation);
-    let tree = Tree::of(conversation);
-    let mut compactions = compactions(&tree);
-    let mut file = ReadableFile {
-        writer: CellWriter::new(ids, Style::Usual),
-        text: String::new(),
-        names: vec![None; conversation.len()],
-        by_id: HashMap::new(),
-        last: HashMap::new(),
-        hidden_calls,
-    };
-    let mut left_behind = LeftBehind::default();
-    for (at, message) in conversation.iter().enumerate() {
-        if let Some(summary) = compactions.summaries.get(&at) {
-            file.take_place(at, *summary, message);
-            continue;
-        }
-        let Some(mut readable) = readable(message, &mut left_behind) else { continue };
-        if tree.is_hidden(at) {
-            readable.history = History::Exclude;
-        }
-        if let Body::Summary(summary) = &mut readable.body {
-            let kept_from = compactions.kept_from.get(&at);
-            summary.to = kept_from.and_then(|kept| file.last_before(&tree, *kept));
-            if summary.to.is_none() {
-                compactions.summaries.retain(|_, summary| *summary != at);
-            }
-        }
-        file.message(at, &tree, readable);
+    let mut writer = ReadableWriter::new(Survey::of(conversation).finish(), ids);
+    let mut file = Vec::new();
+    for message in conversation {
+        writer.push(message, &mut file);
     }
-    file.mark_leaf(&tree);
-    (file.text.into_bytes(), left_behind)
+    let left_behind = writer.finish(&mut file);
+    (file, left_behind)
 }
 
 /// The compactions that one summary cell can say.
@@ -113,7 +91,7 @@ struct Compactions {
 }
 
 /// A summary says a compaction if its boundary stands behind it, with nothing between them that anybody said.
-fn compactions(tree: &Tree<'_>) -> Compactions {
+fn compactions(tree: &Tree) -> Compactions {
     let mut found = Compactions::default();
     for boundary in 0..tree.len() {
         let LinkKind::Boundary { kept_from, .. } = tree.link(boundary).kind else { continue };
@@ -136,67 +114,162 @@ fn compactions(tree: &Tree<'_>) -> Compactions {
     found
 }
 
-/// A file in the making.
-struct ReadableFile<'a> {
+/// Writes a message file for people, as [`encode_readable`] does, for a conversation that nobody has to hold: a [`Survey`]
+/// of its messages comes first, and then they come again one by one.
+///
+/// ```
+/// use analects_core::verbs::Survey;
+/// use analects_core::{CountingIds, Message};
+/// use analects_formats::msgfile::ReadableWriter;
+///
+/// let question = Message::user("0197a3c2-6f0e-7cc1-a8d2-0242ac120002", "What is a monad?");
+/// let mut survey = Survey::default();
+/// survey.meet(&question);
+/// let mut writer = ReadableWriter::new(survey.finish(), CountingIds::default());
+/// let mut file = Vec::new();
+/// writer.push(&question, &mut file);
+/// assert!(writer.finish(&mut file).is_empty());
+/// assert_eq!(file, b"# %% [^1]\n\n[^1]: [markdown]\n\nWhat is a monad?\n");
+/// ```
+pub struct ReadableWriter<'a> {
     writer: CellWriter<'a>,
-    text: String,
-    /// The name of the head of each message that is in the file.
-    names: Vec<Option<String>>,
-    /// The same by the ids of the messages.
-    by_id: HashMap<MessageId, String>,
+    text: CellText,
+    tree: Tree,
+    edits: Edits,
+    hidden_calls: HashSet<Target>,
+    compactions: Compactions,
+    /// The name of the head of each message so far; empty for one that is not in the file.
+    names: CellNames,
+    /// Of the messages in the file, the last of each id, by the number of the id.
+    by_id: Vec<Option<u32>>,
     /// The last message of each chain.
     last: HashMap<Option<String>, usize>,
-    hidden_calls: HashSet<Target>,
+    left_behind: LeftBehind,
 }
 
-impl ReadableFile<'_> {
+impl<'a> ReadableWriter<'a> {
+    /// A writer for the messages of a survey.
+    pub fn new(surveyed: Surveyed, ids: impl Ids + 'a) -> ReadableWriter<'a> {
+        let Surveyed { tree, edits, hidden_calls } = surveyed;
+        ReadableWriter {
+            writer: CellWriter::new(ids, Style::Usual),
+            text: CellText::default(),
+            compactions: compactions(&tree),
+            tree,
+            edits,
+            hidden_calls,
+            names: CellNames::default(),
+            by_id: Vec::new(),
+            last: HashMap::new(),
+            left_behind: LeftBehind::default(),
+        }
+    }
+
+    /// Writes the next message.
+    pub fn push(&mut self, message: &Message, out: &mut Vec<u8>) {
+        let at = self.names.len();
+        let mut message = Cow::Borrowed(message);
+        if self.edits.is_about(at) {
+            self.edits.apply(at, message.to_mut());
+        }
+        if let Some(summary) = self.compactions.summaries.get(&at) {
+            return self.take_place(at, *summary, &message);
+        }
+        let Some(mut readable) = readable(&message, &mut self.left_behind) else {
+            return self.names.push("");
+        };
+        if self.tree.is_hidden(at) {
+            readable.history = History::Exclude;
+        }
+        if let Body::Summary(summary) = &mut readable.body {
+            let kept_from = self.compactions.kept_from.get(&at);
+            summary.to = kept_from.and_then(|kept| self.last_before(*kept));
+            if summary.to.is_none() {
+                self.compactions.summaries.retain(|_, summary| *summary != at);
+            }
+        }
+        self.message(at, readable, out);
+    }
+
+    /// There are no more messages. Says what is not in the file.
+    pub fn finish(mut self, out: &mut Vec<u8>) -> LeftBehind {
+        self.mark_leaf(out);
+        self.left_behind
+    }
+
+    /// Whether a message that came before is in the file.
+    fn is_there(&self, at: usize) -> bool {
+        !self.names.get(at).is_empty()
+    }
+
     /// Notes that a message is said by the cells of another one.
     fn take_place(&mut self, at: usize, of: usize, message: &Message) {
-        self.names[at] = self.names[of].clone();
+        let name = self.names.get(of).to_string();
+        self.names.push(&name);
         self.last.insert(message.agent_id.clone(), at);
-        if let Some(name) = self.names[at].clone() {
-            self.by_id.insert(message.id.clone(), name);
+        if !name.is_empty() {
+            self.note_id(at, &message.id);
         }
+    }
+
+    fn note_id(&mut self, at: usize, id: &MessageId) {
+        let Some(number) = self.tree.name_number(id) else { return };
+        if self.by_id.len() <= number {
+            self.by_id.resize(number + 1, None);
+        }
+        self.by_id[number] = u32::try_from(at).ok();
+    }
+
+    /// The cell of the last message of an id.
+    fn cell_of(&self, id: &MessageId) -> Option<&str> {
+        let at = self.by_id.get(self.tree.name_number(id)?).copied().flatten()?;
+        Some(self.names.get(at as usize))
     }
 
     /// The id of the last message in the file before another one.
-    fn last_before(&self, tree: &Tree<'_>, at: usize) -> Option<MessageId> {
-        let before = tree.ancestors(at).skip(1).find(|at| self.names[*at].is_some())?;
-        Some(tree.link(before).id.into())
+    fn last_before(&self, at: usize) -> Option<MessageId> {
+        let before = self.tree.ancestors(at).skip(1).find(|at| self.is_there(*at))?;
+        Some(self.tree.link(before).id.into())
     }
 
     /// Where the conversation does not go on behind its last message, an empty cell says so.
-    fn mark_leaf(&mut self, tree: &Tree<'_>) {
-        let Some(leaf) = tree.leaf(None) else { return };
-        let last = tree.ancestors(leaf).find(|at| self.names[*at].is_some());
+    fn mark_leaf(&mut self, out: &mut Vec<u8>) {
+        let Some(leaf) = self.tree.leaf(None) else { return };
+        let last = self.tree.ancestors(leaf).find(|at| self.is_there(*at));
         if last == self.last.get(&None).copied() {
             return;
         }
-        let name = last.and_then(|last| self.names[last].clone()).unwrap_or_default();
+        let name = last.map_or("", |last| self.names.get(last));
         let id = (self.writer.number + 1).to_string();
-        push_cell(&mut self.text, &NewCell::message(id, "").with("parent", name));
+        self.text.push(&NewCell::message(id, "").with("parent", name), out);
     }
 
-    fn message(&mut self, at: usize, tree: &Tree<'_>, mut message: Message) {
+    /// Whether a message follows one that comes later.
+    fn follows_later(&self, at: usize) -> bool {
+        let mut missing =
+            self.tree.ancestors(at).skip(1).take_while(|place| !self.is_there(*place));
+        missing.any(|place| place > at && self.tree.link(place).is_shown())
+    }
+
+    fn message(&mut self, at: usize, mut message: Message, out: &mut Vec<u8>) {
         self.name_cells(&mut message.body);
         let mut cells = self.writer.cells(&message);
-        let is_there = |place: &usize| self.names[*place].is_some();
-        let parent = tree.ancestors(at).skip(1).find(is_there);
+        let parent = self.tree.ancestors(at).skip(1).find(|place| self.is_there(*place));
+        self.left_behind.links_to_later += usize::from(self.follows_later(at));
         if parent != self.last.get(&message.agent_id).copied() {
-            let name = parent.and_then(|parent| self.names[parent].clone());
-            cells.change_head(|head| head.with("parent", name.unwrap_or_default()));
+            let name = parent.map_or("", |parent| self.names.get(parent));
+            cells.change_head(|head| head.with("parent", name));
         }
         if let Some(agent) = &message.agent_id {
             cells.change_head(|head| head.with("agent_id", agent.as_str()));
         }
         self.hide_calls(&message, &mut cells);
         for cell in &cells.cells {
-            push_cell(&mut self.text, cell);
+            self.text.push(cell, out);
         }
-        let name = cells.name().to_string();
+        self.names.push(cells.name());
+        self.note_id(at, &message.id);
         self.last.insert(message.agent_id, at);
-        self.by_id.insert(message.id, name.clone());
-        self.names[at] = Some(name);
     }
 
     /// Marks the cells of calls that are hidden: one by one, or with an answer of calls alone.
@@ -222,8 +295,7 @@ impl ReadableFile<'_> {
     /// Names the messages that a message is about by their cells.
     fn name_cells(&self, body: &mut Body) {
         let rename = |id: &mut Option<MessageId>| {
-            let name = id.as_ref().and_then(|id| self.by_id.get(id));
-            *id = name.map(|name| MessageId::from(name.as_str()));
+            *id = id.as_ref().and_then(|id| self.cell_of(id)).map(MessageId::from);
         };
         match body {
             Body::Summary(body) => rename(&mut body.to),

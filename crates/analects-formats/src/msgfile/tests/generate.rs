@@ -57,8 +57,13 @@ const PIECES: [&str; 47] = [
 
 /// Text that is likely to look like parts of a message file.
 pub fn text() -> BoxedStrategy<String> {
+    text_of(&PIECES)
+}
+
+/// Text of these pieces, or any other.
+pub fn text_of(pieces: &'static [&'static str]) -> BoxedStrategy<String> {
     prop_oneof![
-        4 => vec(select(PIECES.to_vec()), 0..12).prop_map(|pieces| pieces.concat()),
+        4 => vec(select(pieces.to_vec()), 0..12).prop_map(|pieces| pieces.concat()),
         1 => any::<String>(),
     ]
     .boxed()
@@ -66,6 +71,11 @@ pub fn text() -> BoxedStrategy<String> {
 
 /// Any bytes at all, often such that look like a message file.
 pub fn file() -> BoxedStrategy<Vec<u8>> {
+    file_of(text)
+}
+
+/// Bytes that are texts like these, broken or whole, or anything else.
+pub fn file_of(text: fn() -> BoxedStrategy<String>) -> BoxedStrategy<Vec<u8>> {
     let broken = (text(), vec(any::<u8>(), 0..4), text())
         .prop_map(|(left, bytes, right)| [left.as_bytes(), &bytes, right.as_bytes()].concat());
     prop_oneof![

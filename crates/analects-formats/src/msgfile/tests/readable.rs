@@ -111,7 +111,13 @@ fn what_stays_behind_is_counted_by_kind() {
     let (file, left_behind) = written(&[answer, other]);
     assert_eq!(
         left_behind,
-        LeftBehind { provider_details: 3, signatures: 1, encrypted_reasoning: 2, other_records: 1 }
+        LeftBehind {
+            provider_details: 3,
+            signatures: 1,
+            encrypted_reasoning: 2,
+            other_records: 1,
+            links_to_later: 0
+        }
     );
     assert_eq!(file.matches("# %%%").count(), 2, "{file}");
     let line = "3 provider details, 1 signature, 2 encrypted thoughts, 1 other record";
@@ -171,4 +177,22 @@ fn a_call_that_is_no_xml_is_a_block() {
     let input = analects_core::Raw::parse("[1]").unwrap();
     let call = ToolUse { id: "c".into(), name: "f".into(), input, extra: Default::default() };
     check(&[Message::assistant("a", Content::Blocks(vec![Block::ToolUse(call)]))]);
+}
+
+#[test]
+fn a_link_to_a_later_message_is_counted() {
+    let follows = |id: &str, parent: &str, message: Message| {
+        let parent_id = Some(parent.into()).filter(|_| !parent.is_empty());
+        Message { id: id.into(), parent_id, ..message }
+    };
+    let talk = [
+        follows("u1", "", Message::user("", "first")),
+        follows("u2", "a1", Message::user("", "second")),
+        follows("a1", "u1", Message::assistant("", "one")),
+        follows("a2", "u2", Message::assistant("", "two")),
+    ];
+    let (file, left_behind) = written(&talk);
+    assert_eq!(left_behind.to_string(), "1 link to a later message", "{file}");
+    let in_order = [talk[0].clone(), talk[2].clone(), talk[1].clone(), talk[3].clone()];
+    assert!(written(&in_order).1.is_empty());
 }

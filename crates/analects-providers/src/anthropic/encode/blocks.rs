@@ -1,22 +1,27 @@
 //! One block of the core as one block of the API, or the reason why there is none.
 
 use analects_core::{
-    Block, Content, Raw, RawMap, Role, Text, TextBlock, Thinking, ToolResult, ToolUse, Turn,
+    Block, Content, Document, Image, Raw, RawMap, Role, Text, TextBlock, Thinking, ToolResult,
+    ToolUse, Turn,
 };
 
-use super::clean;
-use super::family;
-use crate::openai::list;
-use crate::outgoing::json::{mended, names_a_file, without};
-use crate::outgoing::{LeftOut, NOT_PASSED_ON, fit_call, is_data, may_be_passed_on};
+use super::NAMES;
+use super::settings::{is_anthropic, is_same_model};
+use crate::outgoing::{
+    LeftOut, NOT_PASSED_ON, fit_call, is_data, is_plain_char, may_be_passed_on, mended,
+    names_a_file,
+};
+
+/// Why a picture or a document stays at home.
+const NOT_IN_THIS_FORM: &str = "the API does not take it in this form";
 
 /// A block on its way.
 pub(super) enum Piece {
     /// Something that a role says.
     Said(Role, RawMap),
-    /// A call; its identifier comes later.
+    /// A call, by the identifier that it has in the conversation.
     Call { id: String, block: RawMap },
-    /// A result; the identifier of its call comes later.
+    /// A result, by the identifier that its call has in the conversation.
     Answer { id: String, block: RawMap },
 }
 
@@ -33,17 +38,13 @@ pub(super) struct Speaker {
 
 /// A block of text; `None` if it is blank, which the API refuses.
 pub(super) fn text_block(text: &str) -> Option<RawMap> {
-    (!text.trim().is_empty()).then(|| {
-        let mut map = typed("text");
-        map.push("text", Raw::string(text));
-        map
-    })
+    let is_blank = text.trim().is_empty();
+    (!is_blank).then(|| RawMap::from([("type", Raw::string("text")), ("text", Raw::string(text))]))
 }
 
-fn typed(kind: &str) -> RawMap {
-    let mut map = RawMap::new();
-    map.push("type", Raw::string(kind));
-    map
+/// An object of this type.
+pub(super) fn typed(kind: &str) -> RawMap {
+    RawMap::from([("type", Raw::string(kind))])
 }
 
 impl Speaker {
@@ -55,8 +56,8 @@ impl Speaker {
     /// Who speaks in a turn, to the model that is asked.
     pub fn of(index: usize, turn: &Turn, asked: &str) -> Speaker {
         let model = turn.model.as_deref().unwrap_or_default();
-        let same_model = family::is_same(model, asked);
-        let same_provider = same_model || family::is_anthropic(model);
+        let same_model = is_same_model(model, asked);
+        let same_provider = same_model || is_anthropic(model);
         // Instructions in the middle are words of the user.
         let role = if turn.role == Role::Assistant { Role::Assistant } else { Role::User };
         Speaker { role, turn: index, same_model, same_provider }
@@ -80,7 +81,8 @@ impl Speaker {
                 left_out.content(self.turn, "a picture or document", "the model may not send one");
                 None
             }
-            Block::Image(_) | Block::Document(_) => self.media(block, left_out).map(said),
+            Block::Image(image) => self.image(image, left_out).map(said),
+            Block::Document(document) => self.document(document, left_out).map(said),
             Block::ToolUse(_) if !self.is_model() => {
                 left_out.content(self.turn, "a call", "only the model calls tools");
                 None
@@ -108,36 +110,33 @@ impl Speaker {
         Some(map)
     }
 
-    fn media(self, block: &Block, left_out: &mut LeftOut) -> Option<RawMap> {
-        let (kind, source, extra) = match block {
-            Block::Image(image) => ("image", image_source(&image.source), &image.extra),
-            Block::Document(document) => {
-                ("document", document_source(&document.source), &document.extra)
-            }
-            Block::Text(_)
-            | Block::ToolUse(_)
-            | Block::ToolResult(_)
-            | Block::Thinking(_)
-            | Block::RedactedThinking(_)
-            | Block::Other(_) => return None,
-        };
-        let Some(source) = source else {
-            let what = if kind == "image" { "a picture" } else { "a document" };
-            left_out.content(self.turn, what, "the API does not take it in this form");
+    fn image(self, image: &Image, left_out: &mut LeftOut) -> Option<RawMap> {
+        let Some(source) = image_source(&image.source) else {
+            left_out.content(self.turn, "a picture", NOT_IN_THIS_FORM);
             return None;
         };
-        let mut map = typed(kind);
+        let mut map = typed("image");
         map.push("source", source.to_raw());
-        if kind == "document" {
-            keep(&mut map, extra, &["title", "context", "citations"]);
-        }
-        keep_cache(&mut map, extra);
+        keep_cache(&mut map, &image.extra);
+        Some(map)
+    }
+
+    fn document(self, document: &Document, left_out: &mut LeftOut) -> Option<RawMap> {
+        let Some(source) = document_source(&document.source) else {
+            left_out.content(self.turn, "a document", NOT_IN_THIS_FORM);
+            return None;
+        };
+        let mut map = typed("document");
+        map.push("source", source.to_raw());
+        keep(&mut map, &document.extra, &["title", "context", "citations"]);
+        keep_cache(&mut map, &document.extra);
         Some(map)
     }
 
     fn call(self, call: &ToolUse, left_out: &mut LeftOut) -> Piece {
-        let fit = fit_call(call, self.turn, clean::NAMES, left_out);
+        let fit = fit_call(call, self.turn, NAMES, left_out);
         let mut map = typed("tool_use");
+        map.push("id", Raw::string(&call.id));
         map.push("name", Raw::string(&fit.name));
         map.push("input", fit.input);
         if self.same_provider {
@@ -149,6 +148,7 @@ impl Speaker {
 
     fn result(self, result: &ToolResult, left_out: &mut LeftOut) -> Piece {
         let mut map = typed("tool_result");
+        map.push("tool_use_id", Raw::string(&result.tool_use_id));
         let failed = result.is_error == Some(true);
         match &result.content {
             Content::Empty => {}
@@ -158,12 +158,12 @@ impl Speaker {
                 let inner = blocks.iter().filter_map(|block| user.inside(block, failed, left_out));
                 let inner: Vec<Raw> = inner.map(|map| map.to_raw()).collect();
                 if !inner.is_empty() {
-                    map.push("content", list(&inner));
+                    map.push("content", Raw::array(&inner));
                 }
             }
         }
         if failed {
-            map.push("is_error", super::literal("true"));
+            map.push("is_error", true.into());
         }
         keep_cache(&mut map, &result.extra);
         Piece::Answer { id: result.tool_use_id.clone(), block: map }
@@ -171,28 +171,25 @@ impl Speaker {
 
     /// A block inside a result; one that reports a failure has text only.
     fn inside(self, block: &Block, failed: bool, left_out: &mut LeftOut) -> Option<RawMap> {
-        match block {
+        let taken = match block {
             Block::Text(text) => return text_block(&text.text.as_str()),
-            Block::Image(_) | Block::Document(_) if !failed => {
-                return Some(bare(&self.media(block, left_out)?));
-            }
-            Block::Other(raw)
-                if !failed
-                    && ["search_result", "tool_reference"].contains(&&*kind_of(raw))
-                    && !names_a_file(raw) =>
-            {
-                return Some(bare(&mended(raw).as_object()?));
-            }
+            Block::Image(image) if !failed => self.image(image, left_out)?,
+            Block::Document(document) if !failed => self.document(document, left_out)?,
+            Block::Other(raw) if !failed && may_be_inside(raw) => mended(raw).as_object()?,
             Block::Image(_)
             | Block::Document(_)
             | Block::ToolUse(_)
             | Block::ToolResult(_)
             | Block::Thinking(_)
             | Block::RedactedThinking(_)
-            | Block::Other(_) => {}
-        }
-        left_out.content(self.turn, "a block of a result", "the API does not take it there");
-        None
+            | Block::Other(_) => {
+                let why = "the API does not take it there";
+                left_out.content(self.turn, "a block of a result", why);
+                return None;
+            }
+        };
+        // Inside a result there is no place for a mark for the cache.
+        Some(without_cache(taken))
     }
 
     fn thought(self, thought: &Thinking, left_out: &mut LeftOut) -> Option<RawMap> {
@@ -241,23 +238,28 @@ impl Speaker {
 
 /// Whether a call of the provider's own tools is whole.
 fn is_callable(raw: &Raw, kind: &str) -> bool {
-    let word = |key| raw.as_object().and_then(|map| map.get(key)?.as_string()).unwrap_or_default();
-    let object = || {
-        raw.as_object().is_some_and(|map| {
-            map.get("input").is_some_and(|input| input.as_str().starts_with('{'))
-        })
-    };
-    kind != "server_tool_use"
-        || (clean::is_plain(&word("id")) && clean::NAMES.fit(&word("name")) && object())
+    if kind != "server_tool_use" {
+        return true;
+    }
+    let map = raw.as_object().unwrap_or_default();
+    let id = map.string("id").unwrap_or_default();
+    let name = map.string("name").unwrap_or_default();
+    let has_input = map.get("input").is_some_and(|input| input.as_str().starts_with('{'));
+    has_input && NAMES.fit(&name) && !id.is_empty() && id.chars().all(is_plain_char)
 }
 
 fn kind_of(raw: &Raw) -> String {
-    raw.as_object().and_then(|map| map.get("type")?.as_string()).unwrap_or_default()
+    raw.kind().unwrap_or_default()
 }
 
-/// A block without a mark for the cache: inside a result there is no place for one.
-fn bare(map: &RawMap) -> RawMap {
-    without(map, "cache_control")
+/// Whether a block of a type that the core does not know may stand inside a result.
+fn may_be_inside(raw: &Raw) -> bool {
+    ["search_result", "tool_reference"].contains(&&*kind_of(raw)) && !names_a_file(raw)
+}
+
+fn without_cache(mut map: RawMap) -> RawMap {
+    map.remove("cache_control");
+    map
 }
 
 fn keep(map: &mut RawMap, extra: &RawMap, names: &[&str]) {
@@ -281,13 +283,13 @@ fn source(raw: &Raw, kind: &str, members: &[&str]) -> Option<RawMap> {
     let given = raw.as_object()?;
     let mut map = typed(kind);
     for member in members {
-        map.push(member, Raw::string(&given.get(member)?.as_string()?));
+        map.push(member, Raw::string(&given.string(member)?));
     }
     Some(map)
 }
 
 fn media_type(raw: &Raw) -> String {
-    raw.as_object().and_then(|map| map.get("media_type")?.as_string()).unwrap_or_default()
+    raw.as_object().and_then(|map| map.string("media_type")).unwrap_or_default()
 }
 
 fn image_source(raw: &Raw) -> Option<RawMap> {
@@ -304,20 +306,16 @@ fn image_source(raw: &Raw) -> Option<RawMap> {
 }
 
 fn is_passed_on(source: &RawMap) -> bool {
-    let url = source.get("url").and_then(Raw::as_string);
-    url.is_some_and(|url| may_be_passed_on(&url))
+    source.string("url").is_some_and(|url| may_be_passed_on(&url))
 }
 
 fn holds_data(source: &RawMap) -> bool {
-    let data = source.get("data").and_then(Raw::as_string);
-    data.is_some_and(|data| is_data("", &data))
+    source.string("data").is_some_and(|data| is_data("", &data))
 }
 
 /// Whether a file is named as the API names those that were uploaded to it.
 fn is_uploaded(source: &RawMap) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let id = source.get("file_id").and_then(Raw::as_string);
-    id.is_some_and(|id| id.chars().all(is_plain))
+    source.string("file_id").is_some_and(|id| id.chars().all(is_plain_char))
 }
 
 fn document_source(raw: &Raw) -> Option<RawMap> {

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use analects_core::{Raw, RawMap, Request, ToolChoice, ToolSpec};
 
+use super::NAMES;
+use super::blocks::typed;
 use super::turns::{Message, begins_without_thinking};
-use super::{clean::NAMES, family, literal, number};
-use crate::openai::list;
 use crate::outgoing::{LeftOut, settings};
 
 const SMALLEST_BUDGET: u64 = 1024;
@@ -52,12 +52,13 @@ impl Settings {
     }
 
     pub fn write(self, body: &mut RawMap) {
-        if let Some(temperature) = self.temperature {
-            body.push("temperature", literal(&temperature.to_string()));
+        if let Some(temperature) = self.temperature.and_then(|it| Raw::parse(&it.to_string()).ok())
+        {
+            body.push("temperature", temperature);
         }
         let lists = [("stop_sequences", self.stop_sequences), ("tools", self.tools)];
         for (key, values) in lists.into_iter().filter(|(_, values)| !values.is_empty()) {
-            body.push(key, list(&values));
+            body.push(key, Raw::array(&values));
         }
         let objects = [("tool_choice", self.tool_choice), ("thinking", self.thinking)];
         for (key, value) in objects {
@@ -70,7 +71,7 @@ impl Settings {
 
 fn max_tokens(request: &Request, left_out: &mut LeftOut) -> u64 {
     request.max_output_tokens.filter(|limit| *limit > 0).unwrap_or_else(|| {
-        let limit = family::max_tokens(&request.model);
+        let limit = largest_limit(&request.model);
         left_out.choice(format!("the answer is limited to {limit} tokens: the API wants a limit"));
         limit
     })
@@ -78,7 +79,7 @@ fn max_tokens(request: &Request, left_out: &mut LeftOut) -> u64 {
 
 fn temperature(request: &Request, thinks: bool, left_out: &mut LeftOut) -> Option<f64> {
     request.temperature.filter(|value| value.is_finite())?;
-    if thinks || !family::takes_temperature(&request.model) {
+    if thinks || !takes_temperature(&request.model) {
         let why = if thinks { "a model that thinks takes none" } else { "the model takes none" };
         left_out.setting("temperature", why);
         return None;
@@ -97,8 +98,7 @@ fn stop_sequences(request: &Request, left_out: &mut LeftOut) -> Vec<Raw> {
 
 fn tool(spec: &ToolSpec, left_out: &mut LeftOut) -> Raw {
     let schema = settings::object_schema(spec, left_out);
-    let mut tool = RawMap::new();
-    tool.push("name", Raw::string(&spec.name));
+    let mut tool = RawMap::from([("name", Raw::string(&spec.name))]);
     if !spec.description.is_empty() {
         tool.push("description", Raw::string(&spec.description));
     }
@@ -108,11 +108,12 @@ fn tool(spec: &ToolSpec, left_out: &mut LeftOut) -> Raw {
 
 /// A tool that was called, and of which nothing else is known.
 fn undefined_tool(name: &str) -> Raw {
-    let mut tool = RawMap::new();
-    tool.push("name", Raw::string(name));
-    tool.push("description", Raw::string("Not available any more."));
-    tool.push("input_schema", typed("object").to_raw());
-    tool.to_raw()
+    RawMap::from([
+        ("name", Raw::string(name)),
+        ("description", Raw::string("Not available any more.")),
+        ("input_schema", typed("object").to_raw()),
+    ])
+    .to_raw()
 }
 
 fn tool_choice(choice: &ToolChoice) -> RawMap {
@@ -140,10 +141,9 @@ fn thinking(
     if !request.reasoning {
         return None;
     }
-    let adaptive = family::thinks_adaptively(&request.model);
-    let forced = [Raw::string("any"), Raw::string("tool")];
-    let forced =
-        choice.and_then(|choice| choice.get("type")).is_some_and(|kind| forced.contains(kind));
+    let adaptive = thinks_adaptively(&request.model);
+    let choice = choice.and_then(|choice| choice.string("type"));
+    let forced = matches!(choice.as_deref(), Some("any" | "tool"));
     let why_not = if forced {
         Some("a call is forced")
     } else if adaptive {
@@ -164,13 +164,56 @@ fn thinking(
     }
     let mut thinking = typed("enabled");
     let budget = (max_tokens / 2).clamp(SMALLEST_BUDGET, LARGEST_BUDGET);
-    thinking.push("budget_tokens", number(budget));
+    thinking.push("budget_tokens", budget.into());
     Some(thinking)
 }
 
-/// An object of this type.
-fn typed(kind: &str) -> RawMap {
-    let mut map = RawMap::new();
-    map.push("type", Raw::string(kind));
-    map
+// What a model's name tells about it. Names that tell nothing are of models that take everything.
+
+/// Whether both names are of one model: an alias and a dated snapshot are.
+pub(super) fn is_same_model(left: &str, right: &str) -> bool {
+    !left.is_empty() && undated(left) == undated(right)
+}
+
+/// Whether this is one of Anthropic's models.
+pub(super) fn is_anthropic(model: &str) -> bool {
+    model.starts_with("claude")
+}
+
+/// The name without `-20250929` or `-latest`.
+fn undated(model: &str) -> &str {
+    let is_date = |end: &str| end.len() == 8 && end.bytes().all(|byte| byte.is_ascii_digit());
+    match model.rsplit_once('-') {
+        Some((name, end)) if end == "latest" || is_date(end) => name,
+        _ => model,
+    }
+}
+
+/// The version in a name such as `claude-3-7-sonnet-latest` or `claude-opus-4-20250514`.
+fn version(model: &str) -> Option<(u32, u32)> {
+    let parts = model.strip_prefix("claude-")?.split('-');
+    let numbers = parts.map(|part| part.parse().ok().filter(|_| part.len() <= 2));
+    let mut numbers = numbers.skip_while(Option::is_none);
+    Some((numbers.next()??, numbers.next().flatten().unwrap_or(0)))
+}
+
+/// Whether the model decides itself how long it thinks. Older ones want a budget, and the newest
+/// refuse one.
+fn thinks_adaptively(model: &str) -> bool {
+    version(model).is_some_and(|version| version >= (4, 6))
+}
+
+/// Whether the model takes a temperature.
+fn takes_temperature(model: &str) -> bool {
+    version(model).is_none_or(|version| version < (4, 7))
+}
+
+/// A limit for answers that every version of the model accepts: the API wants one.
+fn largest_limit(model: &str) -> u64 {
+    match version(model) {
+        Some(version) if version < (3, 5) => 4096,
+        Some(version) if version < (3, 7) => 8192,
+        Some(_) => 32_000,
+        None => 8192,
+    }
 }

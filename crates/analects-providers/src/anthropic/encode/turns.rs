@@ -1,15 +1,13 @@
 //! The conversation as the API wants it. Calls and results come in order; but what of a turn the API
 //! does not take goes, and still turns alternate and begin with the user, and none is empty.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use analects_core::{Content, Raw, RawMap, Role, Turn};
 
 use super::blocks::{Piece, Speaker, text_block};
-use super::clean::Ids;
-use super::server_tools::Waiting;
-use crate::anthropic::wire::word;
-use crate::openai::list;
-use crate::outgoing::LeftOut;
-use crate::outgoing::json::{with, without};
+use crate::outgoing::{LeftOut, is_plain_char};
+use crate::reading::word;
 
 /// What a conversation begins with that the model began.
 const BEGINNING: &str = "(The conversation begins with your words.)";
@@ -40,7 +38,7 @@ impl Message {
     /// The names of the tools of ours that it calls.
     pub fn called(&self) -> impl Iterator<Item = String> {
         let calls = self.said.iter().filter(|block| kind(block) == "tool_use");
-        calls.filter_map(|call| call.get("name")?.as_string())
+        calls.filter_map(|call| call.string("name"))
     }
 
     /// One bare text as a string, anything else as blocks.
@@ -50,11 +48,10 @@ impl Message {
             [only] if kind(only) == "text" && only.len() == 2 => only.get("text").cloned(),
             _ => None,
         };
-        let blocks = || list(&blocks.iter().map(|block| block.to_raw()).collect::<Vec<_>>());
-        let mut map = RawMap::new();
-        map.push("role", Raw::string(self.role.as_str()));
-        map.push("content", content.unwrap_or_else(blocks));
-        map.to_raw()
+        let blocks = || Raw::array(&blocks.iter().map(|block| block.to_raw()).collect::<Vec<_>>());
+        let role = Raw::string(self.role.as_str());
+        let content = content.unwrap_or_else(blocks);
+        RawMap::from([("role", role), ("content", content)]).to_raw()
     }
 }
 
@@ -100,12 +97,12 @@ impl Conversation {
     fn push(&mut self, turn: usize, piece: Piece, left_out: &mut LeftOut) {
         match piece {
             Piece::Said(role, block) => self.begin(role, turn, left_out).said.push(block),
-            Piece::Call { id, block } => {
-                let block = with_id(&block, "id", self.ids.new_for(&id));
+            Piece::Call { id, mut block } => {
+                block.set("id", Raw::string(self.ids.new_for(&id)));
                 self.begin(Role::Assistant, turn, left_out).said.push(block);
             }
-            Piece::Answer { id, block } => {
-                let block = with_id(&block, "tool_use_id", self.ids.of(&id));
+            Piece::Answer { id, mut block } => {
+                block.set("tool_use_id", Raw::string(self.ids.of(&id)));
                 self.begin(Role::User, turn, left_out).results.push(block);
             }
         }
@@ -163,24 +160,112 @@ impl Conversation {
         if kind(block) == "text"
             && let Some(text) = word(block, "text")
         {
-            *block = with(block, "text", Raw::string(text.trim_end()));
+            block.set("text", Raw::string(text.trim_end()));
         }
     }
 }
 
-/// A block with an identifier behind its type.
-fn with_id(block: &RawMap, key: &str, id: &str) -> RawMap {
-    let mut out = RawMap::new();
-    for (at, (name, value)) in block.iter().enumerate() {
-        if at == 1 {
-            out.push(key, Raw::string(id));
+/// Calls of the provider's own tools, which it answers itself: in the same turn, or later, where its tool
+/// called one of ours and waits for that. These wait; their results come in a later turn.
+#[derive(Debug, Default)]
+struct Waiting(BTreeSet<String>);
+
+fn is_server_call(block: &RawMap) -> bool {
+    matches!(kind(block).as_str(), "server_tool_use" | "mcp_tool_use")
+}
+
+fn is_server_result(block: &RawMap) -> bool {
+    kind(block).ends_with("_tool_result")
+}
+
+/// The call of a server's tool that made this call.
+fn caller(block: &RawMap) -> Option<String> {
+    word(&block.get("caller")?.as_object()?, "tool_id")
+}
+
+fn id(block: &RawMap, key: &str) -> String {
+    word(block, key).unwrap_or_default()
+}
+
+impl Waiting {
+    /// Drops calls without their results from the model's `last` message, and results without their
+    /// calls; only a turn that was `paused` may end in a call. Calls of those `before` that will never
+    /// be answered go, too. Says whether anything went.
+    fn pair(&mut self, before: &mut [Message], last: &mut Message, paused: bool) -> bool {
+        let earlier = std::mem::take(&mut self.0);
+        let (mut made, mut answered) = (earlier.clone(), BTreeSet::new());
+        let count = last.said.len();
+        last.said.retain(|block| {
+            if is_server_result(block) {
+                let call = id(block, "tool_use_id");
+                return made.contains(&call) && answered.insert(call);
+            }
+            !is_server_call(block) || made.insert(id(block, "id"))
+        });
+        let callers = last.said.iter().filter_map(caller);
+        self.0 = callers.filter(|id| made.contains(id) && !answered.contains(id)).collect();
+        let mut lost = BTreeSet::new();
+        if !paused {
+            let open = made.iter().filter(|id| !answered.contains(*id) && !self.0.contains(*id));
+            lost.extend(open.cloned());
         }
-        out.push_raw(name.clone(), value.clone());
+        let mut went = last.said.len() < count;
+        for message in before.iter_mut().filter(|_| !earlier.is_disjoint(&lost)) {
+            went |= forget(message, |id| lost.contains(id));
+            message.drop_last_thoughts();
+        }
+        went | forget(last, |id| lost.contains(id) || !made.contains(id))
     }
-    if block.len() == 1 {
-        out.push(key, Raw::string(id));
+}
+
+/// Drops the calls that are `gone`, and from calls of ours that they were made by these.
+fn forget(message: &mut Message, gone: impl Fn(&str) -> bool) -> bool {
+    let count = message.said.len();
+    message.said.retain(|block| !is_server_call(block) || !gone(&id(block, "id")));
+    for block in &mut message.said {
+        if caller(block).is_some_and(|id| gone(&id)) {
+            block.remove("caller");
+        }
     }
-    out
+    message.said.len() < count
+}
+
+/// The identifiers that calls go out with: what the API accepts, and different ones for different calls.
+#[derive(Debug, Default)]
+struct Ids {
+    taken: BTreeSet<String>,
+    /// What is sent for each.
+    sent: BTreeMap<String, String>,
+    /// How often each was asked for.
+    asked: BTreeMap<String, usize>,
+}
+
+impl Ids {
+    /// The identifier to send for a call that has this one. What stands before it decides alone, so
+    /// that a longer conversation begins with the same bytes, and can be cached.
+    fn new_for(&mut self, id: &str) -> &str {
+        let plain = plain_id(id);
+        let count = self.asked.entry(plain.clone()).or_insert(1);
+        let mut candidate = plain.clone();
+        while !self.taken.insert(candidate.clone()) {
+            *count += 1;
+            candidate = format!("{plain}_{count}");
+        }
+        self.sent.entry(id.to_string()).or_insert(candidate)
+    }
+
+    /// The identifier that was sent for the call of this one.
+    fn of<'a>(&'a self, id: &'a str) -> &'a str {
+        self.sent.get(id).map_or(id, String::as_str)
+    }
+}
+
+/// The nearest identifier that the API accepts.
+fn plain_id(id: &str) -> String {
+    if id.is_empty() {
+        return "call".to_string();
+    }
+    id.chars().map(|c| if is_plain_char(c) { c } else { '_' }).collect()
 }
 
 /// Whether the model's turn that is still going on began without a thought: with calls that were just
@@ -210,7 +295,7 @@ pub(super) fn limit_cache_points(
     let marked: Vec<&mut RawMap> = marked.collect();
     let too_many = (marked.len() + fixed).saturating_sub(MOST_CACHE_POINTS);
     for block in marked.into_iter().take(too_many) {
-        *block = without(block, KEY);
+        block.remove(KEY);
     }
     if too_many > 0 {
         left_out.setting(KEY, "the API takes four marks, and the last are kept");

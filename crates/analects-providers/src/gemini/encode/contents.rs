@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 
 use analects_core::{
-    Block, Content, Raw, RawMap, Request, Role, Source, Text, Thinking, ToolResult, ToolUse, Turn,
-    sendable,
+    Block, Content, Document, Image, Raw, RawMap, Request, Role, Source, Text, Thinking,
+    ToolResult, ToolUse, Turn, sendable,
 };
 
-use super::super::wire::{self, object, take};
+use super::super::wire::{self, take};
 use super::super::{MADE_ID, SIGNATURE};
 use super::{fit, generation};
 use crate::outgoing::{LeftOut, is_data, may_be_passed_on};
@@ -39,7 +39,7 @@ pub(super) fn contents(request: &Request, left_out: &mut LeftOut) -> Vec<wire::C
         None => left_out.everything(),
         Some(Some(MODEL)) => {
             left_out.otherwise("the model spoke last, so a line of the user is sent after it");
-            let parts = vec![object([("text", Raw::string(GO_ON))])];
+            let parts = vec![RawMap::from([("text", Raw::string(GO_ON))])];
             contents.push(wire::Content { role: Some(USER), parts });
         }
         Some(_) => {}
@@ -67,7 +67,7 @@ impl<'a> Writer<'a> {
             Content::Text(text) => return self.push(role, text_part(text)),
             Content::Blocks(blocks) => blocks,
         };
-        let results = || blocks.iter().filter_map(as_result);
+        let results = || blocks.iter().filter_map(Block::as_tool_result);
         results().for_each(|result| self.result(result));
         results().for_each(|result| self.files_of(result));
         if role == MODEL {
@@ -77,7 +77,7 @@ impl<'a> Writer<'a> {
             match block {
                 Block::ToolResult(_) | Block::RedactedThinking(_) => {}
                 Block::Text(text) => {
-                    self.push(role, joined(text_part(&text.text), text.extra.clone()));
+                    self.push(role, joined(text_part(&text.text), &text.extra));
                 }
                 Block::Thinking(thought) => self.push(role, thought_part(thought)),
                 Block::ToolUse(call) => self.call(call, turn.model.is_some()),
@@ -98,10 +98,10 @@ impl<'a> Writer<'a> {
         function.push("name", Raw::string(&call.name));
         function.push("args", call.input.clone());
         if let Some(more) = call.extra.get("functionCall").and_then(Raw::as_object) {
-            function = joined(function, more);
+            function.extend(more.iter());
         }
-        let part = object([("functionCall", function.to_raw())]);
-        self.push(MODEL, joined(part, take(&call.extra, |key, _| key == "functionCall")));
+        let part = RawMap::from([("functionCall", function.to_raw())]);
+        self.push(MODEL, joined(part, &take(&call.extra, |key, _| key == "functionCall")));
     }
 
     fn result(&mut self, result: &ToolResult) {
@@ -113,9 +113,9 @@ impl<'a> Writer<'a> {
         }
         function.push("name", Raw::string(name));
         let key = if result.is_error == Some(true) { "error" } else { "output" };
-        let response = object([(key, Raw::string(&result.content.text()))]);
+        let response = RawMap::from([(key, Raw::string(&result.content.text()))]);
         function.push("response", response.to_raw());
-        let part = object([("functionResponse", function.to_raw())]);
+        let part = RawMap::from([("functionResponse", function.to_raw())]);
         match self.contents.last_mut() {
             Some(last) if answers(last) => last.parts.push(part),
             _ => self.contents.push(wire::Content { role: Some(USER), parts: vec![part] }),
@@ -124,24 +124,19 @@ impl<'a> Writer<'a> {
 
     /// What a tool gave besides text.
     fn files_of(&mut self, result: &ToolResult) {
-        let blocks = if let Content::Blocks(blocks) = &result.content { &**blocks } else { &[] };
+        let Content::Blocks(blocks) = &result.content else { return };
         for block in blocks {
-            match block {
-                Block::Image(image) => self.file(USER, &image.source, &image.extra),
-                Block::Document(document) => self.file(USER, &document.source, &document.extra),
-                Block::Text(_)
-                | Block::ToolUse(_)
-                | Block::ToolResult(_)
-                | Block::Thinking(_)
-                | Block::RedactedThinking(_)
-                | Block::Other(_) => {}
+            if let Block::Image(Image { source, extra })
+            | Block::Document(Document { source, extra }) = block
+            {
+                self.file(USER, source, extra);
             }
         }
     }
 
     fn file(&mut self, role: &'static str, source: &Raw, extra: &RawMap) {
         if let Some(part) = data(source) {
-            self.push(role, joined(part, extra.clone()));
+            self.push(role, joined(part, extra));
         }
     }
 
@@ -158,41 +153,37 @@ fn answers(content: &wire::Content) -> bool {
     content.parts.first().is_some_and(|part| part.get("functionResponse").is_some())
 }
 
-fn as_result(block: &Block) -> Option<&ToolResult> {
-    if let Block::ToolResult(result) = block { Some(result) } else { None }
-}
-
 fn text_part(text: &Text) -> RawMap {
-    object([("text", Raw::string(&text.as_str()))])
+    RawMap::from([("text", Raw::string(&text.as_str()))])
 }
 
 fn thought_part(thought: &Thinking) -> RawMap {
-    let part = object([
+    let part = RawMap::from([
         ("text", Raw::string(&thought.thinking.as_str())),
-        ("thought", Raw::parse("true").unwrap_or_else(|_| Raw::empty_object())),
+        ("thought", true.into()),
         (SIGNATURE, Raw::string(thought.signature.as_deref().unwrap_or_default())),
     ]);
-    joined(part, thought.extra.clone())
+    joined(part, &thought.extra)
 }
 
 /// The part of an image or a document.
 pub(super) fn data(source: &Raw) -> Option<RawMap> {
     let map = source.as_object()?;
-    let string = |key| map.get(key).and_then(Raw::as_string);
     match Source::of(source) {
         Some(Source::Base64 { media_type, data }) if is_data(&media_type, &data) => {
             Some(inline(&media_type, &data))
         }
         Some(Source::Url(url)) if !is_fetched(&url) => None,
-        Some(Source::Url(url)) => Some(match inline_of_url(&url) {
-            Some(part) => part,
-            None => by_address(&url, string("media_type")),
-        }),
+        Some(Source::Url(url)) => {
+            Some(inline_of_url(&url).unwrap_or_else(|| by_address(&url, map.string("media_type"))))
+        }
         // Whoever reads files has put its bytes there by now, or said why not.
         Some(Source::File(_) | Source::Base64 { .. }) => None,
-        None if string("type")? == "text" => Some(object([("text", map.get("data")?.clone())]))
-            .filter(|_| string("data").is_some_and(|text| !text.is_empty())),
-        None => None,
+        None => {
+            let is_text = map.string("type")? == "text";
+            let text = map.string("data").filter(|text| is_text && !text.is_empty())?;
+            Some(RawMap::from([("text", Raw::string(&text))]))
+        }
     }
 }
 
@@ -203,8 +194,8 @@ pub(super) fn is_fetched(url: &str) -> bool {
 }
 
 fn inline(media_type: &str, data: &str) -> RawMap {
-    let data = object([("mimeType", Raw::string(media_type)), ("data", Raw::string(data))]);
-    object([("inlineData", data.to_raw())])
+    let data = RawMap::from([("mimeType", Raw::string(media_type)), ("data", Raw::string(data))]);
+    RawMap::from([("inlineData", data.to_raw())])
 }
 
 fn inline_of_url(url: &str) -> Option<RawMap> {
@@ -218,14 +209,12 @@ fn by_address(url: &str, media_type: Option<String>) -> RawMap {
         data.push("mimeType", Raw::string(&media_type));
     }
     data.push("fileUri", Raw::string(url));
-    object([("fileData", data.to_raw())])
+    RawMap::from([("fileData", data.to_raw())])
 }
 
 /// The entries of both.
-pub(super) fn joined(mut map: RawMap, more: RawMap) -> RawMap {
-    for (key, value) in more.iter() {
-        map.push_raw(key.clone(), value.clone());
-    }
+fn joined(mut map: RawMap, more: &RawMap) -> RawMap {
+    map.extend(more.iter());
     map
 }
 

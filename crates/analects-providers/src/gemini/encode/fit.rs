@@ -8,9 +8,8 @@ use analects_core::{
 
 use super::super::wire::take;
 use super::super::{PART_REST, PART_TYPE, SIGNATURE};
-use super::contents::{data, is_fetched, joined};
-use crate::outgoing::json::{mended, names_a_file};
-use crate::outgoing::{LeftOut, Names, fit_call};
+use super::contents::{data, is_fetched};
+use crate::outgoing::{LeftOut, Names, fit_call, mended, names_a_file};
 
 const FOREIGN: &str = "it is not of this API";
 
@@ -65,9 +64,8 @@ impl Fit<'_> {
         let own = is_own(turn, request).filter(|_| is_model);
         let content = match &turn.content {
             Content::Blocks(blocks) => {
-                let fit = blocks.iter().filter_map(|block| match is_model {
-                    true => self.answer(block, own),
-                    false => self.question(block),
+                let fit = blocks.iter().filter_map(|block| {
+                    if is_model { self.answer(block, own) } else { self.question(block) }
                 });
                 Content::Blocks(fit.collect())
             }
@@ -158,25 +156,17 @@ impl Fit<'_> {
 
     /// A picture or a document; what is neither is left out.
     fn file(&mut self, block: &Block, kept: RawMap) -> Option<Block> {
-        let (what, source) = match block {
-            Block::Image(image) => ("an image", &image.source),
-            Block::Document(document) => ("a document", &document.source),
-            Block::Text(_)
-            | Block::ToolUse(_)
-            | Block::ToolResult(_)
-            | Block::Thinking(_)
-            | Block::RedactedThinking(_)
-            | Block::Other(_) => return self.leave_out("a block", FOREIGN),
+        let what = if matches!(block, Block::Image(_)) { "an image" } else { "a document" };
+        let mut block = block.clone();
+        let (Block::Image(Image { source, extra }) | Block::Document(Document { source, extra })) =
+            &mut block
+        else {
+            return self.leave_out("a block", FOREIGN);
         };
         if data(source).is_none() {
             return self.leave_out(what, "its bytes are not at hand");
         }
-        let mut block = block.clone();
-        if let Block::Image(Image { extra, .. }) | Block::Document(Document { extra, .. }) =
-            &mut block
-        {
-            *extra = kept;
-        }
+        *extra = kept;
         Some(block)
     }
 
@@ -201,22 +191,21 @@ fn said(block: &TextBlock, extra: RawMap) -> Option<Block> {
 /// What a part of Gemini's carried beside its data.
 fn seals(extra: &RawMap) -> RawMap {
     let mut seals = RawMap::new();
-    let seal = extra.get(SIGNATURE).and_then(Raw::as_string).filter(|seal| !seal.is_empty());
+    let seal = extra.string(SIGNATURE).filter(|seal| !seal.is_empty());
     if let Some(seal) = seal {
         seals.push(SIGNATURE, Raw::string(&seal));
     }
     let rest = extra.get(PART_REST).map(mended).and_then(|rest| rest.as_object());
-    let is_placed = |key: &str, _: &Raw| key == SIGNATURE || DATA.contains(&key);
-    match rest {
-        Some(rest) => joined(seals, take(&rest, is_placed)),
-        None => seals,
+    if let Some(rest) = rest {
+        seals.extend(take(&rest, |key, _| key == SIGNATURE || DATA.contains(&key)).iter());
     }
+    seals
 }
 
 /// A part that came from Gemini and that nobody else understands.
 fn own_part(raw: &Raw) -> Option<RawMap> {
     let map = raw.as_object().filter(|_| !names_a_file(raw))?;
-    map.get("type")?.as_string().filter(|kind| kind == PART_TYPE)?;
+    map.string("type").filter(|kind| kind == PART_TYPE)?;
     map.get("part")?.as_object().filter(names_no_path)
 }
 
@@ -224,7 +213,7 @@ fn own_part(raw: &Raw) -> Option<RawMap> {
 fn names_no_path(part: &RawMap) -> bool {
     let file = part.get("fileData").or_else(|| part.get("file_data"));
     let Some(file) = file.and_then(Raw::as_object) else { return true };
-    let address = file.get("fileUri").or_else(|| file.get("file_uri")).and_then(Raw::as_string);
+    let address = file.string("fileUri").or_else(|| file.string("file_uri"));
     address.is_none_or(|address| is_fetched(&address))
 }
 

@@ -3,8 +3,9 @@
 use analects_core::{ApiError, ApiErrorKind, ModelFacts};
 
 use super::fixture;
-use crate::gemini::{decode_count, decode_models, list_request};
-use crate::{Api, Auth, Method, error_from_response, is_retryable};
+use crate::{
+    Api, Auth, Method, decode_count, decode_models, error_from_response, is_retryable, list_request,
+};
 
 fn error(status: u16, body: &[u8]) -> ApiError {
     error_from_response(Api::Gemini, status, |_| None, body)
@@ -94,14 +95,17 @@ fn bodies_of_other_shapes_still_have_words() {
 
 #[test]
 fn a_count_is_read() {
-    assert_eq!(decode_count(br#"{"totalTokens":31,"promptTokensDetails":[]}"#), Some(31));
-    assert_eq!(decode_count(b"{}"), None);
-    assert_eq!(decode_count(b"\xff"), None);
+    assert_eq!(
+        decode_count(Api::Gemini, br#"{"totalTokens":31,"promptTokensDetails":[]}"#),
+        Some(31)
+    );
+    assert_eq!(decode_count(Api::Gemini, b"{}"), None);
+    assert_eq!(decode_count(Api::Gemini, b"\xff"), None);
 }
 
 #[test]
 fn models_are_listed_with_what_is_said_about_them() {
-    let page = decode_models(&fixture("models.json")).unwrap();
+    let page = decode_models(Api::Gemini, &fixture("models.json")).unwrap();
     let pro = ModelFacts {
         context_window: Some(1_048_576),
         max_output_tokens: Some(65_536),
@@ -113,12 +117,12 @@ fn models_are_listed_with_what_is_said_about_them() {
     let expected = [("gemini-2.5-pro".to_string(), pro), ("gemma-3-4b-it".to_string(), gemma)];
     let found: Vec<_> = page.models.into_iter().map(|model| (model.name, model.facts)).collect();
     assert_eq!(found, expected);
-    let next = list_request(page.next.as_deref());
+    let next = list_request(Api::Gemini, page.next.as_deref());
     assert_eq!(next.path, "/models?pageSize=1000&pageToken=a%2Fb%3Dc");
     assert_eq!((next.method, next.auth), (Method::Get, Auth::GoogleKey));
-    assert_eq!(list_request(None).path, "/models?pageSize=1000");
-    assert_eq!(decode_models(b"{}").unwrap().models, []);
+    assert_eq!(list_request(Api::Gemini, None).path, "/models?pageSize=1000");
+    assert_eq!(decode_models(Api::Gemini, b"{}").unwrap().models, []);
     for body in [&b"[]"[..], b"{\"models\":1}", b"{\"error\":{}}", b""] {
-        assert_eq!(decode_models(body).unwrap_err().kind, ApiErrorKind::Malformed);
+        assert_eq!(decode_models(Api::Gemini, body).unwrap_err().kind, ApiErrorKind::Malformed);
     }
 }

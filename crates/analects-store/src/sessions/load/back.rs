@@ -1,47 +1,43 @@
-//! From the last record backward, from parent to parent, as far as the model sees.
+//! From the last record backward, from parent to parent, as far as the model sees, or as there is room.
+//!
+//! Once there is no more room, the way goes on for what is sent however much came after it: instructions, the summary
+//! of a compaction, and the last words of the person.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use analects_core::{
-    History, Json, Link, LinkKind, Message, MessageId, Problem, Raw, Rebuilding, SessionId,
-    StateChange,
+    History, Json, Link, LinkKind, MessageId, Problem, Raw, SessionId, SessionState, StateChange,
 };
 use analects_formats::transcript::{Envelope, Names, read_line};
 
-use super::{Loaded, Placed, place, too_long, with_revisions};
+use super::reach::{Reach, Room, begins_turn};
+use super::record::{Place, Record, Source, Step};
+use super::{Loaded, Placed, place, revisions_of, too_long, with_revisions};
 use crate::StoreError;
-use crate::sessions::{ChainName, Row, TranscriptStore};
+use crate::sessions::{ChainName, Overview, Row, TranscriptStore};
 
-/// Loads the effective chain; `None` if a link leads nowhere or forward, which takes a look at everything.
+/// How much of a record has its names, if it is one of ours.
+const BEGINNING: usize = 512;
+
+/// Loads the effective chain that ends with a message, or with the last one; `None` if a link leads nowhere or
+/// forward, which takes a look at everything.
 pub(super) fn load(
     store: &dyn TranscriptStore,
     of: &ChainName,
+    leaf: Option<&str>,
+    reach: Reach,
 ) -> Result<Option<Loaded>, StoreError> {
-    let mut walk = Walk::new(of.agent.as_deref());
+    let known = if reach == Reach::ALL { Overview::default() } else { store.overview(of)? };
+    let mut walk = Walk { known, room: Room::new(reach), ..Walk::new(of.agent.as_deref()) };
+    if let Some(leaf) = leaf {
+        walk.wanted = Wanted::Parent(leaf.to_string());
+    }
     store.scan_back(of, &mut |row| {
         walk.meet_row(row);
         if walk.is_complete() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    Ok(walk.finish())
-}
-
-/// Where a record is: its row, and which of the records in it, or `None` if it is alone there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
-    row: u64,
-    nth: Option<usize>,
-}
-
-/// A record on the way.
-#[derive(Debug)]
-struct Step {
-    names: Names,
-    /// The record, if it is to be seen, or the boundary from which on.
-    text: Option<Box<[u8]>>,
-    place: Place,
-    /// Whether it is the summary of an earlier compaction, of which the last one's says what it says.
-    is_earlier: bool,
+    walk.finish(store, of)
 }
 
 /// What is looked for next.
@@ -69,33 +65,56 @@ impl Wanted {
 /// A compaction that counts if its summary is found.
 #[derive(Debug)]
 struct Boundary {
-    /// Its step.
+    /// How many steps come after it.
     at: usize,
+    step: Step,
     summary: Option<String>,
     kept_from: Option<String>,
 }
 
+/// A revision: of which message, and where.
+#[derive(Debug)]
+struct Revising {
+    target: String,
+    place: Place,
+    /// What it says, unless it was met when there was no more room.
+    step: Option<Step>,
+}
+
 /// The way back from the last record.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Walk<'w> {
     agent: Option<&'w str>,
     wanted: Wanted,
-    /// The way, the last message first.
+    /// Where the row is that was met last.
+    at: u64,
+    /// What is known of the records before a position.
+    known: Overview,
+    room: Room,
+    /// Whether what the records say is kept.
+    reads: bool,
+    leaf: Option<MessageId>,
+    /// How many records the way has so far, and how many of them say something and had no place.
+    walked: usize,
+    left_out: usize,
+    /// Whether the last words of the person are among the steps.
+    has_words: bool,
+    /// What is kept of the way, the last message first.
     steps: Vec<Step>,
     /// Names whose nearest record before is hidden.
     hidden: HashSet<String>,
     /// Revisions, the last one first, and whether the last of a message says that it is hidden.
-    revisions: Vec<Step>,
+    revisions: Vec<Revising>,
     excluded: HashMap<String, bool>,
     boundary: Option<Boundary>,
     summary: Option<Step>,
-    /// The step from which on messages are kept before the boundary.
-    kept_from: Option<usize>,
+    /// How many steps come after those that are not kept before the boundary.
+    kept: Option<usize>,
     /// Names whose nearest record before is the summary of an earlier compaction.
     earlier: HashSet<String>,
-    /// Changes of state, the last one first, until the state as a whole was met.
+    /// Changes of state, the last one first, until the state as a whole was met, or is known.
     changes: Vec<StateChange>,
-    has_snapshot: bool,
+    has_state: bool,
     session: Option<SessionId>,
     problems: Vec<Problem>,
     /// Whether it takes a look at everything.
@@ -103,8 +122,38 @@ pub(super) struct Walk<'w> {
 }
 
 impl<'w> Walk<'w> {
-    pub(super) fn new(agent: Option<&'w str>) -> Walk<'w> {
-        Walk { agent, ..Walk::default() }
+    /// A way to the beginning.
+    fn new(agent: Option<&'w str>) -> Walk<'w> {
+        Walk {
+            agent,
+            wanted: Wanted::Leaf,
+            at: u64::MAX,
+            known: Overview::default(),
+            room: Room::new(Reach::ALL),
+            reads: true,
+            leaf: None,
+            walked: 0,
+            left_out: 0,
+            has_words: false,
+            steps: Vec::new(),
+            hidden: HashSet::new(),
+            revisions: Vec::new(),
+            excluded: HashMap::new(),
+            boundary: None,
+            summary: None,
+            kept: None,
+            earlier: HashSet::new(),
+            changes: Vec::new(),
+            has_state: false,
+            session: None,
+            problems: Vec::new(),
+            is_lost: false,
+        }
+    }
+
+    /// The same for somebody who only wants to know what is on it.
+    pub(super) fn unread(agent: Option<&'w str>) -> Walk<'w> {
+        Walk { reads: false, has_state: true, ..Walk::new(agent) }
     }
 
     /// Whether the nearest record before that has this name is hidden.
@@ -119,38 +168,34 @@ impl<'w> Walk<'w> {
 
     /// The places of what the model sees, as far as the way went: the row, and which of the records in it.
     pub(super) fn seen(&self) -> HashSet<(u64, usize)> {
-        let is_seen = |(at, step): &(usize, &Step)| {
-            let is_kept = match &self.boundary {
-                Some(boundary) if *at >= boundary.at => {
-                    let is_within = self.kept_from.is_none_or(|kept| *at <= kept);
-                    *at > boundary.at && boundary.kept_from.is_some() && is_within
-                }
-                _ => true,
-            };
-            is_kept && !step.is_earlier && step.text.is_some()
+        let end = match &self.boundary {
+            Some(boundary) if boundary.kept_from.is_none() => boundary.at,
+            Some(_) => self.kept.unwrap_or(self.steps.len()),
+            None => self.steps.len(),
         };
-        let steps = self.steps.iter().enumerate().filter(is_seen).map(|(_, step)| step);
-        let places = steps.chain(&self.summary).map(|step| step.place);
-        places.map(|place| (place.row, place.nth.unwrap_or(0))).collect()
+        let steps = self.steps[..end].iter().filter(|step| !step.is_earlier);
+        steps.chain(&self.summary).map(|step| step.place.of_record()).collect()
     }
 }
 
 impl Walk<'_> {
     pub(super) fn meet_row(&mut self, row: Row<'_>) {
+        self.at = row.at;
+        self.has_state |= row.at < self.known.end;
         let Some(bytes) = row.bytes else {
             self.problems.push(too_long(row));
             if let Some(names) = row.long_names() {
-                self.meet(names, None, Place { row: row.at, nth: None });
+                let place = Place { row: row.at, nth: None };
+                self.meet(&Record::new(names, place, Source::TooLong, ""));
             }
             return;
         };
-        let text = std::str::from_utf8(bytes).ok();
-        if let Some(head) = text.and_then(Envelope::read)
+        if let Some(head) = self.head(bytes)
             && !head.needs_body()
         {
-            let names = head.names();
             self.meet_state(&head);
-            self.meet(names, Some(bytes), Place { row: row.at, nth: None });
+            let place = Place { row: row.at, nth: None };
+            self.meet(&Record::new(head.names(), place, Source::Row(bytes), &head.type_name()));
             return;
         }
         let read = read_line(bytes);
@@ -160,28 +205,42 @@ impl Walk<'_> {
                 self.meet_state(&head);
             }
             let place = Place { row: row.at, nth: Some(nth) };
-            self.meet(Names::of(&Link::of(message)), Some(bytes), place);
+            let names = Names::of(&Link::of(message));
+            let source = Source::Part(message);
+            self.meet(&Record::new(names, place, source, message.body.type_name()));
         }
+    }
+
+    /// The head of a record. Of one that the way only passes, its beginning tells enough.
+    fn head<'r>(&self, bytes: &'r [u8]) -> Option<Envelope<'r>> {
+        if self.room.is_full() && self.has_words {
+            let head = Envelope::read_beginning(&bytes[..bytes.len().min(BEGINNING)]);
+            let is_said = matches!(&*head.type_name(), "user" | "assistant");
+            if is_said && head.string("id").is_some() && head.string("parent_id").is_some() {
+                return Some(head);
+            }
+        }
+        std::str::from_utf8(bytes).ok().and_then(Envelope::read)
     }
 
     fn meet_state(&mut self, head: &Envelope<'_>) {
         if let Some(session) = head.string("session_id").filter(|id| !id.is_empty()) {
             self.session = Some(session.into_owned().into());
         }
-        if self.has_snapshot || head.type_name() != "state" {
+        if self.has_state || head.type_name() != "state" {
             return;
         }
         let changes = head.json("state").and_then(|json| Raw::parse(json).ok());
         if let Some(changes) = changes.filter(|changes| changes.as_str().starts_with('{')) {
             let is_snapshot = head.json("snapshot") == Some("true");
-            self.has_snapshot |= is_snapshot;
+            self.has_state |= is_snapshot;
             self.changes.push(StateChange { changes, is_snapshot });
         }
     }
 
-    /// The next record before; its bytes, unless these are too many to be read.
-    fn meet(&mut self, names: Names, bytes: Option<&[u8]>, place: Place) {
-        let link = names.link();
+    /// The next record before.
+    fn meet(&mut self, record: &Record<'_>) {
+        let link = record.names.link();
         let is_hidden = !link.id.is_empty() && self.hidden.remove(link.id);
         let is_earlier = self.earlier.remove(link.id) && link.kind == LinkKind::Summary;
         if let (LinkKind::Tombstone { target, .. }, false) = (link.kind, is_hidden) {
@@ -194,24 +253,31 @@ impl Walk<'_> {
                 let is_excluded = history == History::Exclude;
                 self.excluded.entry(target.to_string()).or_insert(is_excluded);
             }
-            let (names, text) = (names.clone(), bytes.map(Box::from));
-            self.revisions.push(Step { names, text, place, is_earlier: false });
+            let (target, place) = (target.to_string(), record.place);
+            let step = (!self.room.is_full()).then(|| self.read(record, false));
+            self.revisions.push(Revising { target, place, step });
         }
-        self.meet_summary(&names, bytes, place, is_hidden || is_excluded);
+        self.meet_summary(record, is_hidden || is_excluded);
         let is_next = match &self.wanted {
             Wanted::Leaf => link.agent == self.agent && link.can_be_leaf(),
             Wanted::Parent(id) => *id == link.id,
             Wanted::Nothing => false,
         };
         if is_next && !self.is_all_seen() {
-            let text = bytes.filter(|_| !is_hidden).map(Box::from);
-            self.step(Step { names, text, place, is_earlier });
+            self.step(record, is_hidden, is_earlier);
         }
     }
 
-    /// Goes one step back. A record without text is hidden.
-    fn step(&mut self, mut step: Step) {
-        let link = step.names.link();
+    /// A record that is kept.
+    fn read(&self, record: &Record<'_>, is_earlier: bool) -> Step {
+        let (message, problems) = if self.reads { record.read() } else { (None, Vec::new()) };
+        let is_summary = record.names.link().kind == LinkKind::Summary;
+        Step { place: record.place, message, problems, is_summary, is_earlier }
+    }
+
+    /// Goes one step back.
+    fn step(&mut self, record: &Record<'_>, is_hidden: bool, is_earlier: bool) {
+        let link = record.names.link();
         if link.agent != self.agent {
             self.is_lost = true;
             return;
@@ -222,46 +288,73 @@ impl Walk<'_> {
             let hint = "it is read as following what came before the progress";
             self.problems.push(Problem::warning("progress-parent", text).hint(hint));
             // A last record that says nothing does not count if it follows nobody after all.
-            self.is_lost |= self.wanted == Wanted::Nothing && self.steps.len() == 1;
+            self.is_lost |=
+                self.walked == 0 || (self.wanted == Wanted::Nothing && self.walked == 1);
             return;
         }
-        let at = self.steps.len();
-        if let Some(boundary) = &self.boundary
-            && self.kept_from.is_none()
-            && boundary.kept_from.as_deref() == Some(link.id)
-        {
-            self.kept_from = Some(at);
+        self.walked += 1;
+        self.leaf.get_or_insert_with(|| link.id.into());
+        let can_say = !is_hidden && !matches!(record.source, Source::TooLong);
+        if can_say && link.is_shown() {
+            self.keep(record, is_earlier);
+        }
+        let is_first_kept = self.kept.is_none()
+            && self.boundary.as_ref().is_some_and(|it| it.kept_from.as_deref() == Some(link.id));
+        if is_first_kept {
+            self.kept = Some(self.steps.len());
         }
         if let LinkKind::Boundary { summary, kept_from, is_separator } = link.kind
-            && step.text.is_some()
+            && can_say
         {
             let (summary, kept_from) = (summary.map(str::to_string), kept_from.map(str::to_string));
             if self.boundary.is_some() {
                 self.earlier.extend(summary);
             } else {
                 self.is_lost |= summary.is_none() && !is_separator;
-                self.boundary = Some(Boundary { at, summary, kept_from });
+                let (at, step) = (self.steps.len(), self.read(record, false));
+                self.boundary = Some(Boundary { at, step, summary, kept_from });
             }
         }
-        let is_boundary = self.boundary.as_ref().is_some_and(|boundary| boundary.at == at);
-        step.text = step.text.filter(|_| is_boundary || link.is_shown());
+    }
+
+    /// Keeps a record that says something, if there is room, or if it is sent whatever came after it.
+    fn keep(&mut self, record: &Record<'_>, is_earlier: bool) {
+        let at = record.place.row;
+        let has_place = self.room.has_place(at);
+        let may_speak = record.is_of_person && !self.has_words;
+        if !has_place && !record.is_instruction && !may_speak {
+            self.left_out += usize::from(self.keeps_on());
+            return;
+        }
+        let step = self.read(record, is_earlier);
+        let speaks = step.message.as_ref().is_some_and(begins_turn);
+        if has_place {
+            self.room.take(at, record.length(), step.message.as_ref());
+        } else if !record.is_instruction && !speaks {
+            self.left_out += usize::from(self.keeps_on());
+            return;
+        }
+        self.has_words |= speaks;
         self.steps.push(step);
+    }
+
+    /// Whether what comes before is seen, too, as far as there is room.
+    fn keeps_on(&self) -> bool {
+        self.boundary.as_ref().is_none_or(|boundary| boundary.kept_from.is_some())
     }
 
     /// The nearest record before a boundary that has the name of its summary: it is the summary, or the
     /// boundary does not count. Whether an earlier one does, only a look at everything can tell.
-    fn meet_summary(&mut self, names: &Names, bytes: Option<&[u8]>, place: Place, is_hidden: bool) {
+    fn meet_summary(&mut self, record: &Record<'_>, is_hidden: bool) {
         let Some(boundary) = self.boundary.as_ref().filter(|_| self.summary.is_none()) else {
             return;
         };
-        let link = names.link();
+        let link = record.names.link();
         if boundary.summary.as_deref() != Some(link.id) {
             return;
         }
         if link.kind == LinkKind::Summary && !is_hidden {
-            let text = bytes.map(Box::from);
-            let names = names.clone();
-            self.summary = Some(Step { names, text, place, is_earlier: false });
+            self.summary = Some(self.read(record, false));
         } else {
             self.is_lost = true;
         }
@@ -271,62 +364,101 @@ impl Walk<'_> {
     fn is_all_seen(&self) -> bool {
         let Some(boundary) = &self.boundary else { return false };
         let has_summary = boundary.summary.is_none() || self.summary.is_some();
-        let has_kept = boundary.kept_from.is_none() || self.kept_from.is_some();
+        let has_kept = boundary.kept_from.is_none() || self.kept.is_some();
         has_summary && has_kept
     }
 
+    /// Whether nothing before has to be met.
     fn is_complete(&self) -> bool {
         if self.is_lost {
             return true;
         }
         let is_root = self.wanted == Wanted::Nothing && self.boundary.is_none();
-        self.has_snapshot && (is_root || self.is_all_seen())
+        let is_rest_known = self.at <= self.known.end;
+        let is_rest_plain = is_rest_known
+            && self.room.is_full()
+            && self.has_words
+            && self.boundary.is_none()
+            && self.known.first_landmark.is_none_or(|first| self.at <= first);
+        (self.has_state || is_rest_known) && (is_root || is_rest_plain || self.is_all_seen())
+    }
+
+    /// Whether the way goes on where nothing is sent of. At the beginning of the store, it leads nowhere or forward:
+    /// where something may be that is sent.
+    fn is_rest_left_out(&self) -> bool {
+        let leads_back = self.at > 0 || self.known.first_landmark.is_none();
+        leads_back && self.room.is_full() && self.has_words && self.boundary.is_none()
     }
 
     /// Puts together what was met; `None` if something is still looked for.
-    fn finish(mut self) -> Option<Loaded> {
+    fn finish(
+        mut self,
+        store: &dyn TranscriptStore,
+        of: &ChainName,
+    ) -> Result<Option<Loaded>, StoreError> {
         let is_found = match &self.wanted {
             Wanted::Leaf => true,
-            Wanted::Parent(_) => self.is_all_seen(),
+            Wanted::Parent(_) => self.is_all_seen() || self.is_rest_left_out(),
             Wanted::Nothing => self.boundary.is_none() || self.is_all_seen(),
         };
         if !is_found || self.is_lost {
-            return None;
+            return Ok(None);
         }
         let mut loaded = Loaded {
-            leaf: self.steps.first().map(|step| MessageId::from(step.names.link().id)),
+            leaf: self.leaf.take(),
             state: self.state(),
+            earlier: self.earlier_bytes(),
             ..Loaded::default()
         };
         if let Some(boundary) = self.boundary.take() {
-            let step = &mut self.steps[boundary.at];
-            loaded.boundary = step.read(&mut self.problems);
-            step.text = None;
-            self.steps.truncate(self.kept_from.map_or(boundary.at, |kept| kept + 1));
+            self.problems.extend(boundary.step.problems);
+            loaded.boundary = boundary.step.message;
+            self.steps.truncate(self.kept.unwrap_or(boundary.at));
             let summary = self.summary.as_ref().map(|step| step.place);
             self.steps.retain(|step| Some(step.place) != summary && !step.is_earlier);
             // A summary that is kept may be one that a compaction further back names.
-            let mut kept = self.steps.iter().skip(boundary.at).filter(|step| step.text.is_some());
-            if kept.any(|step| step.names.link().kind == LinkKind::Summary) {
-                return None;
+            if self.steps.iter().skip(boundary.at).any(|step| step.is_summary) {
+                return Ok(None);
             }
         }
         let mut messages = Vec::new();
-        let steps = self.summary.iter().chain(self.steps.iter().rev());
-        for step in steps {
-            messages.extend(step.read_placed(&mut self.problems));
+        let steps = std::mem::take(&mut self.steps).into_iter().rev();
+        for step in self.summary.take().into_iter().chain(steps) {
+            messages.extend(step.placed(&mut self.problems));
         }
-        let mut revisions = Vec::new();
-        for step in &self.revisions {
-            revisions.extend(step.read_placed(&mut self.problems));
-        }
+        let revisions = self.revisions(&messages, store, of)?;
         loaded.messages = with_revisions(messages, revisions);
         loaded.problems = self.problems;
-        Some(loaded)
+        Ok(Some(loaded))
     }
 
-    fn state(&mut self) -> analects_core::SessionState {
-        let mut rebuilding = Rebuilding::default();
+    /// How much of the store comes before what is loaded, though the way goes on there.
+    fn earlier_bytes(&self) -> u64 {
+        let goes_on = matches!(self.wanted, Wanted::Parent(_)) && self.boundary.is_none();
+        let has_more = self.room.is_full() && (self.left_out > 0 || goes_on);
+        if has_more { self.room.start() } else { 0 }
+    }
+
+    /// The revisions of messages that are kept.
+    fn revisions(
+        &mut self,
+        messages: &[Placed],
+        store: &dyn TranscriptStore,
+        of: &ChainName,
+    ) -> Result<Vec<Placed>, StoreError> {
+        let (mut revisions, mut unread) = (Vec::new(), Vec::new());
+        for revision in std::mem::take(&mut self.revisions) {
+            match revision.step {
+                Some(step) => revisions.extend(step.placed(&mut self.problems)),
+                None => unread.push((revision.target, revision.place.of_record())),
+            }
+        }
+        revisions.extend(revisions_of(messages, &unread, store, of)?);
+        Ok(revisions)
+    }
+
+    fn state(&mut self) -> SessionState {
+        let mut rebuilding = std::mem::take(&mut self.known.state);
         if let Some(session) = &self.session {
             rebuilding.name(session);
         }
@@ -334,21 +466,5 @@ impl Walk<'_> {
             rebuilding.change(&change);
         }
         rebuilding.finish()
-    }
-}
-
-impl Step {
-    fn read_placed(&self, problems: &mut Vec<Problem>) -> Option<Placed> {
-        let place = (self.place.row, self.place.nth.unwrap_or(0));
-        Some((place, self.read(problems)?))
-    }
-
-    fn read(&self, problems: &mut Vec<Problem>) -> Option<Message> {
-        let read = read_line(self.text.as_deref()?);
-        // Those of a damaged row were told when it was met.
-        if self.place.nth.is_none() {
-            problems.extend(read.problems);
-        }
-        read.messages.into_iter().nth(self.place.nth.unwrap_or(0))
     }
 }

@@ -1,19 +1,25 @@
-//! Everything, once for the names of all records and once more for those that are wanted.
+//! Everything, once for the names of all records and once more for those that are wanted. What is held of each record
+//! that is not wanted are its names and its place.
 
 use std::ops::ControlFlow;
 
-use analects_core::{Body, Link, Message, Problem, Rebuilding, StateChange, Tree};
+use analects_core::{Body, Link, LinkKind, Message, Problem, Rebuilding, StateChange, Tree};
 use analects_formats::transcript::{Envelope, Names, read_line};
 
-use super::{Loaded, Placed, place, too_long, with_revisions};
+use super::reach::{Reach, Room, begins_turn};
+use super::{Loaded, Placed, place, revisions_of, too_long, with_revisions};
 use crate::StoreError;
 use crate::sessions::{ChainName, Row, TranscriptStore};
+
+/// How many records are read at once, unless all of them are.
+const CHUNK: usize = 512;
 
 /// Loads the effective chain that ends with a message, or with the last one.
 pub(super) fn load(
     store: &dyn TranscriptStore,
     of: &ChainName,
     leaf: Option<&str>,
+    reach: Reach,
 ) -> Result<Loaded, StoreError> {
     let mut all = All::default();
     store.scan(of, 0, &mut |row| {
@@ -28,43 +34,131 @@ pub(super) fn load(
     let effective = leaf.map(|leaf| tree.effective(leaf)).unwrap_or_default();
     let name = |at: usize| tree.link(at).id.into();
     let findings = tree.findings().iter().chain(&effective.findings);
-    let mut problems = all.problems;
-    problems.extend(findings.map(|finding| finding.problem.clone()));
-    let messages = read(store, of, &all.places, &effective.positions)?;
-    let places = effective.positions.iter().map(|at| all.places[*at]);
-    let messages = places.zip(messages).filter_map(|(place, message)| Some((place, message?)));
-    let messages = messages.collect();
+    let problems = all.problems.iter().chain(findings.map(|finding| &finding.problem));
+    let problems = problems.cloned().collect();
+    let boundary = read(store, of, &all.places_of(effective.boundary.as_slice()))?;
+    let summary = effective.boundary.and_then(|boundary| tree.summary_of(boundary));
+    let mut kept = Kept::new(&all, summary, reach);
+    kept.take(store, of, &effective.positions)?;
+    let (messages, earlier) = kept.finish();
+    let revisions = revisions_of(&messages, &all.revisions, store, of)?;
     Ok(Loaded {
-        messages: with_revisions(messages, all.revisions),
+        messages: with_revisions(messages, revisions),
         leaf: leaf.map(name),
-        boundary: read(store, of, &all.places, effective.boundary.as_slice())?.pop().flatten(),
+        boundary: boundary.into_iter().next().flatten(),
         state: all.state.finish(),
+        earlier,
         problems,
     })
+}
+
+/// What is kept of a way, from its end on.
+struct Kept<'a> {
+    all: &'a All,
+    summary: Option<usize>,
+    room: Room,
+    chunk: usize,
+    /// The last one first.
+    messages: Vec<Placed>,
+    has_words: bool,
+    left_out: usize,
+}
+
+impl Kept<'_> {
+    fn new(all: &All, summary: Option<usize>, reach: Reach) -> Kept<'_> {
+        let chunk = if reach == Reach::ALL { usize::MAX } else { CHUNK };
+        let (room, messages) = (Room::new(reach), Vec::new());
+        Kept { all, summary, room, chunk, messages, has_words: false, left_out: 0 }
+    }
+
+    fn take(
+        &mut self,
+        store: &dyn TranscriptStore,
+        of: &ChainName,
+        positions: &[usize],
+    ) -> Result<(), StoreError> {
+        for chunk in positions.rchunks(self.chunk) {
+            let wanted = chunk.iter().copied().filter(|at| self.may_take(*at));
+            let wanted: Vec<usize> = wanted.collect();
+            self.left_out += chunk.len() - wanted.len();
+            let messages = read(store, of, &self.all.places_of(&wanted))?;
+            for (at, message) in wanted.into_iter().zip(messages).rev() {
+                if let Some(message) = message {
+                    self.keep(at, message);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a record is sent whatever came after it.
+    fn stays(&self, at: usize) -> bool {
+        self.summary == Some(at) || self.all.facts[at].is_instruction
+    }
+
+    fn may_take(&self, at: usize) -> bool {
+        let may_speak = self.all.facts[at].is_of_person && !self.has_words;
+        !self.room.is_full() || self.stays(at) || may_speak
+    }
+
+    fn keep(&mut self, at: usize, message: Message) {
+        let place = self.all.facts[at].place;
+        let speaks = begins_turn(&message);
+        // The summary comes first, wherever it stands.
+        let has_place = self.summary != Some(at) && self.room.has_place(place.0);
+        if has_place {
+            self.room.take(place.0, self.all.facts[at].length, Some(&message));
+        } else if !self.stays(at) && (self.has_words || !speaks) {
+            self.left_out += 1;
+            return;
+        }
+        self.has_words |= speaks;
+        self.messages.push((place, message));
+    }
+
+    /// The messages, and how much of the store comes before them though the way goes on there.
+    fn finish(mut self) -> (Vec<Placed>, u64) {
+        self.messages.reverse();
+        let earlier = if self.left_out > 0 { self.room.start() } else { 0 };
+        (self.messages, earlier)
+    }
 }
 
 fn no_message(of: &ChainName, id: &str) -> StoreError {
     StoreError::NoMessage { name: of.to_string(), id: id.to_string() }
 }
 
+/// What is known of a record beside its names.
+#[derive(Debug, Clone, Copy)]
+struct Fact {
+    /// The row, and which of the records in it.
+    place: (u64, usize),
+    length: u64,
+    is_instruction: bool,
+    is_of_person: bool,
+}
+
 /// The names of all records, and where they are.
 #[derive(Debug, Default)]
 struct All {
     names: Vec<Names>,
-    /// The row, and which of the records in it.
-    places: Vec<(u64, usize)>,
-    revisions: Vec<Placed>,
+    facts: Vec<Fact>,
+    /// Which message each revision is of, and where the revision is.
+    revisions: Vec<(String, (u64, usize))>,
     state: Rebuilding,
     problems: Vec<Problem>,
 }
 
 impl All {
+    fn places_of(&self, positions: &[usize]) -> Vec<(u64, usize)> {
+        positions.iter().map(|at| self.facts[*at].place).collect()
+    }
+
     fn meet(&mut self, row: Row<'_>) {
         let Some(bytes) = row.bytes else {
             self.problems.push(too_long(row));
             if let Some(names) = row.long_names() {
-                self.names.push(names);
-                self.places.push((row.at, 0));
+                self.push(names, row, 0, "");
             }
             return;
         };
@@ -72,30 +166,30 @@ impl All {
         if let Some(head) = text.and_then(Envelope::read)
             && !head.needs_body()
         {
-            self.names.push(head.names());
-            self.places.push((row.at, 0));
-            // What a change of state or a revision says is told by the names of nothing else.
-            let is_change = matches!(&*head.type_name(), "state" | "revision");
-            let message = text.filter(|_| is_change).and_then(|_| first(bytes));
+            let type_name = head.type_name();
+            self.push(head.names(), row, 0, &type_name);
+            // What a change of state says is told by the names of nothing else.
+            let message = text.filter(|_| type_name == "state").and_then(|_| first(bytes));
             self.meet_state(message.as_ref(), head.string("session_id").as_deref());
-            self.meet_revision(message);
             return;
         }
         let read = read_line(bytes);
         self.problems.extend(read.problems.into_iter().map(|problem| place(problem, row)));
         for (nth, message) in read.messages.iter().enumerate() {
-            self.names.push(Names::of(&Link::of(message)));
-            self.places.push((row.at, nth));
+            self.push(Names::of(&Link::of(message)), row, nth, message.body.type_name());
             self.meet_state(Some(message), Some(&message.session_id));
-            self.meet_revision(Some(message.clone()));
         }
     }
 
-    /// Keeps the record that was met last if it is a revision.
-    fn meet_revision(&mut self, message: Option<Message>) {
-        let is_revision = |message: &Message| matches!(message.body, Body::Revision(_));
-        let place = self.places.last().copied().unwrap_or_default();
-        self.revisions.extend(message.filter(is_revision).map(|message| (place, message)));
+    fn push(&mut self, names: Names, row: Row<'_>, nth: usize, type_name: &str) {
+        let place = (row.at, nth);
+        if let LinkKind::Revision { target, .. } = names.link().kind {
+            self.revisions.push((target.to_string(), place));
+        }
+        let (is_instruction, is_of_person) = (type_name == "system", type_name == "user");
+        let length = row.next - row.at;
+        self.facts.push(Fact { place, length, is_instruction, is_of_person });
+        self.names.push(names);
     }
 
     fn meet_state(&mut self, message: Option<&Message>, session: Option<&str>) {
@@ -113,28 +207,25 @@ fn first(bytes: &[u8]) -> Option<Message> {
     read_line(bytes).messages.into_iter().next()
 }
 
-/// Reads the messages at some positions, in the order in which these are given; `None` for one that cannot be read.
-fn read(
+/// Reads the messages at some places, in the order in which these are given; `None` for one that cannot be read.
+pub(super) fn read(
     store: &dyn TranscriptStore,
     of: &ChainName,
     places: &[(u64, usize)],
-    positions: &[usize],
 ) -> Result<Vec<Option<Message>>, StoreError> {
-    let mut wanted: Vec<(u64, usize, usize)> = positions
-        .iter()
-        .enumerate()
-        .map(|(order, at)| (places[*at].0, places[*at].1, order))
-        .collect();
+    let mut wanted: Vec<(u64, usize, usize)> =
+        places.iter().enumerate().map(|(order, (row, nth))| (*row, *nth, order)).collect();
     wanted.sort_unstable();
-    let mut found: Vec<Option<Message>> = vec![None; positions.len()];
+    let mut found: Vec<Option<Message>> = vec![None; places.len()];
+    let Some((from, ..)) = wanted.first().copied() else { return Ok(found) };
     let mut next = 0;
-    let from = wanted.first().map_or(0, |(at, ..)| *at);
     store.scan(of, from, &mut |row| {
         let here = wanted[next..].iter().take_while(|(at, ..)| *at == row.at).count();
         if here > 0 {
-            let read = row.bytes.map(read_line).unwrap_or_default();
+            let read = row.bytes.map(read_line).unwrap_or_default().messages;
+            let mut read: Vec<Option<Message>> = read.into_iter().map(Some).collect();
             for (_, nth, order) in &wanted[next..next + here] {
-                found[*order] = read.messages.get(*nth).cloned();
+                found[*order] = read.get_mut(*nth).and_then(Option::take);
             }
             next += here;
         }

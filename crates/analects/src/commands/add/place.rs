@@ -135,9 +135,10 @@ fn author(document: &Document, args: &Args) -> Result<String, Failure> {
         (None, Some(agent)) => {
             let agents = document.agents();
             let is_known = agents.is_empty() || agents.iter().any(|known| known.name == *agent);
-            match is_known && !is_fixed_word(agent) {
-                true => Ok(agent.clone()),
-                false => Err(unknown_agent(document, &args.file, agent)),
+            if is_known && !is_fixed_word(agent) {
+                Ok(agent.clone())
+            } else {
+                Err(unknown_agent(document, &args.file, agent))
             }
         }
         (None, None) => reading::default_agent(document).ok_or_else(|| {

@@ -2,12 +2,13 @@
 
 use analects_core::{CompactTrigger, Content, Delta, Problem, Severity, StreamEvent};
 use analects_runtime::{
-    Compacted, Conversation, NotCompacted, Outcome, Prepared, TurnEnd, TurnEvent,
+    Compacted, Conversation, FileConversation, NotCompacted, Outcome, Prepared, TurnEnd, TurnEvent,
+    broken_answer, size_in_words,
 };
 
-use crate::ending::what_is_odd;
+use crate::connection::what_is_odd;
 use crate::failure::Failure;
-use crate::hints::{Advice, Interface};
+use crate::hints::{Advice, BrokenAnswer, Interface};
 use crate::{interrupt, ui};
 
 /// What a conversation is called when something is odd about it, and the text in which that stands.
@@ -68,12 +69,16 @@ fn show(event: TurnEvent, answer: &mut ui::Answer) {
 
 /// What a compaction did, for people.
 pub fn in_words(compacted: &Compacted) -> String {
-    let Compacted { messages, before, after, is_makeshift, files } = compacted;
+    let Compacted { messages, before, after, is_makeshift, earlier, files } = compacted;
     let makeshift =
         if *is_makeshift { ", made without a model since none could make it" } else { "" };
     let messages = match messages {
         1 => "1 message".to_string(),
         messages => format!("{messages} messages"),
+    };
+    let earlier = match earlier {
+        0 => String::new(),
+        bytes => format!("; the first {} are not in it", size_in_words(*bytes)),
     };
     let files = match files.as_slice() {
         [] => String::new(),
@@ -81,7 +86,7 @@ pub fn in_words(compacted: &Compacted) -> String {
         files => format!("; {} files were read again: {}", files.len(), files.join(", ")),
     };
     format!(
-        "a summary stands for {messages}{makeshift}: about {before} tokens before, {after} after{files}; \
+        "a summary stands for {messages}{makeshift}: about {before} tokens before, {after} after{earlier}{files}; \
          nothing is deleted, and compact --undo brings it back"
     )
 }
@@ -155,4 +160,27 @@ fn not_sent(end: TurnEnd) -> Failure {
 fn no_summary(name: &str, why: Option<&NotCompacted>) -> String {
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
     format!("only a summary of {name} may be sent, and there is none to be had{why}")
+}
+
+/// The last answer of a file, by its cell, if it broke off.
+pub fn broken_cell(conversation: &FileConversation) -> Option<String> {
+    conversation.cell_of(&broken_answer(&conversation.snapshot())?)
+}
+
+/// Says how to ask again if this failure left an answer that broke off, other than one that had before. Whoever ended
+/// it knows why there is no more of it.
+pub fn if_it_broke_off<C: Conversation>(
+    failure: Failure,
+    prepared: &Prepared<C>,
+    find: impl Fn(&C, &str) -> Option<BrokenAnswer>,
+) -> Failure {
+    if failure.is_interrupted() {
+        return failure;
+    }
+    let broken = broken_answer(&prepared.conversation().snapshot());
+    let broken = broken.filter(|broken| Some(broken) != prepared.broken());
+    match broken.and_then(|broken| find(prepared.conversation(), &broken)) {
+        Some(broken) => failure.and_hint(Advice::HideBroken(broken)),
+        None => failure,
+    }
 }

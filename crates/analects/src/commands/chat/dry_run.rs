@@ -16,12 +16,12 @@ use super::in_file::{not_opened, nothing_to_ask};
 use super::in_store;
 use crate::commands::verbs;
 use crate::failure::Failure;
-use crate::{journal, outgoing, pictures, ui, writing};
+use crate::{outgoing, pictures, ui, writing};
 
 /// Prints what would be sent of a file.
 pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> {
     let mut conversation = rehearse(call, path, said)?;
-    journal::remark(path, conversation.document(), &call.surroundings.places);
+    writing::remark_journal(path, conversation.document(), &call.surroundings.places);
     let is_wanted = call.args.pictures;
     let mut allowed = pictures::allowed(path, is_wanted, call.config, call.surroundings);
     allowed.add(&said.pictures);

@@ -11,15 +11,14 @@ use analects_runtime::{
 use analects_store::{AnswerPlace, LostRewind, Places, StoreError, read_message_file};
 use jiff::Timestamp;
 
-use super::asking::{ProblemSource, ask};
-use super::broken::{broken_cell, if_it_broke_off};
+use super::asking::{ProblemSource, ask, broken_cell, if_it_broke_off};
 use super::call::{Call, Said, left_waiting};
 use super::dry_run;
 use crate::commands::{set, verbs};
 use crate::failure::Failure;
 use crate::hints::{Advice, BrokenAnswer, ConversationName};
 use crate::surroundings::Surroundings;
-use crate::{journal, local, pictures, shell, ui, writing};
+use crate::{local, pictures, shell, ui, writing};
 
 /// Gets the answers to all that waits in a file: one after the other, where it is meant for several agents.
 pub fn chat_in_file(call: Call<'_>, path: &Path, said: &mut Said) -> Result<(), Failure> {
@@ -70,7 +69,7 @@ fn take_turn_of(
     let source = ProblemSource { name, text, interface: call.interface };
     let done = ask(&mut prepared, !call.args.no_stream, &source);
     if prepared.conversation().answer_place() == Some(&AnswerPlace::Journal) {
-        ui::remark(&journal::kept_answer(path));
+        ui::remark(&writing::kept_answer(path));
     }
     done.map_err(|failure| {
         let failure = failure.ask_again_in(ConversationName::File(path.to_path_buf()));
@@ -96,7 +95,7 @@ fn open_to_answer(call: Call<'_>, path: &Path) -> Result<FileConversation, Failu
     if let Some(lost) = conversation.journal().take_lost_rewind(conversation.path(), document) {
         return Err(lost_rewind(path, &lost));
     }
-    journal::remark_missing(path, document, conversation.path(), conversation.journal());
+    writing::remark_missing(path, document, conversation.path(), conversation.journal());
     if call.config.details() {
         conversation.set_detail(AnswerDetail::All);
     }
@@ -223,7 +222,7 @@ pub fn still_waits(failure: Failure, path: &Path, said: &Said, places: &Places) 
         return failure;
     };
     let waits = document.unanswered().last().is_some_and(|cell| cell.content() == prompt.as_str());
-    if !waits || failure.tells_how_to_ask() || journal::has_answer(path, &document, places) {
+    if !waits || failure.tells_how_to_ask() || writing::has_answer(path, &document, places) {
         return failure;
     }
     failure.and_hint(Advice::AskKept(path.to_path_buf()))

@@ -6,8 +6,7 @@ use analects_runtime::{
 };
 use analects_store::ChainName;
 
-use super::asking::{ProblemSource, ask};
-use super::broken::if_it_broke_off;
+use super::asking::{ProblemSource, ask, if_it_broke_off};
 use super::call::{Call, Said};
 use super::dry_run;
 use crate::failure::Failure;

@@ -13,13 +13,12 @@ use std::path::{Path, PathBuf};
 use analects_formats::msgfile::pictures_in;
 use analects_runtime::{ResolvedAgent, TurnConfig, attached};
 
-use super::call::{Call, Said};
-use super::options::CallArgs;
+use super::call::{Call, CallArgs, Said};
 use crate::config::{Config, POINTERS};
+use crate::connection::configure;
 use crate::failure::Failure;
 use crate::hints::{Interface, RETRY, RETRY_BROKEN};
 use crate::surroundings::Surroundings;
-use crate::turn_options::configure;
 use crate::ui::prompt::{Draft, Edited, Heard, History, Input, Names, Offers, command, edit};
 use crate::{interrupt, pictures, ui, writing};
 pub use place::Place;

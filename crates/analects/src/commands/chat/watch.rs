@@ -15,7 +15,7 @@ use notify::{Event, RecursiveMode, Watcher};
 use super::call::Call;
 use super::in_file::{misplaced_question, take_turn};
 use crate::failure::Failure;
-use crate::journal::missing_answer;
+use crate::writing::missing_answer;
 use crate::{interrupt, shell, ui};
 
 /// How long a file must have been left alone before it is read, unless the person says otherwise.

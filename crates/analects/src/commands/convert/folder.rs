@@ -8,7 +8,8 @@ use std::path::{Component, Path, PathBuf};
 use analects_formats::frame::{FORMATS, Format};
 
 use super::output::{Output, Taken};
-use super::{Job, Source, is_dash};
+use super::source::Source;
+use super::{Job, is_dash};
 use crate::failure::{Failure, words};
 use crate::ui;
 

@@ -1,7 +1,7 @@
-//! Where a conversion goes: a file that gets its name when it is complete, or stdout.
+//! Where a conversion or an export goes: a file that gets its name when it is complete, or stdout.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use analects_core::Ids;
@@ -9,11 +9,9 @@ use analects_store::vfs::{Disk, Open, Vfs, VfsFile};
 use analects_store::{OsIds, real_path};
 use jiff::Timestamp;
 
+use super::spool::Spool;
 use crate::failure::{Failure, words};
 use crate::ui;
-
-/// How much is held in memory before what goes to stdout is put into a file for a while.
-const HELD: usize = 16 << 20;
 
 /// Something that is being written.
 pub enum Output {
@@ -22,9 +20,9 @@ pub enum Output {
     /// Stdout, as it comes.
     Direct,
     /// Stdout, once it is clear that nothing is lost.
-    Held(Vec<u8>),
-    /// The same, when there is much of it.
-    Spilled(Spilled),
+    Held(Spool),
+    /// A terminal, once that is clear: it gets a text as a whole.
+    Terminal(Vec<u8>),
 }
 
 /// What is done about a name that is taken.
@@ -56,7 +54,13 @@ impl Output {
 
     /// Stdout. Only if losses are allowed can anything be printed before the end.
     pub fn stdout(lossy: bool) -> Output {
-        if lossy && !ui::is_terminal() { Output::Direct } else { Output::Held(Vec::new()) }
+        if ui::is_terminal() {
+            Output::Terminal(Vec::new())
+        } else if lossy {
+            Output::Direct
+        } else {
+            Output::Held(Spool::default())
+        }
     }
 
     /// The name by which people know it.
@@ -71,15 +75,10 @@ impl Output {
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         match self {
             Output::File(file) => file.write(bytes),
-            Output::Spilled(file) => file.write(bytes),
             Output::Direct => ui::print_bytes(bytes),
-            Output::Held(held) => {
-                held.extend_from_slice(bytes);
-                if held.len() > HELD && !ui::is_terminal() {
-                    let mut file = Spilled::new()?;
-                    file.write(held)?;
-                    *self = Output::Spilled(file);
-                }
+            Output::Held(held) => held.write(bytes),
+            Output::Terminal(text) => {
+                text.extend_from_slice(bytes);
                 Ok(())
             }
         }
@@ -90,8 +89,8 @@ impl Output {
         match self {
             Output::File(file) => file.finish(),
             Output::Direct => Ok(()),
-            Output::Held(held) => ui::print_text(&held),
-            Output::Spilled(mut file) => file.print(),
+            Output::Held(held) => held.each(&mut |bytes| ui::print_bytes(bytes)),
+            Output::Terminal(text) => ui::print_text(&text),
         }
     }
 }
@@ -186,56 +185,8 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// What is held for stdout, in a file for nobody else's eyes.
-pub struct Spilled {
-    file: File,
-    /// Its name, where an open file cannot lose it.
-    name: Option<PathBuf>,
-}
-
-impl Spilled {
-    fn new() -> Result<Spilled, Failure> {
-        let name = format!("analects-{}", OsIds.uuid(Timestamp::now()));
-        let path = std::env::temp_dir().join(name);
-        let mut options = File::options();
-        options.write(true).read(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&path).map_err(|error| unwritable(&path, &error))?;
-        // Without a name, nothing of it is left if we are killed.
-        let name = fs::remove_file(&path).is_err().then_some(path);
-        Ok(Spilled { file, name })
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.file.write_all(bytes).map_err(|error| unwritable(&std::env::temp_dir(), &error))
-    }
-
-    /// Prints all of it.
-    fn print(&mut self) -> Result<(), Failure> {
-        let failure = |error: io::Error| unwritable(&std::env::temp_dir(), &error);
-        self.file.rewind().map_err(failure)?;
-        let mut buffer = vec![0; 1 << 16];
-        loop {
-            let count = self.file.read(&mut buffer).map_err(failure)?;
-            if count == 0 {
-                return Ok(());
-            }
-            ui::print_bytes(&buffer[..count])?;
-        }
-    }
-}
-
-impl Drop for Spilled {
-    fn drop(&mut self) {
-        if let Some(path) = &self.name {
-            // Nothing can be done about a file that stays.
-            let _ = fs::remove_file(path);
-        }
-    }
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
+/// A failure to write a file.
+pub(super) fn unwritable(path: &Path, error: &io::Error) -> Failure {
     let text = format!("{}: cannot be written: {}", path.display(), words(error));
     match error.kind() {
         io::ErrorKind::NotFound => Failure::not_found(text).or_hint("make its folder first"),

@@ -29,6 +29,8 @@ pub struct Report {
     /// How much could not be read.
     errors: usize,
     losses: Vec<Loss>,
+    /// How many more losses there are.
+    more_losses: usize,
     left_behind: LeftBehind,
 }
 
@@ -43,6 +45,8 @@ struct Line<'a> {
     messages: Option<u64>,
     left_out: usize,
     losses: &'a [Loss],
+    #[serde(skip_serializing_if = "is_none")]
+    more_losses: usize,
     left_behind: LeftBehind,
     problems: Vec<ShowProblem>,
 }
@@ -66,6 +70,7 @@ impl Report {
             problems: Vec::new(),
             errors: 0,
             losses: Vec::new(),
+            more_losses: 0,
             left_behind: LeftBehind::default(),
         }
     }
@@ -77,6 +82,7 @@ impl Report {
         self.problems = conversion.problems;
         self.errors = conversion.errors;
         self.losses = conversion.losses;
+        self.more_losses = conversion.more_losses;
         self.left_behind = conversion.left_behind;
     }
 
@@ -87,7 +93,7 @@ impl Report {
 
     /// How much is lost: what has no place, and what could not be read.
     fn lost(&self) -> usize {
-        self.losses.len() + self.errors
+        self.losses.len() + self.more_losses + self.errors
     }
 
     /// Says what was found.
@@ -102,6 +108,7 @@ impl Report {
                 messages: self.messages,
                 left_out: self.left_out,
                 losses: &self.losses,
+                more_losses: self.more_losses,
                 left_behind: self.left_behind,
                 problems: hints::shown_problems(&self.problems, Path::new(&self.path)),
             });
@@ -118,8 +125,12 @@ impl Report {
             ui::remark(&format!("{}: {whose} loses {}: {}", self.path, loss.what, loss.why));
         }
         if self.losses.len() > SHOWN {
-            let more = self.losses.len() - SHOWN;
-            ui::remark(&format!("{}: and {more} more; --json lists them all", self.path));
+            let more = self.losses.len() - SHOWN + self.more_losses;
+            let listed = match self.more_losses {
+                0 => "them all".to_string(),
+                _ => format!("the first {}", self.losses.len()),
+            };
+            ui::remark(&format!("{}: and {more} more; --json lists {listed}", self.path));
         }
         if !self.left_behind.is_empty() {
             let mut left_behind = self.left_behind;
@@ -151,4 +162,8 @@ impl Report {
             format!("{}: {} cannot say {things} of it; nothing was written", self.path, self.to);
         Err(Failure::input(text).or_hint("--lossy writes the rest"))
     }
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }

@@ -1,13 +1,17 @@
 //! `session export`: a conversation out of the store.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use analects_core::Message;
-use analects_formats::msgfile;
-use analects_formats::transcript::{encode, stand_in};
-use analects_store::{ChainName, OsIds, TranscriptStore, create_file};
+use analects_core::verbs::Survey;
+use analects_core::{Body, Message, Problem};
+use analects_formats::frame::Problems;
+use analects_formats::msgfile::{ExactWriter, ReadableWriter};
+use analects_formats::transcript::{Line, encode, read_line, skim, stand_in};
+use analects_store::{ChainName, OsIds, TranscriptStore};
 
+use crate::commands::convert::output::{Output, Taken};
+use crate::commands::convert::spool::Spool;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
@@ -43,6 +47,9 @@ pub struct Args {
     agent: Option<String>,
 }
 
+/// The size up to which a session is held in memory, so that its lines can be shown.
+const MOST_SHOWN: u64 = 32 << 20;
+
 pub fn run(args: &Args) -> Result<(), Failure> {
     let sessions = Sessions::of(&Surroundings::of_process()?);
     let name = sessions.chain(args.session.as_deref(), args.agent.as_deref())?;
@@ -50,23 +57,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         each_row(&sessions, &name, &mut ui::print_text)?;
         return tell_of_damage(&sessions, &name);
     };
-    let mut bytes = Vec::new();
-    each_row(&sessions, &name, &mut |row| {
-        bytes.extend_from_slice(row);
-        Ok(())
-    })?;
+    let mut output = Output::file(path, Taken::Refuse).map_err(name_another)?;
     let is_message_file = path.extension().is_some_and(|end| end == "md");
-    let text = if is_message_file {
-        as_message_file(&bytes, &sessions.store.path(&name)?, args.full)
+    if is_message_file {
+        message_file(&sessions, &name, args.full, &mut output)?;
     } else {
-        bytes
-    };
-    if !create_file(path, &text)? {
-        let failure = Failure::input(format!("{}: there is a file of this name", path.display()));
-        return Err(failure.or_hint("name another one; nothing was written"));
+        each_row(&sessions, &name, &mut |row| output.write(row))?;
     }
+    output.finish().map_err(name_another)?;
     ui::remark(&format!("written to {}", path.display()));
     if is_message_file { Ok(()) } else { tell_of_damage(&sessions, &name) }
+}
+
+fn name_another(failure: Failure) -> Failure {
+    failure.without_hint().or_hint("name another one; nothing was written")
 }
 
 /// Goes over the records as they are stored.
@@ -75,18 +79,37 @@ fn each_row(
     name: &ChainName,
     each: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    each_row_up_to(sessions, name, None, false, &mut |row, _| each(row))
+}
+
+/// What is done with a record, which comes with the position of the next one.
+type EachRow<'e> = dyn FnMut(&[u8], u64) -> Result<(), Failure> + 'e;
+
+/// Goes over the records as they are stored: up to a position, if there is one.
+fn each_row_up_to(
+    sessions: &Sessions,
+    name: &ChainName,
+    end: Option<u64>,
+    is_told: bool,
+    each: &mut EachRow<'_>,
+) -> Result<(), Failure> {
     let mut done = Ok(());
     sessions.store.scan(name, 0, &mut |row| {
+        if end.is_some_and(|end| row.next > end) {
+            return ControlFlow::Break(());
+        }
         match row.bytes {
-            Some(bytes) => done = each(bytes),
+            Some(bytes) => done = each(bytes, row.next),
             None => {
                 let (at, length) = (row.at, row.next - row.at);
-                ui::remark(&format!(
-                    "warning: the line at byte {at} has {length} bytes and is left out; the session's file has it"
-                ));
+                if !is_told {
+                    ui::remark(&format!(
+                        "warning: the line at byte {at} has {length} bytes and is left out; the session's file has it"
+                    ));
+                }
                 // What follows it stays linked to what came before.
                 if let Some(message) = stand_in(row.beginning, length) {
-                    done = each(encode(&message).as_bytes());
+                    done = each(encode(&message).as_bytes(), row.next);
                 }
             }
         }
@@ -106,18 +129,123 @@ fn tell_of_damage(sessions: &Sessions, name: &ChainName) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The message file of a transcript; what is wrong with that is told by the place where it is stored.
-fn as_message_file(bytes: &[u8], stored_in: &Path, full: bool) -> Vec<u8> {
-    let decoded = analects_formats::transcript::decode(bytes);
-    ui::report_problems(&stored_in.to_string_lossy(), bytes, &decoded.problems);
-    let is_said = |message: &Message| message.body.type_name() != "progress";
-    let messages: Vec<Message> = decoded.messages.into_iter().filter(is_said).collect();
+/// Writes the message file of a session.
+fn message_file(
+    sessions: &Sessions,
+    name: &ChainName,
+    full: bool,
+    output: &mut Output,
+) -> Result<(), Failure> {
     if full {
-        return msgfile::encode(&messages, &mut OsIds);
+        return exact_file(sessions, name, output);
     }
-    let (file, left_behind) = msgfile::encode_readable(&messages, &mut OsIds);
+    let mut survey = Survey::default();
+    let mut seen = Seen::default();
+    each_message(sessions, name, &mut seen, skimmed, &mut |message| {
+        survey.meet(&message);
+        Ok(())
+    })?;
+    let mut writer = ReadableWriter::new(survey.finish(), OsIds);
+    let mut text = Vec::new();
+    let mut again = Seen { end: seen.end, is_told: true, ..Seen::default() };
+    each_message(sessions, name, &mut again, read_line, &mut |message| {
+        writer.push(&message, &mut text);
+        pass_on(&mut text, output)
+    })?;
+    tell_of_problems(sessions, name, &again)?;
+    let left_behind = writer.finish(&mut text);
+    output.write(&text)?;
     if !left_behind.is_empty() {
         ui::remark(&format!("{left_behind}; --full keeps them"));
     }
-    file
+    Ok(())
+}
+
+/// Writes the message file with everything, its details behind the rest.
+fn exact_file(sessions: &Sessions, name: &ChainName, output: &mut Output) -> Result<(), Failure> {
+    let mut writer = None;
+    let (mut text, mut details, mut tail) = (Vec::new(), Vec::new(), Spool::default());
+    let mut seen = Seen::default();
+    each_message(sessions, name, &mut seen, read_line, &mut |message| {
+        let writer = writer.get_or_insert_with(|| ExactWriter::new(&message.session_id, OsIds));
+        writer.push(&message, &mut text, &mut details);
+        tail.write(&details)?;
+        details.clear();
+        pass_on(&mut text, output)
+    })?;
+    tell_of_problems(sessions, name, &seen)?;
+    if let Some(writer) = writer {
+        writer.finish(&mut text, &mut details);
+    }
+    output.write(&text)?;
+    tail.write(&details)?;
+    tail.each(&mut |bytes| output.write(bytes))
+}
+
+/// How much is written at once.
+const PIECE: usize = 256 << 10;
+
+fn pass_on(text: &mut Vec<u8>, output: &mut Output) -> Result<(), Failure> {
+    if text.len() >= PIECE {
+        output.write(text)?;
+        text.clear();
+    }
+    Ok(())
+}
+
+/// What was seen of a session.
+#[derive(Default)]
+struct Seen {
+    /// Where the last record ends; `None` to see all that are there.
+    end: Option<u64>,
+    /// Whether everything about it was said before.
+    is_told: bool,
+    lines: usize,
+    problems: Problems,
+}
+
+/// Goes over the messages of a session but for progress.
+fn each_message(
+    sessions: &Sessions,
+    name: &ChainName,
+    seen: &mut Seen,
+    read: fn(&[u8]) -> Line,
+    each: &mut dyn FnMut(Message) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let (end, is_told) = (seen.end, seen.is_told);
+    each_row_up_to(sessions, name, end, is_told, &mut |row, next| {
+        seen.lines += 1;
+        seen.end = Some(next);
+        let read = read(row);
+        for problem in read.problems {
+            seen.problems.add(Problem { line: seen.lines, column: 1, ..problem });
+        }
+        let said = |message: &Message| !matches!(message.body, Body::Progress(_));
+        read.messages.into_iter().filter(said).try_for_each(&mut *each)
+    })
+}
+
+/// A line without what it says, if that is not needed.
+fn skimmed(line: &[u8]) -> Line {
+    match skim(line) {
+        Some(message) => Line { messages: vec![message], ..Line::default() },
+        None => read_line(line),
+    }
+}
+
+/// Says what is wrong with a transcript, by the place where it is stored.
+fn tell_of_problems(sessions: &Sessions, name: &ChainName, seen: &Seen) -> Result<(), Failure> {
+    let problems = seen.problems.list();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let mut source = Vec::new();
+    if seen.end.is_some_and(|end| end <= MOST_SHOWN) {
+        each_row_up_to(sessions, name, seen.end, true, &mut |row, _| {
+            source.extend_from_slice(row);
+            Ok(())
+        })?;
+    }
+    ui::report_problems(&sessions.store.path(name)?.to_string_lossy(), &source, &problems);
+    Ok(())
 }

@@ -1,13 +1,13 @@
 //! `session import`: a conversation in any format into the store.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use analects_core::{Ids, Message, Problem, Raw, StateChange};
-use analects_formats::frame::{self, HEAD, Read, ReadOptions};
-use analects_formats::msgfile;
-use analects_store::{ChainName, OsIds, TranscriptStore, read_message_file};
+use analects_core::{Ids, Message, Raw, SessionId, StateChange};
+use analects_formats::frame::{self, HEAD, Problems, Read, ReadOptions};
+use analects_formats::{Loss, msgfile};
+use analects_store::{ChainName, NewSession, OsIds, TranscriptStore, read_message_file};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -54,14 +54,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let sessions = Sessions::of(&surroundings);
     let path = args.file.to_string_lossy();
-    let (found, source) = read(&args.file)?;
-    tell(&found, &path, &source, args.json);
-    if found.messages.is_empty() {
+    let name = sessions.new_name();
+    let mut import = Import::new(&sessions, &name, &surroundings);
+    let source = import.read(&args.file)?;
+    import.check(&path)?;
+    tell(&import, &path, &source, args.json);
+    let (messages, left_out) = (import.messages, import.left_out);
+    if messages == 0 {
         return Err(Failure::input(format!("{path}: there is no message in it")));
     }
-    let name = sessions.new_name();
-    let (messages, left_out) = (found.messages.len(), found.left_out);
-    record(&sessions, &name, found.messages).map_err(|failure| surroundings.explain(failure))?;
+    import.finish()?;
     match args.json {
         true => ui::print_json(&Imported { session_id: &name.session, messages, left_out }),
         false => ui::print_line(&name.session),
@@ -71,42 +73,163 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// The size up to which a file is held in memory, so that its lines can be shown.
 const MOST_SHOWN: u64 = 32 << 20;
 /// How much is read at once.
-const PIECE: usize = 256 << 10;
+const PIECE: u64 = 256 << 10;
+/// After how many bytes of the file what was read of them is recorded.
+const BATCH: u64 = 4 << 20;
+/// How many losses are told.
+const MOST_LOSSES: usize = 10_000;
 
-/// What a file holds, whatever its format, and its text, unless that is large. It is read piece by piece: a line, or
-/// a file that has to be read as a whole, has a limit.
-fn read(file: &Path) -> Result<(Read, Vec<u8>), Failure> {
-    let path = file.to_string_lossy();
-    let unreadable =
-        |error: io::Error| Failure::input(format!("{path}: cannot be read: {}", words(&error)));
-    let mut opened = open_regular(file)?;
-    let is_shown = opened.metadata().is_ok_and(|facts| facts.len() <= MOST_SHOWN);
-    let mut piece = Vec::new();
-    opened.by_ref().take(HEAD as u64).read_to_end(&mut piece).map_err(unreadable)?;
-    let format = frame::detect(&piece, &path).ok_or_else(|| unknown(&path))?;
-    if format.id() == "msgfile" {
-        let document = read_message_file(file)?;
-        let decoded = msgfile::messages(&document, &msgfile::session_of(&path));
-        let problems = document.problems().into_iter().chain(decoded.problems).collect();
-        let found = Read { messages: decoded.messages, problems, ..Read::default() };
-        return Ok((found, document.into_source()));
-    }
-    // A transcript is taken over with everything in it.
-    let full = format.id() == "transcript";
-    let options = ReadOptions { full, zone: TimeZone::system(), ..ReadOptions::named(&*path) };
-    let Some(mut reader) = format.reader(&options) else { return Ok(Default::default()) };
-    let mut found = Read::default();
-    let mut source = Vec::new();
-    while !piece.is_empty() {
-        reader.feed(&piece, &mut found);
-        if is_shown {
-            source.extend_from_slice(&piece);
+/// A session on its way into the store, piece by piece: nothing of it is there before all of it is.
+struct Import<'a> {
+    sessions: &'a Sessions,
+    name: &'a ChainName,
+    surroundings: &'a Surroundings,
+    /// The session, once there is a message.
+    session: Option<Box<dyn NewSession + 'a>>,
+    /// Whether it has a main chain.
+    has_main: bool,
+    /// The conversations in the file.
+    conversations: HashSet<SessionId>,
+    is_one: bool,
+    messages: usize,
+    left_out: usize,
+    problems: Problems,
+    losses: Vec<Loss>,
+}
+
+impl<'a> Import<'a> {
+    fn new(
+        sessions: &'a Sessions,
+        name: &'a ChainName,
+        surroundings: &'a Surroundings,
+    ) -> Import<'a> {
+        Import {
+            sessions,
+            name,
+            surroundings,
+            session: None,
+            has_main: false,
+            conversations: HashSet::new(),
+            is_one: false,
+            messages: 0,
+            left_out: 0,
+            problems: Problems::default(),
+            losses: Vec::new(),
         }
-        piece.clear();
-        opened.by_ref().take(PIECE as u64).read_to_end(&mut piece).map_err(unreadable)?;
     }
-    reader.finish(&mut found);
-    Ok((one_conversation(found, format.id(), &path)?, source))
+
+    /// Reads a file piece by piece, whatever its format: a line, or a file that has to be read as a whole, has a limit.
+    /// Gives its text, unless that is large.
+    fn read(&mut self, file: &Path) -> Result<Vec<u8>, Failure> {
+        let path = file.to_string_lossy();
+        let unreadable =
+            |error: io::Error| Failure::input(format!("{path}: cannot be read: {}", words(&error)));
+        let mut opened = open_regular(file)?;
+        let is_shown = opened.metadata().is_ok_and(|facts| facts.len() <= MOST_SHOWN);
+        let mut piece = Vec::new();
+        opened.by_ref().take(HEAD as u64).read_to_end(&mut piece).map_err(unreadable)?;
+        let format = frame::detect(&piece, &path).ok_or_else(|| unknown(&path))?;
+        // One of Claude Code goes on with another; files of requests may hold many.
+        self.is_one = format.id() != "claude-code";
+        if format.id() == "msgfile" {
+            return self.read_message_file(file);
+        }
+        // A transcript is taken over with everything in it.
+        let full = format.id() == "transcript";
+        let options = ReadOptions { full, zone: TimeZone::system(), ..ReadOptions::named(&*path) };
+        let Some(mut reader) = format.reader(&options) else { return Ok(Vec::new()) };
+        let (mut found, mut waiting, mut source) = (Read::default(), 0, Vec::new());
+        while !piece.is_empty() {
+            reader.feed(&piece, &mut found);
+            waiting += piece.len() as u64;
+            if is_shown {
+                source.extend_from_slice(&piece);
+            }
+            if waiting >= BATCH {
+                waiting = 0;
+                self.take(std::mem::take(&mut found))?;
+            }
+            piece.clear();
+            opened.by_ref().take(PIECE).read_to_end(&mut piece).map_err(unreadable)?;
+        }
+        reader.finish(&mut found);
+        self.take(found)?;
+        Ok(source)
+    }
+
+    fn read_message_file(&mut self, file: &Path) -> Result<Vec<u8>, Failure> {
+        let document = read_message_file(file)?;
+        let session = msgfile::session_of(&file.to_string_lossy());
+        let decoded = msgfile::messages(&document, &session);
+        let problems = document.problems().into_iter().chain(decoded.problems).collect();
+        self.take(Read { messages: decoded.messages, problems, ..Read::default() })?;
+        Ok(document.into_source())
+    }
+
+    /// Records what was read.
+    fn take(&mut self, read: Read) -> Result<(), Failure> {
+        read.problems.into_iter().for_each(|problem| self.problems.add(problem));
+        let room = MOST_LOSSES.saturating_sub(self.losses.len());
+        self.losses.extend(read.losses.into_iter().take(room));
+        self.left_out += read.left_out;
+        self.messages += read.messages.len();
+        for message in &read.messages {
+            if !self.conversations.contains(&message.session_id) {
+                self.conversations.insert(message.session_id.clone());
+            }
+        }
+        if self.is_one && self.conversations.len() > 1 {
+            // What is recorded so far goes; the rest is read to say how many there are.
+            self.session = None;
+            return Ok(());
+        }
+        self.record(read.messages).map_err(|failure| self.surroundings.explain(failure))
+    }
+
+    /// Adds messages to their chains, as they are.
+    fn record(&mut self, messages: Vec<Message>) -> Result<(), Failure> {
+        if messages.is_empty() {
+            return Ok(());
+        }
+        let session = match &mut self.session {
+            Some(session) => session,
+            None => self.session.insert(self.sessions.store.begin(self.name)?),
+        };
+        let mut chains: BTreeMap<Option<String>, Vec<Message>> = BTreeMap::new();
+        for mut message in messages {
+            if message.id.is_empty() {
+                message.id = OsIds.uuid(Timestamp::now()).into();
+            }
+            message.session_id = self.name.session.clone();
+            chains.entry(message.agent_id.clone()).or_default().push(message);
+        }
+        self.has_main |= chains.contains_key(&None);
+        for (agent, records) in &chains {
+            session.append(agent.as_deref(), records)?;
+        }
+        Ok(())
+    }
+
+    /// A session is one conversation.
+    fn check(&self, path: &str) -> Result<(), Failure> {
+        let count = self.conversations.len();
+        if !self.is_one || count <= 1 {
+            return Ok(());
+        }
+        let text = format!("{path}: there are {count} conversations in it");
+        Err(Failure::input(text).or_hint("import files of one conversation each"))
+    }
+
+    /// Makes all of it visible. The main chain must not be empty, or there is no session.
+    fn finish(mut self) -> Result<(), Failure> {
+        if !self.has_main {
+            let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
+            let id = OsIds.uuid(Timestamp::now());
+            self.record(vec![Message::new(id, change.into())])?;
+        }
+        let finished = self.session.map_or(Ok(()), |session| session.finish());
+        finished.map_err(|error| self.surroundings.explain(error.into()))
+    }
 }
 
 fn unknown(path: &str) -> Failure {
@@ -115,22 +238,11 @@ fn unknown(path: &str) -> Failure {
     Failure::input(text).or_hint(hint)
 }
 
-/// A session is one conversation. Files of requests may hold many; one of Claude Code goes on with another.
-fn one_conversation(found: Read, format: &str, path: &str) -> Result<Read, Failure> {
-    let sessions: HashSet<&str> =
-        found.messages.iter().map(|message| &*message.session_id).collect();
-    if sessions.len() > 1 && format != "claude-code" {
-        let text = format!("{path}: there are {} conversations in it", sessions.len());
-        return Err(Failure::input(text).or_hint("import files of one conversation each"));
-    }
-    Ok(found)
-}
-
 /// Says what is odd about a file, and what is not taken over.
-fn tell(found: &Read, path: &str, source: &[u8], as_json: bool) {
-    let serious = |problem: &&Problem| reading::is_serious(problem);
-    let serious: Vec<Problem> = found.problems.iter().filter(serious).cloned().collect();
-    ui::report_problems(path, source, &serious);
+fn tell(found: &Import<'_>, path: &str, source: &[u8], as_json: bool) {
+    let mut problems = found.problems.list();
+    problems.retain(reading::is_serious);
+    ui::report_problems(path, source, &problems);
     for loss in &found.losses {
         ui::remark(&format!("{path}: {} is not taken over: {}", loss.what, loss.why));
     }
@@ -141,39 +253,4 @@ fn tell(found: &Read, path: &str, source: &[u8], as_json: bool) {
         };
         ui::remark(&format!("{path}: {records} left out"));
     }
-}
-
-/// Records each chain as it is, and all of them in one step.
-fn record(sessions: &Sessions, name: &ChainName, messages: Vec<Message>) -> Result<(), Failure> {
-    let chains = chains(name, messages);
-    let mut session = sessions.store.begin(name)?;
-    for (agent, records) in &chains {
-        session.append(agent.as_deref(), records)?;
-    }
-    Ok(session.finish()?)
-}
-
-/// The messages of each chain of a session, the main chain first. It must not be empty, or there is no session.
-fn chains(name: &ChainName, messages: Vec<Message>) -> Vec<(Option<String>, Vec<Message>)> {
-    let mut chains: Vec<(Option<String>, Vec<Message>)> = vec![(None, Vec::new())];
-    let mut places: HashMap<Option<String>, usize> = HashMap::from([(None, 0)]);
-    for mut message in messages {
-        if message.id.is_empty() {
-            message.id = OsIds.uuid(Timestamp::now()).into();
-        }
-        message.session_id = name.session.clone();
-        let agent = message.agent_id.clone();
-        let place = *places.entry(agent.clone()).or_insert(chains.len());
-        if place == chains.len() {
-            chains.push((agent, Vec::new()));
-        }
-        chains[place].1.push(message);
-    }
-    if chains[0].1.is_empty() {
-        let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
-        let session_id = name.session.clone();
-        let id = OsIds.uuid(Timestamp::now());
-        chains[0].1.push(Message { session_id, ..Message::new(id, change.into()) });
-    }
-    chains
 }

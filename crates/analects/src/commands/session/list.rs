@@ -1,6 +1,6 @@
 //! `session list`: the conversations of a folder, or of all.
 
-use analects_store::{ChainName, Listed, Overview, TranscriptStore};
+use analects_store::{ChainName, Digest, Listed, TranscriptStore};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -46,27 +46,23 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub fn of(sessions: &Sessions, name: &ChainName) -> Result<Entry, Failure> {
-        let overview = sessions.store.overview(name)?;
-        let title = overview.name().map(str::to_string);
+    pub fn of(sessions: &Sessions, name: &ChainName, digest: Digest) -> Result<Entry, Failure> {
         let path = sessions.store.path(name)?.to_string_lossy().into_owned();
-        let branches = overview.branches();
-        let Overview { cwd, created_at, updated_at, messages, records, damaged, .. } = overview;
         Ok(Entry {
             id: name.session.to_string(),
-            title,
-            cwd,
+            title: digest.name,
+            cwd: digest.cwd,
             path,
-            created_at,
-            updated_at,
-            messages,
-            branches,
-            records,
-            damaged,
-            compactions: overview.boundaries,
-            input_tokens: overview.input_tokens,
-            output_tokens: overview.output_tokens,
-            cost_usd: overview.cost_usd,
+            created_at: digest.created_at,
+            updated_at: digest.updated_at,
+            messages: digest.messages,
+            branches: digest.branches,
+            records: digest.records,
+            damaged: digest.damaged,
+            compactions: digest.compactions,
+            input_tokens: digest.input_tokens,
+            output_tokens: digest.output_tokens,
+            cost_usd: digest.cost_usd,
         })
     }
 }
@@ -82,7 +78,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let sessions = Sessions::of(&surroundings);
     let project = (!args.all).then_some(sessions.project.as_str());
     let listed = sessions.store.list(project)?;
-    let entries = listed.iter().map(|it| Entry::of(&sessions, &it.name));
+    let digests = sessions.store.digests(&listed)?;
+    let entries = listed.iter().zip(digests);
+    let entries = entries.map(|(it, digest)| Entry::of(&sessions, &it.name, digest));
     let entries: Vec<Entry> = entries.collect::<Result<_, Failure>>()?;
     if args.json {
         return ui::print_json(&List { sessions: entries });

@@ -3,11 +3,11 @@
 use crate::commands::chat::{self, Call, CallArgs, Place, Said, Session};
 use crate::config::Config;
 use crate::connection::Connection;
+use crate::connection::{LimitArgs, turn_config};
 use crate::failure::Failure;
 use crate::hints::Interface;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-use crate::turn_options::{LimitArgs, turn_config};
 use crate::{piped, ui};
 
 /// Go on with a session: say something, and keep the answer there

@@ -38,7 +38,8 @@ struct Shown {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let sessions = Sessions::of(&Surroundings::of_process()?);
     let name = sessions.find(args.session.as_deref())?;
-    let entry = Entry::of(&sessions, &name)?;
+    let digest = sessions.store.overview(&name)?.digest();
+    let entry = Entry::of(&sessions, &name, digest)?;
     let shown = Shown { entry, side_chains: sessions.store.side_chains(&name)? };
     if args.json {
         return ui::print_json(&shown);

@@ -138,25 +138,17 @@ impl Code {
         let may_come = |mark: &str| !ends && mark.len() > text.len() && mark.starts_with(text);
         // `$#` and `a#b` are no comments, and `http://` in a configuration is none either.
         let stands_alone = |mark: &str| mark.len() > 1 || self.before.is_whitespace();
-        if let Some((open, close)) = language.block_comment {
-            match text.starts_with(open) {
-                true => return Some(Some((open.len(), COMMENT, State::Comment(close)))),
-                false if may_come(open) => return Some(None),
-                false => {}
+        let block = language.block_comment;
+        let block = block.map(|(open, close)| (open, COMMENT, State::Comment(close)));
+        let line = language.line_comments.iter().filter(|mark| stands_alone(mark));
+        let line = line.map(|mark| (*mark, COMMENT, State::LineComment));
+        let long = language.long_quotes.iter().map(|mark| (*mark, STRING, State::LongString(mark)));
+        for (mark, style, state) in block.into_iter().chain(line).chain(long) {
+            if text.starts_with(mark) {
+                return Some(Some((mark.len(), style, state)));
             }
-        }
-        for mark in language.line_comments.iter().filter(|mark| stands_alone(mark)) {
-            match text.starts_with(mark) {
-                true => return Some(Some((mark.len(), COMMENT, State::LineComment))),
-                false if may_come(mark) => return Some(None),
-                false => {}
-            }
-        }
-        for mark in language.long_quotes {
-            match text.starts_with(mark) {
-                true => return Some(Some((mark.len(), STRING, State::LongString(mark)))),
-                false if may_come(mark) => return Some(None),
-                false => {}
+            if may_come(mark) {
+                return Some(None);
             }
         }
         let first = text.chars().next()?;

@@ -109,9 +109,10 @@ impl Inline {
             Some('\\') => matches!(c, ']' | ')'),
             _ => true,
         };
-        match before < 24 || closes(c) || closes(last) || is_too_long {
-            true => self.work(false),
-            false => Vec::new(),
+        if before < 24 || closes(c) || closes(last) || is_too_long {
+            self.work(false)
+        } else {
+            Vec::new()
         }
     }
 
@@ -152,9 +153,10 @@ impl Inline {
         let pending = std::mem::take(&mut self.pending);
         let mut rest = &pending[..];
         while !rest.is_empty() {
-            let step = match rest.starts_with(['_', '~']) && self.address.is_open {
-                true => Step::Literal(1),
-                false => step(rest, self.before, self.style, ends, &mut self.looked),
+            let step = if rest.starts_with(['_', '~']) && self.address.is_open {
+                Step::Literal(1)
+            } else {
+                step(rest, self.before, self.style, ends, &mut self.looked)
             };
             let length = match step {
                 Step::Wait => break,

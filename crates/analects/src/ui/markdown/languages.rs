@@ -186,9 +186,8 @@ pub fn language(name: &str) -> Option<&'static Language> {
 impl Language {
     /// Whether a word belongs to the language itself.
     pub fn knows(&self, word: &str) -> bool {
-        let same = |known: &str| match self.ignores_case {
-            true => known.eq_ignore_ascii_case(word),
-            false => known == word,
+        let same = |known: &str| {
+            if self.ignores_case { known.eq_ignore_ascii_case(word) } else { known == word }
         };
         self.words.split_ascii_whitespace().any(same)
     }

@@ -1,7 +1,7 @@
 //! How a piece of text looks, and the codes that make a terminal show it so. The only place of the
 //! renderer that writes escape codes, and the one through which every character passes that is shown.
 
-use crate::ui::safe::safe_lines;
+use crate::ui::text::safe_lines;
 
 /// The colour of a piece of text, one of those that every terminal has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

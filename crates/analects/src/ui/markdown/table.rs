@@ -4,9 +4,9 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::inline;
-use super::lead::Lead;
+use super::line::Lead;
 use super::style::{Span, Style};
-use crate::ui::safe::safe;
+use crate::ui::text::safe;
 
 /// A table that is longer than this is shown by what its first rows need.
 const MOST_ROWS: usize = 60;

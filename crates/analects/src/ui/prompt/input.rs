@@ -12,10 +12,10 @@ use reedline::{
     SimpleMatchHighlighter, StyledText, default_emacs_keybindings,
 };
 
+use super::complete::List;
 use super::complete::Offers;
 use super::history::{self, History};
 use super::lines::{Ends, goes_on};
-use super::offers::List;
 use super::paste::{Keys, Shared, lock};
 #[cfg(unix)]
 use crate::connection::block_on;

@@ -48,9 +48,10 @@ impl Pastes {
                 line = line.replacen(pasted, mark, 1);
             }
         }
-        match line.len() > LARGEST {
-            true => self.put(text),
-            false => line.chars().filter(|c| is_harmless(*c)).collect(),
+        if line.len() > LARGEST {
+            self.put(text)
+        } else {
+            line.chars().filter(|c| is_harmless(*c)).collect()
         }
     }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::yaml::Yaml;
+use super::yaml::{Yaml, is_plain};
 use super::*;
 use crate::msgfile::decode;
 
@@ -362,7 +362,7 @@ proptest! {
     #[test]
     fn a_plain_map_can_always_be_set(value in any::<String>(), key in "[a-z]{3,8}") {
         let file = b"---\nx: 1 # c\n---\n";
-        prop_assume!(scalar::is_plain(&key));
+        prop_assume!(is_plain(&key));
         let splice = set_string(file, frontmatter_of(file), &key, &value).unwrap();
         let tree = Yaml::parse(&yaml_of(&splice.apply(file)).unwrap()).unwrap();
         prop_assert_eq!(tree.get(&key), Some(&Yaml::Text(value)));

@@ -7,10 +7,12 @@ use analects_formats::msgfile::{Cell, Document};
 use analects_runtime::{
     Conversation, FileConversation, ResolvedAgent, StoredConversation, broken_answer,
 };
-use analects_store::{ChainName, Session, StoreError, TranscriptStore, load, read_message_file};
+use analects_store::{
+    ChainName, Loaded, Reach, Session, StoreError, TranscriptStore, read_message_file,
+};
 
 use super::exchange::undo_in_file;
-use crate::commands::chat::broken::broken_cell;
+use crate::commands::chat::asking::broken_cell;
 use crate::commands::chat::in_file::{chat_in_file, open_file};
 use crate::commands::chat::in_store::go_on;
 use crate::commands::chat::{Call, Said, in_words, tell_notes};
@@ -84,7 +86,8 @@ impl Place {
                 Ok(!read(path)?.is_some_and(|document| document.cells().any(is_said)))
             }
             Place::Store { sessions, name } => {
-                Ok(load(&*sessions.store, name)?.messages.is_empty())
+                let end = Loaded::within(&*sessions.store, name, Reach::of_text(0))?;
+                Ok(end.messages.is_empty())
             }
         }
     }

@@ -3,7 +3,7 @@
 use analects_core::nearest;
 
 use crate::failure::Failure;
-use crate::ui::prompt::{command, entry};
+use crate::ui::prompt::command;
 
 /// A command of the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,9 +76,10 @@ pub fn parse(text: &str) -> Result<Typed, Failure> {
 }
 
 fn alone(name: &str, rest: &str, command: Slash) -> Result<Slash, Failure> {
-    match rest.is_empty() {
-        true => Ok(command),
-        false => Err(Failure::usage(format!("/{name} takes nothing after it"), SAY_IT)),
+    if rest.is_empty() {
+        Ok(command)
+    } else {
+        Err(Failure::usage(format!("/{name} takes nothing after it"), SAY_IT))
     }
 }
 
@@ -113,6 +114,49 @@ const KEYS: [(&str, &str); 8] = [
     ("", "What is typed while an answer comes is not shown, and stands in the line after it."),
     ("", "Pasted text of many lines is shown as [pasted: N lines] and sent as it is."),
 ];
+
+/// Where the explanations stand, and how wide they are at least.
+const MARGIN: usize = 17;
+const NARROWEST: usize = 30;
+
+/// The lines of one entry: its name, and beside it, or below where it is narrow, what it does.
+fn entry(name: &str, about: &str, width: usize) -> Vec<String> {
+    let is_wide = width >= MARGIN + NARROWEST;
+    let margin = if name.is_empty() {
+        2
+    } else if is_wide {
+        MARGIN
+    } else {
+        6
+    };
+    let mut lines = wrap(about, width.saturating_sub(margin + 1));
+    for line in &mut lines {
+        line.insert_str(0, &" ".repeat(margin));
+    }
+    let first = lines.first_mut().filter(|_| is_wide && !name.is_empty());
+    match first {
+        Some(first) => first.replace_range(..MARGIN, &format!("  {name:<15}")),
+        None if !name.is_empty() => lines.insert(0, format!("  {name}")),
+        None => {}
+    }
+    lines
+}
+
+/// Words in lines that are no wider than this, where no word is.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let Some(line) = lines.last_mut() else { continue };
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.len() + 1 + word.len() <= width {
+            line.push_str(&format!(" {word}"));
+        } else {
+            lines.push(word.to_string());
+        }
+    }
+    lines
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,86 @@
+//! A record as the way back comes by, and what is kept of it.
+
+use analects_core::{Message, Problem};
+use analects_formats::transcript::{Names, read_line};
+
+use super::Placed;
+
+/// Where a record is: its row, and which of the records in it, or `None` if it is alone there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub row: u64,
+    pub nth: Option<usize>,
+}
+
+impl Place {
+    pub fn of_record(self) -> (u64, usize) {
+        (self.row, self.nth.unwrap_or(0))
+    }
+}
+
+/// A record as the way comes by.
+#[derive(Debug)]
+pub(super) struct Record<'r> {
+    pub names: Names,
+    pub place: Place,
+    pub source: Source<'r>,
+    /// Whether a model is instructed in it, or a person may speak.
+    pub is_instruction: bool,
+    pub is_of_person: bool,
+}
+
+/// Where it can be read.
+#[derive(Debug)]
+pub(super) enum Source<'r> {
+    /// It is alone in its row.
+    Row(&'r [u8]),
+    /// It was read with others of a damaged row.
+    Part(&'r Message),
+    /// Nowhere: it is too long.
+    TooLong,
+}
+
+impl<'r> Record<'r> {
+    pub fn new(names: Names, place: Place, source: Source<'r>, type_name: &str) -> Record<'r> {
+        let (is_instruction, is_of_person) = (type_name == "system", type_name == "user");
+        Record { names, place, source, is_instruction, is_of_person }
+    }
+
+    /// What it says, and what is odd about that. What is odd about a damaged row was told when it was met.
+    pub fn read(&self) -> (Option<Message>, Vec<Problem>) {
+        match self.source {
+            Source::Row(bytes) => {
+                let read = read_line(bytes);
+                (read.messages.into_iter().next(), read.problems)
+            }
+            Source::Part(message) => (Some(message.clone()), Vec::new()),
+            Source::TooLong => (None, Vec::new()),
+        }
+    }
+
+    pub fn length(&self) -> u64 {
+        match self.source {
+            Source::Row(bytes) => bytes.len() as u64,
+            Source::Part(_) | Source::TooLong => 0,
+        }
+    }
+}
+
+/// A record on the way that is kept.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub place: Place,
+    /// `None` if nobody wants to read it.
+    pub message: Option<Message>,
+    pub problems: Vec<Problem>,
+    pub is_summary: bool,
+    /// Whether it is the summary of an earlier compaction, of which the last one's says what it says.
+    pub is_earlier: bool,
+}
+
+impl Step {
+    pub fn placed(self, problems: &mut Vec<Problem>) -> Option<Placed> {
+        problems.extend(self.problems);
+        Some((self.place.of_record(), self.message?))
+    }
+}

@@ -1,0 +1,275 @@
+//! `cargo xtask tidy --report`: how large and how dense the shipped code is, in numbers. Nothing here fails a
+//! build: it shows a trend, and where to look.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::{File, code};
+
+/// Numbers about a crate, or about all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// Files of shipped source.
+    pub files: usize,
+    /// Lines of code: neither blank, nor comment, nor test.
+    pub code: usize,
+    /// Lines of documentation comments.
+    pub docs: usize,
+    /// Lines of tests, blank lines and comments included.
+    pub tests: usize,
+    /// Names, literals and signs in the lines of code.
+    pub tokens: usize,
+    /// For each function, how many tokens stand between its braces.
+    pub functions: Vec<usize>,
+    /// For each function, how many lines it has.
+    pub lengths: Vec<usize>,
+    /// Arms of a `match` that take whatever is left.
+    pub wildcards: usize,
+    /// Arms of a `match` on `true` and `false`.
+    pub bool_arms: usize,
+    /// Closures with a name.
+    pub closures: usize,
+    /// Bindings of several names at once.
+    pub tuples: usize,
+}
+
+impl Numbers {
+    /// The number that this share of the functions does not exceed, in tokens.
+    pub fn function_tokens(&self, share: f64) -> usize {
+        quantile(&self.functions, share)
+    }
+
+    /// The same in lines.
+    pub fn function_lines(&self, share: f64) -> usize {
+        quantile(&self.lengths, share)
+    }
+
+    fn add(&mut self, other: &Numbers) {
+        self.files += other.files;
+        self.code += other.code;
+        self.docs += other.docs;
+        self.tests += other.tests;
+        self.tokens += other.tokens;
+        self.functions.extend(&other.functions);
+        self.lengths.extend(&other.lengths);
+        self.wildcards += other.wildcards;
+        self.bool_arms += other.bool_arms;
+        self.closures += other.closures;
+        self.tuples += other.tuples;
+    }
+
+    fn row(&self, name: &str) -> String {
+        let docs = self.docs as f64 / self.code.max(1) as f64;
+        let density = self.tokens as f64 / self.code.max(1) as f64;
+        let function = format!("{}/{}", self.function_tokens(0.5), self.function_tokens(0.9));
+        let length = format!("{}/{}", self.function_lines(0.5), self.function_lines(0.9));
+        format!(
+            "{name:<20} {:>5} {:>6} {:>6} {docs:>5.2} {density:>6.1} {function:>9} {length:>7} {:>5} {:>5} {:>5} {:>5}\n",
+            self.files,
+            self.code,
+            self.tests,
+            self.wildcards,
+            self.bool_arms,
+            self.closures,
+            self.tuples,
+        )
+    }
+}
+
+fn quantile(values: &[usize], share: f64) -> usize {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    let at = (sorted.len() as f64 * share) as usize;
+    sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
+}
+
+/// How often a name of a type is used for a type of its own, with the files that define it.
+pub type TypeNames = BTreeMap<String, Vec<String>>;
+
+/// The numbers of each crate that ships, by name.
+pub fn numbers(files: &[File]) -> BTreeMap<String, Numbers> {
+    let mut crates: BTreeMap<String, Numbers> = BTreeMap::new();
+    for file in files {
+        let Some(name) = crate_of(file) else { continue };
+        let numbers = crates.entry(name.to_string()).or_default();
+        if is_test(file) {
+            numbers.tests += file.text.lines().count();
+        } else {
+            numbers.add(&of_file(&file.text));
+        }
+    }
+    crates
+}
+
+/// The types that shipped code defines under one name more than `often` times.
+pub fn names_defined_more_than(files: &[File], often: usize) -> TypeNames {
+    let mut names = TypeNames::new();
+    for file in files.iter().filter(|file| crate_of(file).is_some() && !is_test(file)) {
+        for name in types(&code::shipped(&file.text)) {
+            names.entry(name).or_default().push(file.path.clone());
+        }
+    }
+    names.retain(|_, places| places.len() > often);
+    names
+}
+
+/// The whole report.
+pub fn report(files: &[File]) -> String {
+    let mut out = format!(
+        "{:<20} {:>5} {:>6} {:>6} {:>5} {:>6} {:>9} {:>7} {:>5} {:>5} {:>5} {:>5}\n",
+        "crate",
+        "files",
+        "code",
+        "tests",
+        "docs",
+        "tok/ln",
+        "fn tokens",
+        "lines",
+        "_ =>",
+        "bool",
+        "|..|",
+        "(,)=",
+    );
+    let mut all = Numbers::default();
+    for (name, numbers) in numbers(files) {
+        out += &numbers.row(&name);
+        all.add(&numbers);
+    }
+    out += &all.row("all");
+    let repeated = names_defined_more_than(files, 2);
+    let _ = writeln!(out, "\ntype names defined more than twice: {}", repeated.len());
+    for (name, places) in repeated {
+        let _ = writeln!(out, "  {name} {}", places.len());
+    }
+    out
+}
+
+/// The crate of a file, if it ships or tests one that does.
+fn crate_of(file: &File) -> Option<&str> {
+    let name = file.path.strip_prefix("crates/")?.split('/').next()?;
+    let ships = file.is_rust() && name != "analects-testkit";
+    ships.then_some(name)
+}
+
+/// Whether a file is there for tests alone.
+fn is_test(file: &File) -> bool {
+    let is_source = file.path.split('/').nth(2) == Some("src");
+    !is_source || file.path.contains("/tests/") || file.name() == "tests.rs"
+}
+
+fn of_file(text: &str) -> Numbers {
+    let shipped = code::shipped(text);
+    let tokens = code::tokens(&shipped);
+    let pairs = || tokens.windows(2);
+    let mut numbers = Numbers {
+        files: 1,
+        code: shipped.lines().filter(|line| !line.trim().is_empty()).count(),
+        docs: docs(text),
+        tests: code::test_line_count(text),
+        tokens: tokens.len(),
+        ..Numbers::default()
+    };
+    for window in tokens.windows(3) {
+        let is_arm = window[1..] == ["=", ">"];
+        numbers.wildcards += usize::from(is_arm && window[0] == "_");
+        numbers.bool_arms += usize::from(is_arm && ["true", "false"].contains(&window[0]));
+    }
+    numbers.tuples = pairs().filter(|pair| *pair == ["let", "("]).count();
+    numbers.closures = tokens.windows(4).filter(|window| is_named_closure(window)).count();
+    for function in code::functions(&shipped) {
+        let lines = shipped.lines().skip(function.line - 1).take(function.lines);
+        let whole = lines.collect::<Vec<_>>().join("\n");
+        let body = whole.find('{').map_or("", |at| &whole[at..]);
+        numbers.functions.push(code::tokens(body).len().saturating_sub(2));
+        numbers.lengths.push(function.lines);
+    }
+    numbers
+}
+
+/// `let name = |…` and `let name = move |…`.
+fn is_named_closure(window: &[&str]) -> bool {
+    window[0] == "let" && window[2] == "=" && ["|", "move"].contains(&window[3])
+}
+
+fn docs(text: &str) -> usize {
+    let is_doc = |line: &&str| line.trim().starts_with("///") || line.trim().starts_with("//!");
+    text.lines().filter(is_doc).count()
+}
+
+/// The names of the types that a blanked text defines.
+fn types(shipped: &str) -> Vec<String> {
+    let tokens = code::tokens(shipped);
+    let mut names = Vec::new();
+    for pair in tokens.windows(2) {
+        let is_name = pair[1].starts_with(|c: char| c.is_ascii_uppercase());
+        if is_name && ["struct", "enum", "trait", "type", "union"].contains(&pair[0]) {
+            names.push(pair[1].to_string());
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    //! Numbers of small files, counted by hand.
+
+    use super::*;
+
+    const SOURCE: &str = r##"//! A file.
+
+/// Says hello. // not code
+pub fn hello(to: Option<&str>) -> usize {
+    let is_open = |text: &str| text.len() > 2; // a closure with a name
+    let (a, b) = ("one", 'x');
+    match to {
+        Some("{ _ => }") => 1,
+        _ => 2,
+    }
+}
+
+/* nothing
+   here */
+struct Kind;
+
+#[cfg(test)]
+mod tests {
+    enum Kind {}
+    fn of_tests() {}
+}
+"##;
+
+    fn file(path: &str) -> File {
+        File::new(path, SOURCE)
+    }
+
+    #[test]
+    fn comments_and_tests_are_no_code() {
+        let numbers = &numbers(&[file("crates/a/src/lib.rs")])["a"];
+        assert_eq!((numbers.files, numbers.code, numbers.docs, numbers.tests), (1, 9, 2, 5));
+        assert_eq!((numbers.wildcards, numbers.closures, numbers.tuples), (1, 1, 1));
+        assert_eq!((numbers.functions.len(), numbers.lengths[0]), (1, 8));
+        assert_eq!(numbers.functions[0], 47);
+    }
+
+    #[test]
+    fn a_file_of_tests_counts_as_tests_alone() {
+        let paths = ["crates/a/src/b/tests.rs", "crates/a/tests/c.rs", "crates/a/src/tests/d.rs"];
+        let numbers = &numbers(&paths.map(file))["a"];
+        assert_eq!((numbers.files, numbers.code, numbers.tests), (0, 0, 63));
+        assert_eq!(super::numbers(&[file("crates/analects-testkit/src/lib.rs")]).len(), 0);
+    }
+
+    #[test]
+    fn names_of_types_are_counted_across_crates() {
+        let files = ["crates/a/src/a.rs", "crates/b/src/b.rs", "crates/b/tests/c.rs"].map(file);
+        let twice = names_defined_more_than(&files, 1);
+        assert_eq!(
+            twice.into_iter().collect::<Vec<_>>(),
+            [(
+                "Kind".to_string(),
+                vec!["crates/a/src/a.rs".to_string(), "crates/b/src/b.rs".to_string()]
+            )]
+        );
+        assert!(names_defined_more_than(&files, 2).is_empty());
+    }
+}
